@@ -139,14 +139,10 @@ func TestParts(t *testing.T) {
 		want := inOrder(t, h, err)
 		h, err = split.Read(t.Context(), []string{folder}, format.Options{})
 		got := inOrder(t, h, err)
-		if d := diff.Histories(got, want); d != "" {
-			t.Errorf("seed %d: %s", seed, d)
-		}
+		diff.Same(t, got, want, "seed %d", seed)
 		if seed%4 == 1 { // nothing was there before, which is not among them
 			h, err = jsonl.Read(teed, "teed")
-			if d := diff.Histories(inOrder(t, h, err), want); d != "" {
-				t.Errorf("seed %d, as they end: %s", seed, d)
-			}
+			diff.Same(t, inOrder(t, h, err), want, "seed %d, as they end", seed)
 		}
 		_, list, err := format.Parts(folder)
 		if err != nil || list.Recording || len(list.Parts) < 2 {
@@ -174,9 +170,7 @@ func TestFoundLater(t *testing.T) {
 	}
 	must.OK(t, errors.Join(rec.Initial("x", "before"), r.Read("x", "before"), r.Commit(nil), rec.Close()))
 	h := must.Get(split.Read(t.Context(), []string{dir}, format.Options{}))(t)
-	if h.NumTxns() != 7 {
-		t.Errorf("%d transactions; expected 7", h.NumTxns())
-	}
+	must.Equal(t, h.NumTxns(), 7, "transactions")
 	verdict(t, h, level.StrictSerializable, evidence.Holds)
 }
 

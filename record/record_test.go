@@ -49,9 +49,7 @@ func verdict(t *testing.T, h *history.History, l level.Level, want evidence.Verd
 		t.Fatalf("no checker for %v", l)
 	}
 	r := must.Get(check.Run(context.Background(), c, h, check.Options{Level: l}))(t)
-	if r.Verdict != want {
-		t.Errorf("%v at %v, expected %v: %s", r.Verdict, l, want, r.Reason)
-	}
+	must.Equal(t, r.Verdict, want, "at %v: %s", l, r.Reason)
 	return r
 }
 
@@ -88,9 +86,7 @@ func TestStatuses(t *testing.T) {
 			}
 		}
 	}
-	if got := rec.Stats(); got != (record.Stats{Committed: 2, Aborted: 2, Unknown: 2, Ops: 6}) {
-		t.Errorf("%+v", got)
-	}
+	must.Equal(t, rec.Stats(), record.Stats{Committed: 2, Aborted: 2, Unknown: 2, Ops: 6}, "the counts")
 	if _, err := rec.History(); err == nil {
 		t.Error("operations behind the end are forgotten")
 	}
@@ -171,9 +167,7 @@ func TestValues(t *testing.T) {
 			}
 			continue
 		}
-		if got != c.want {
-			t.Errorf("%T %v is %s; want %s", c.v, c.v, got, c.want)
-		}
+		must.Equal(t, got, c.want, "%T %v", c.v, c.v)
 	}
 }
 
@@ -285,9 +279,7 @@ func TestSame(t *testing.T) {
 		if len(got.Notes) > 0 {
 			t.Errorf("%s: %v", name, got.Notes)
 		}
-		if d := diff.Histories(sorted(t, got), sorted(t, want)); d != "" {
-			t.Errorf("%s: %s\n%s\n%s", name, d, lines(t, got), lines(t, want))
-		}
+		diff.Same(t, sorted(t, got), sorted(t, want), "%s", name)
 	}
 }
 

@@ -29,10 +29,7 @@ import (
 // TestMain is also the program that TestKilled kills: clients of a serializable store, until then.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("ISOVET_TEST_RECORD"); path != "" {
-		rec, err := record.Create(path, record.Options{})
-		if err != nil {
-			panic(err)
-		}
+		rec := must.Have(record.Create(path, record.Options{}))
 		var mu sync.Mutex
 		store := map[int]any{}
 		for i := range 4 {

@@ -181,9 +181,7 @@ func TestSARIF(t *testing.T) {
 		if wrong := sarifWrong(log, "sarifLog", "log"); len(wrong) > 0 {
 			t.Errorf("%d mistakes: %v", len(wrong), wrong[:min(len(wrong), 5)])
 		}
-		if log["version"] != "2.1.0" {
-			t.Errorf("version %v", log["version"])
-		}
+		must.Equal(t, log["version"], "2.1.0", "version")
 		run := log["runs"].([]any)[0].(map[string]any)
 		described := map[any]bool{}
 		for _, r := range run["tool"].(map[string]any)["driver"].(map[string]any)["rules"].([]any) {
@@ -318,9 +316,7 @@ func TestGitHub(t *testing.T) {
 	for _, it := range its {
 		want += min(it.Findings(), 10)
 	}
-	if n != want {
-		t.Errorf("%d lines for %d findings", n, want)
-	}
+	must.Equal(t, n, want, "lines for findings")
 }
 
 // TestInRepository: annotations and SARIF name a history from the repository's root, wherever the program runs and

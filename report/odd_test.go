@@ -96,9 +96,7 @@ func TestExactTimes(t *testing.T) {
 		want     string
 	}{{math.MaxInt64, math.MinInt64, "+213503.982 d"}, {3, 10, "−7 ns"}, {47 * 3600e9, 0, "+47 h"},
 		{math.MinInt64 + 1, math.MinInt64, "+1 ns"}} {
-		if got := sinceText(c.at, c.zero); got != c.want {
-			t.Errorf("from %d to %d: %s, not %s", c.zero, c.at, got, c.want)
-		}
+		must.Equal(t, sinceText(c.at, c.zero), c.want, "from %d to %d", c.zero, c.at)
 	}
 }
 

@@ -58,9 +58,7 @@ func chiefPages(t *testing.T) map[string]*evidence.Result {
 			t.Fatalf("no page of kind %s", name)
 		}
 	}
-	if len(out) != 8 {
-		t.Fatalf("%d kinds of pages", len(out))
-	}
+	must.Equal(t, len(out), 8, "kinds of pages")
 	return out
 }
 
@@ -146,9 +144,7 @@ func TestClicks(t *testing.T) {
 	for i := range n {
 		id := fmt.Sprintf("a1c1e%d", i)
 		p.Click(`svg.cycle .edge[data-e="` + id + `"] .label`)
-		if got := browser.Eval[string](p, lit); got != id+","+id+","+id {
-			t.Errorf("edge %d lights up %s", i, got)
-		}
+		must.Equal(t, browser.Eval[string](p, lit), id+","+id+","+id, "what edge %d lights up", i)
 		if !browser.Eval[bool](p, `document.querySelector('.step[data-e="`+id+`"]').open`) {
 			t.Errorf("edge %d does not open its sentence", i)
 		}
@@ -163,9 +159,7 @@ func TestClicks(t *testing.T) {
 		t.Errorf("the next sentence lights up %s", got)
 	}
 	p.Press(browser.Escape)
-	if got := browser.Eval[string](p, lit); got != "" {
-		t.Errorf("after Escape %s is lit", got)
-	}
+	must.Equal(t, browser.Eval[string](p, lit), "", "what is lit after Escape")
 	for _, view := range []string{"Zoom in", "Zoom out", "Fit the timeline to the page",
 		"Draw the time to scale, idle spans too", "As long as the text needs"} {
 		if p.Count(`button[aria-label="`+view+`"]`) == 0 {
@@ -188,18 +182,12 @@ func TestCases(t *testing.T) {
 		if i > 0 {
 			p.Click(`button[aria-label="The next case"]`)
 		}
-		if got := browser.Eval[string](p, shown); got != want {
-			t.Errorf("case %s is shown, not %s", got, want)
-		}
+		must.Equal(t, browser.Eval[string](p, shown), want, "the case shown")
 	}
 	p.TabTo(`#a1c3 summary`)
 	p.Press(browser.Left, browser.Left, browser.Left)
-	if got := browser.Eval[string](p, shown); got != "100" {
-		t.Errorf("before the first case comes case %s", got)
-	}
-	if got := p.Text(".stepper [role=status]"); got != "Case 100 of 100" {
-		t.Error(got)
-	}
+	must.Equal(t, browser.Eval[string](p, shown), "100", "the case before the first")
+	must.Equal(t, p.Text(".stepper [role=status]"), "Case 100 of 100", "the stepper")
 	if text := p.Text("pre"); !strings.Contains(text,
 		"Case 3, if T0's version of account came before T3's") || !strings.Contains(p.Text("#a1c3"), "T0 < T3") {
 		t.Errorf("the text counts its cases otherwise: %s", text)
@@ -215,9 +203,7 @@ func TestOrder(t *testing.T) {
 	r := chiefPages(t)["valid"]
 	p := b.Page(t)
 	p.Goto(write(t, "valid", r))
-	if n := p.Count("#order tr"); n != 0 {
-		t.Errorf("%d rows before a group is opened", n)
-	}
+	must.Equal(t, p.Count("#order tr"), 0, "rows before a group is opened")
 	p.Click("#order details.group summary")
 	p.Wait(`document.querySelector("#order tr") !== null`)
 	var rows []string
@@ -226,13 +212,9 @@ func TestOrder(t *testing.T) {
 			rows = append(rows, fmt.Sprint(o.N)+o.Name+o.Ops+o.Line+o.Saw)
 		}
 	}
-	if n := p.Count("#order details[open] tr"); n != len(rows) {
-		t.Errorf("%d rows; expected %d", n, len(rows))
-	}
+	must.Equal(t, p.Count("#order details[open] tr"), len(rows), "rows")
 	for i, want := range rows {
-		if got := p.Text(fmt.Sprintf("#order details[open] tr:nth-child(%d)", i+1)); got != want {
-			t.Errorf("row %d: %q; expected %q", i+1, got, want)
-		}
+		must.Equal(t, p.Text(fmt.Sprintf("#order details[open] tr:nth-child(%d)", i+1)), want, "row %d", i+1)
 	}
 	if n := p.Count("#order tr[data-t]"); n == 0 {
 		t.Error("no row is known on the timeline")
@@ -334,9 +316,7 @@ func pictured(t *testing.T, i int) []byte {
 	must.OK(t, err)
 	r, err := check.Run(t.Context(), c, h, check.Options{Level: s.level})
 	must.OK(t, err)
-	if (r.Verdict == evidence.Holds) != (s.name == "order") {
-		t.Fatalf("%s: %s, %s", s.name, r.Verdict, r.Reason)
-	}
+	must.Equal(t, r.Verdict == evidence.Holds, s.name == "order", "%s: %s, %s", s.name, r.Verdict, r.Reason)
 	must.OK(t, HTML(&b, h.File, r))
 	return b.Bytes()
 }

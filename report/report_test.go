@@ -223,9 +223,7 @@ func TestFiguresAreBounded(t *testing.T) {
 		t.Error("the page does not say what is left out")
 	}
 	must.OK(t, DOT(&dot, r))
-	if n := len(dotNode.FindAllString(dot.String(), -1)); n != MaxNodes {
-		t.Errorf("%d nodes in the graph, not %d", n, MaxNodes)
-	}
+	must.Equal(t, len(dotNode.FindAllString(dot.String(), -1)), MaxNodes, "nodes in the graph")
 	if !strings.Contains(dot.String(), fmt.Sprintf("%d transactions not drawn", 3000-MaxNodes)) {
 		t.Error("the graph does not say what is left out")
 	}
@@ -254,9 +252,7 @@ func TestText(t *testing.T) {
 func TestMillis(t *testing.T) {
 	for ms, want := range map[float64]string{0.1234: "0.12 ms", 12.34: "12.3 ms", 123.4: "123 ms", 1234: "1.23 s",
 		12345: "12.3 s", 61e3: "1 min 01 s"} {
-		if got := Millis(ms); got != want {
-			t.Errorf("Millis(%v) = %q, want %q", ms, got, want)
-		}
+		must.Equal(t, Millis(ms), want, "Millis(%v)", ms)
 	}
 }
 
@@ -284,9 +280,7 @@ func TestOrderByKey(t *testing.T) {
 		if path == nil || strings.Count(string(path[1]), "M") != c.lines {
 			t.Errorf("%s: %d lines expected in %q", c.level, c.lines, path)
 		}
-		if n := bytes.Count(page.Bytes(), []byte(`<details class="group">`)); n != c.groups {
-			t.Errorf("%s: %d lists, not %d", c.level, n, c.groups)
-		}
+		must.Equal(t, bytes.Count(page.Bytes(), []byte(`<details class="group">`)), c.groups, "lists at %s", c.level)
 		if c.groups == 2 && !(strings.Contains(page.String(), "<summary>x: 1 to 3</summary>") &&
 			strings.Contains(page.String(), "<summary>y: 4 to 6</summary>")) {
 			t.Errorf("%s: the lists are not of x and y", c.level)

@@ -182,9 +182,7 @@ func TestSeed(t *testing.T) {
 		t.Errorf("%d, %d, %q", a, b, x.logs)
 	}
 	t.Setenv("ISOVET_SEED", "42")
-	if got := isovettest.Seed(x); got != 42 {
-		t.Errorf("%d", got)
-	}
+	must.Equal(t, isovettest.Seed(x), 42, "the seed")
 }
 
 // TestFailing is a test that fails, run by TestArtifacts with and without -artifacts.

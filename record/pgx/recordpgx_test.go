@@ -342,8 +342,6 @@ func TestAborted(t *testing.T) {
 		{&pgconn.PgError{Code: "57P01"}, false}, {&pgconn.PgError{Code: "08006"}, false},
 		{context.DeadlineExceeded, false}, {errors.New("broken pipe"), false}, {nil, false},
 	} {
-		if got := recordpgx.Aborted(c.err); got != c.want {
-			t.Errorf("%v: %v", c.err, got)
-		}
+		must.Equal(t, recordpgx.Aborted(c.err), c.want, "%v", c.err)
 	}
 }

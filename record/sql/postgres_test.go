@@ -73,9 +73,7 @@ func eight(t *testing.T, url string, begin *sql.TxOptions, one func(tx *sql.Tx, 
 	for l, kind := range want {
 		r := must.Get(isovettest.Run(t.Context(), h, isovettest.Options{Level: l}))(t)
 		if kind == "" {
-			if r.Verdict != evidence.Holds {
-				t.Errorf("%v: %v %s %+v", l, r.Verdict, r.Reason, r.Anomalies)
-			}
+			must.Equal(t, r.Verdict, evidence.Holds, "%v %s %+v", l, r.Reason, r.Anomalies)
 			continue
 		}
 		if r.Verdict != evidence.Violated || !strings.Contains(kind, string(r.Anomalies[0].Kind)) {

@@ -77,9 +77,7 @@ func violated(t *testing.T, dir, history, certificate string) {
 	if err != nil {
 		t.Fatalf("%s: %v", certificate, err)
 	}
-	if cert.Verdict != evidence.Violated {
-		t.Errorf("%s says %v", certificate, cert.Verdict)
-	}
+	must.Equal(t, cert.Verdict, evidence.Violated, "%s says", certificate)
 }
 
 // TestLostUpdate: what a database without conflict detection shows is told and repeated.

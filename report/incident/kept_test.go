@@ -89,10 +89,7 @@ func TestKeptMariaDB(t *testing.T) {
 func TestKeptBadger(t *testing.T) {
 	c := collect.Config{DB: []string{"badger:"}, Timeout: 30 * time.Second}
 	r := replays(t, filepath.Join(kept, "badger-phantoms"), c, 3)
-	if r.Violated != 3 {
-		t.Errorf("violated in %d of %d runs; expected all: a Badger that is fixed has no place in docs/found.md",
-			r.Violated, r.Runs)
-	}
+	must.Equal(t, r.Violated, 3, "violated runs of %d (a Badger that is fixed has no place in docs/found.md)", r.Runs)
 }
 
 // TestScripts: what is wrong with a schedule is reported with its place.

@@ -26,9 +26,7 @@ func TestKnown(t *testing.T) {
 				t.Errorf("%s has the link %q", k.Name, k.Link)
 			}
 		}
-		if got := strings.Join(names, " "); got != c.want {
-			t.Errorf("%s, %s, %s: %q; expected %q", c.server, c.isolation, c.anomaly, got, c.want)
-		}
+		must.Equal(t, strings.Join(names, " "), c.want, "%s, %s, %s", c.server, c.isolation, c.anomaly)
 	}
 	page := must.Get(os.ReadFile("../../docs/found.md"))(t)
 	for _, want := range []string{"MDEV-40092", "MDEV-38977", "409", "2057", "_bt_endpoint()"} {

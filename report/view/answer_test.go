@@ -17,9 +17,7 @@ import (
 func done(t *testing.T, s *Server, what string) int {
 	t.Helper()
 	status, body, _ := asked(t, "POST", s.URL()+"api/1/"+what, posted)
-	if status != 200 {
-		t.Fatalf("%s: %d %s", what, status, body)
-	}
+	must.Equal(t, status, 200, "%s %s", what, body)
 	b := s.book(1)
 	b.group.Wait()
 	j := b.job.state()
@@ -42,9 +40,7 @@ func TestAnswers(t *testing.T) {
 	}
 	saved := func(name string) (string, http.Header) {
 		status, body, h := asked(t, "GET", s.URL()+"book/1/"+name, nil)
-		if status != 200 {
-			t.Fatalf("%s: %d %s", name, status, body)
-		}
+		must.Equal(t, status, 200, "%s %s", name, body)
 		return body, h
 	}
 	proved := func(cert string, h *history.History) {
@@ -61,9 +57,7 @@ func TestAnswers(t *testing.T) {
 	}
 	done(t, s, "shrink?n=1")
 	text, h := saved("small-1.jsonl")
-	if d := h.Get("Content-Disposition"); d != `attachment; filename=skewed-small-1.jsonl` {
-		t.Error(d)
-	}
+	must.Equal(t, h.Get("Content-Disposition"), `attachment; filename=skewed-small-1.jsonl`, "the name of the file")
 	small, err := jsonl.Read([]byte(text), "small")
 	if err != nil || small.NumTxns() > 4 {
 		t.Fatalf("%d transactions, %v", small.NumTxns(), err)
@@ -81,9 +75,7 @@ func TestAnswers(t *testing.T) {
 	verdicts := map[string]string{}
 	for _, r := range a.Rows {
 		verdicts[r.Level] = r.Verdict
-		if (r.Verdict == "violation") != (r.Jump >= 0) {
-			t.Errorf("%+v", r)
-		}
+		must.Equal(t, r.Verdict == "violation", r.Jump >= 0, "%+v", r)
 	}
 	if len(verdicts) != len(level.All()) || verdicts["serializable"] != "violation" ||
 		verdicts["snapshot-isolation"] != "valid" {

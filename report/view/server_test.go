@@ -104,9 +104,7 @@ func TestWhoMayAsk(t *testing.T) {
 		"a level that isn't": {"POST", s.URL() + "api/1/check?level=none", posted, 400},
 	} {
 		status, body, h := asked(t, c.method, c.url, c.change)
-		if status != c.want {
-			t.Errorf("%s: %d, expected %d: %.200s", name, status, c.want, body)
-		}
+		must.Equal(t, status, c.want, "%s: %.200s", name, body)
 		if status >= 400 && strings.Contains(body, secret) {
 			t.Errorf("%s: %d tells %q", name, status, body)
 		}
@@ -114,9 +112,7 @@ func TestWhoMayAsk(t *testing.T) {
 			strings.Contains(csp, "unsafe") {
 			t.Errorf("%s: policy %q", name, csp)
 		}
-		if h.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("%s: other sites may read", name)
-		}
+		must.Equal(t, h.Get("Access-Control-Allow-Origin"), "", "%s: who else may read", name)
 	}
 }
 
@@ -174,9 +170,7 @@ func TestEnds(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.book(1).begin("check", "another", nil); err != errBusy {
-		t.Errorf("two checks at once: %v", err)
-	}
+	must.Equal(t, s.book(1).begin("check", "another", nil), errBusy, "two checks at once")
 	time.AfterFunc(time.Millisecond, cancel)
 	if err := s.Serve(); err != nil {
 		t.Error(err)
@@ -245,9 +239,7 @@ func TestSearch(t *testing.T) {
 		for _, f := range b.search(q) {
 			found = append(found, f.What+" "+f.Name)
 		}
-		if got := strings.Join(found, "|"); got != want {
-			t.Errorf("%q: %s; expected %s", q, got, want)
-		}
+		must.Equal(t, strings.Join(found, "|"), want, "%q", q)
 	}
 }
 

@@ -95,12 +95,8 @@ func TestViewer(t *testing.T) {
 		t.Errorf("%d boxes", n)
 	}
 	checked(p)
-	if got := p.Text("#panel-answer h3"); got != "violation at serializable" {
-		t.Error(got)
-	}
-	if got := p.Text(".violation-row b"); got != "write-skew" {
-		t.Error(got)
-	}
+	must.Equal(t, p.Text("#panel-answer h3"), "violation at serializable", "the answer")
+	must.Equal(t, p.Text(".violation-row b"), "write-skew", "the violation")
 	p.Wait(`document.querySelector("iframe.evidence").contentDocument.querySelector("svg.timeline")`)
 	p.Click(".jump")
 	p.Wait(`document.querySelectorAll("#timeline .txn.named .head").length === 2`)
@@ -109,9 +105,7 @@ func TestViewer(t *testing.T) {
 
 	p.Click(".cycle")
 	p.Wait(`document.querySelectorAll("#panel-graph .node.named").length === 2`)
-	if n := p.Count("#panel-graph svg .edge .line"); n != 2 {
-		t.Errorf("%d edges in the cycle", n)
-	}
+	must.Equal(t, p.Count("#panel-graph svg .edge .line"), 2, "edges in the cycle")
 	p.Visible("#panel-graph .edge .line", 3)
 	p.Click("#panel-graph .edges summary")
 	p.Wait(`document.querySelector("#panel-graph .edges .lit li") && document.querySelector("#panel-graph .edge.lit")`)
@@ -358,9 +352,7 @@ func TestWatchFolder(t *testing.T) {
 	}
 	p.Size(400, 800)
 	p.Fits()
-	if p.Count("button.evidence") != 2 {
-		t.Error("there are no buttons for the evidence")
-	}
+	must.Equal(t, p.Count("button.evidence"), 2, "buttons for the evidence")
 	status, body, _ := asked(t, "POST", s.URL()+"api/open?violation=17", posted)
 	if status != 200 || strings.TrimSpace(body) != `{"book":1}` {
 		t.Fatalf("%d %s", status, body)
@@ -370,9 +362,7 @@ func TestWatchFolder(t *testing.T) {
 	if p.Count(".violation-row") != 1 {
 		t.Error(p.Text("#panel-answer"))
 	}
-	if got := browser.Eval[string](p, `document.querySelector("#crumbs a").href`); got != s.URL() {
-		t.Errorf("it leads back to %s", got)
-	}
+	must.Equal(t, browser.Eval[string](p, `document.querySelector("#crumbs a").href`), s.URL(), "where it leads back to")
 }
 
 // TestResultsFolder: the page over the results of benchmarks is shown with its charts, and no file but those.
