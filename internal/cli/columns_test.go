@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"isovet/internal/cli/console"
+	"isovet/internal/test/must"
 )
 
 // helpOf is what a command prints for --help, or --help=all.
@@ -17,9 +18,7 @@ func helpOf(t *testing.T, c *cobra.Command, flag string) string {
 	t.Helper()
 	var out strings.Builder
 	args := append(strings.Fields(c.CommandPath())[1:], flag)
-	if got := Main(args, nil, &out, &out); got != console.StatusOK {
-		t.Fatalf("%q: exit status %d: %s", args, got, out.String())
-	}
+	must.Equal(t, Main(args, nil, &out, &out), console.StatusOK, "%q: %s", args, &out)
 	return out.String()
 }
 
@@ -98,8 +97,6 @@ func TestFolded(t *testing.T) {
 		{word + word + word, word + word + word},
 		{"a\n  " + word + " " + word + "\nb", "a\n  " + word + "\n  " + word + "\nb"},
 	} {
-		if got := console.Folded(x.text, 120); got != x.want {
-			t.Errorf("%q:\n%s\nexpected\n%s", x.text, got, x.want)
-		}
+		must.Equal(t, console.Folded(x.text, 120), x.want, "%q", x.text)
 	}
 }

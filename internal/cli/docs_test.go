@@ -217,9 +217,7 @@ func TestReadme(t *testing.T) {
 		if strings.Contains(stdout, "VIOLATION") && c.args[0] == "check" {
 			want = 1
 		}
-		if status != want {
-			t.Errorf("%s\nends with %d: %s", c.line, status, stderr)
-		}
+		must.Equal(t, status, want, "the status of %s\n%s", c.line, stderr)
 		if stderr != "" && c.args[0] != "gen" {
 			t.Errorf("%s\nsays on standard error: %s", c.line, stderr)
 		}
@@ -246,9 +244,7 @@ func TestReadmeTable(t *testing.T) {
 		t.Fatal("the page shows no comparison")
 	}
 	stdout, stderr, status := runShown(t, t.TempDir(), append(slices.Clone(commands[i].args), "--markdown", "--repeat", "1"))
-	if status != 0 {
-		t.Fatalf("status %d: %s", status, stderr)
-	}
+	must.Equal(t, status, 0, "status, with %s", stderr)
 	got, want := tableRows(stdout), tableRows(string(page))
 	if len(want) < 3 || !slices.Equal(got, want) {
 		t.Errorf("%s\nprints\n%s\nthe page shows\n%s", commands[i].line, strings.Join(got, "\n"), strings.Join(want,
@@ -311,8 +307,6 @@ func TestLike(t *testing.T) {
 		{"valid", "valid at last", false},
 		{"a … c", "a b c", true},
 	} {
-		if got := like(c.shown, c.printed); got != c.want {
-			t.Errorf("like(%q, %q) = %v", c.shown, c.printed, got)
-		}
+		must.Equal(t, like(c.shown, c.printed), c.want, "like(%q, %q)", c.shown, c.printed)
 	}
 }

@@ -34,9 +34,7 @@ func TestJepsenPage(t *testing.T) {
 			t.Fatalf("%v: %v", form, err)
 		}
 	}
-	if forms != 2 {
-		t.Errorf("%d forms; expected the namespace and the checker", forms)
-	}
+	must.Equal(t, forms, 2, "forms")
 	check, _, err := Root().Find([]string{"check"})
 	must.OK(t, err)
 	flags := regexp.MustCompile(`"--([a-z-]+)"`).FindAllStringSubmatch(code, -1)

@@ -115,9 +115,7 @@ func TestSignalTwice(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	run.Wait()
-	if s := run.ProcessState.ExitCode(); s != console.StatusInterrupted {
-		t.Errorf("status %d; expected %d", s, console.StatusInterrupted)
-	}
+	must.Equal(t, run.ProcessState.ExitCode(), console.StatusInterrupted, "status")
 	if _, err := os.Stat(out); err != nil {
 		t.Error(err)
 	}
@@ -162,9 +160,7 @@ func TestNothingLeft(t *testing.T) {
 			}
 			must.OK(t, run.Process.Signal(sig))
 			run.Wait()
-			if s := run.ProcessState.ExitCode(); s != console.StatusInterrupted {
-				t.Errorf("%s, %v: status %d; expected %d\n%s", db, sig, s, console.StatusInterrupted, said.String())
-			}
+			must.Equal(t, run.ProcessState.ExitCode(), console.StatusInterrupted, "%s, %v: %s", db, sig, &said)
 			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 				t.Errorf("%s, %v: left %v, %v", db, sig, left, err)
 			}

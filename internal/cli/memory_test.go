@@ -120,19 +120,14 @@ func TestMillion(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if got != status {
-			t.Fatalf("isovet %s: status %d, expected %d\n%s\n%s", strings.Join(args, " "), got, status, out,
-				stderr.String())
-		}
+		must.Equal(t, got, status, "the status of isovet %q\n%s\n%s", args, out, &stderr)
 		return out
 	}
 	run(0, "gen", "-q", "--workload", "blindw", "--times", "txns", "--txns", "1000000", "--shards", "4", "--fault",
 		"write-skew,lost-update,stale-read", "--faults", "99", "--truth", "truth", "-o", "parts")
 	b := must.Get(os.ReadFile(filepath.Join(dir, "truth")))(t)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	if len(lines) != 99 {
-		t.Fatalf("%d faults planted, expected 99", len(lines))
-	}
+	must.Equal(t, len(lines), 99, "faults planted")
 	for _, level := range []string{"strict-serializable", "snapshot-isolation"} {
 		out := run(1, "check", "-q", "--json", "--spill", "d", "--memory", "64MiB", "--level", level, "--certificate",
 			"cert", "parts")

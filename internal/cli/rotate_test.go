@@ -93,7 +93,5 @@ func TestRotateFlag(t *testing.T) {
 		}
 	}
 	var v collects.RotateValue
-	if v.String() != "" {
-		t.Error("the zero value")
-	}
+	must.Equal(t, v.String(), "", "the zero value")
 }

@@ -53,28 +53,18 @@ func TestProgressLine(t *testing.T) {
 	p := &console.Progress{W: &b}
 	now := time.Now()
 	p.Begin("checking h")
-	if got := p.Line(now); got != "checking h" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, p.Line(now), "checking h", "at first")
 	p.Step("running", 0, 1000)
 	p.Began = now.Add(-2 * time.Second)
 	p.Step("running", 250, 1000)
-	if got, want := p.Line(now), "checking h: running █████░░░░░░░░░░░░░░░ 250/1000, 125/s, 0:06 left"; got != want {
-		t.Errorf("%q; want %q", got, want)
-	}
+	must.Equal(t, p.Line(now), "checking h: running █████░░░░░░░░░░░░░░░ 250/1000, 125/s, 0:06 left", "running")
 	p.Step("writing: 3 files", 7, 0)
-	if got, want := p.Line(now), "checking h: writing: 3 files 7"; got != want {
-		t.Errorf("%q; want %q", got, want)
-	}
+	must.Equal(t, p.Line(now), "checking h: writing: 3 files 7", "writing")
 	p.Began = now.Add(-10 * time.Second)
 	p.Step("writing: 4 files", 20_007, 0)
-	if got, want := p.Line(now), "checking h: writing: 4 files 20007, 2k/s"; got != want {
-		t.Errorf("%q; want %q", got, want)
-	}
+	must.Equal(t, p.Line(now), "checking h: writing: 4 files 20007, 2k/s", "writing")
 	p.Step("solving", 1, 1)
-	if got, want := p.Line(now), "checking h: solving"; got != want {
-		t.Errorf("%q; want %q", got, want)
-	}
+	must.Equal(t, p.Line(now), "checking h: solving", "solving")
 	p.Start = now.Add(-90 * time.Second)
 	p.Draw(now)
 	if got := b.String(); !strings.HasPrefix(got, "\r\x1b[K") || !strings.HasSuffix(got, "checking h: solving, 1:30") {
@@ -94,8 +84,6 @@ func TestSuggest(t *testing.T) {
 		if want != "" {
 			want = " (did you mean " + want + "?)"
 		}
-		if got != want {
-			t.Errorf("%s: %q; want %q", word, got, want)
-		}
+		must.Equal(t, got, want, "%s", word)
 	}
 }

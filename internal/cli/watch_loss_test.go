@@ -76,9 +76,7 @@ func TestWatchLoss(t *testing.T) {
 			}
 		}
 		got, said = watchOnce(state, stream, "--checkpoint", x.checkpoint, "--accept-loss")
-		if got != console.StatusViolation {
-			t.Errorf("%s: with --accept-loss: exit status %d, %q", x.name, got, said)
-		}
+		must.Equal(t, got, console.StatusViolation, "%s: the exit status with --accept-loss: %q", x.name, said)
 		if is := violationsOf(t, state); is != want {
 			t.Errorf("%s: %d bytes of violations; expected %d", x.name, len(is), len(want))
 		}

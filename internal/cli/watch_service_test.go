@@ -56,9 +56,7 @@ func TestWatchFilesAreOwn(t *testing.T) {
 				"snapshot-isolation"}
 		}
 		var out bytes.Buffer
-		if got := Main(args, nil, &out, &out); got != console.StatusViolation {
-			t.Fatalf("exit status %d: %s", got, out.String())
-		}
+		must.Equal(t, Main(args, nil, &out, &out), console.StatusViolation, "exit status, with %s", &out)
 		kinds := map[string]int{}
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err != nil {
@@ -183,9 +181,7 @@ func TestNotify(t *testing.T) {
 			break
 		}
 	}
-	if got := <-done; got != console.StatusOK {
-		t.Errorf("exit status %d", got)
-	}
+	must.Equal(t, <-done, console.StatusOK, "exit status")
 	ready, ping := slices.Index(told, "READY=1"), slices.Index(told, "WATCHDOG=1")
 	if ready < 0 || ping < ready || told[len(told)-1] != "STOPPING=1" {
 		t.Errorf("it tells %q", told)
@@ -226,9 +222,8 @@ func TestNotifyStuck(t *testing.T) {
 	s.Busy = now
 	step(time.Second, "WATCHDOG=1")
 	x, s = watches.Notified{}, watch.Snapshot{}
-	if got := strings.Join(n.Next(&x, &s, true), " "); got != "READY=1 STATUS=standby, or reading the log WATCHDOG=1" {
-		t.Errorf("standby: %q", got)
-	}
+	must.Equal(t, strings.Join(n.Next(&x, &s, true), " "),
+		"READY=1 STATUS=standby, or reading the log WATCHDOG=1", "standby")
 	if got, err := watches.NewNotifier(func(string) string { return "" }); err != nil || got.To != nil {
 		t.Errorf("without a supervisor: %v, %v", got, err)
 	}

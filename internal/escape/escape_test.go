@@ -45,13 +45,9 @@ func TestText(t *testing.T) {
 		"\U000e0001\u2028x": `\udb40\udc01\u2028x`,
 		"日本語 ✓ \ufffd":      "日本語 ✓ \ufffd",
 	} {
-		if got := Text(in); got != want {
-			t.Errorf("Text(%q) = %q, expected %q", in, got, want)
-		}
+		must.Equal(t, Text(in), want, "Text(%q)", in)
 	}
-	if got := Line("a\nb\tc"); got != `a\nb\tc` {
-		t.Errorf("Line: %q", got)
-	}
+	must.Equal(t, Line("a\nb\tc"), `a\nb\tc`, "Line")
 }
 
 func FuzzText(f *testing.F) {
@@ -97,9 +93,7 @@ func TestWriterNames(t *testing.T) {
 	var b strings.Builder
 	w := NewWriter(&b, []string{"a\n::error::b.jsonl", "\n", "plain"})
 	must.Get(io.WriteString(w, "isovet: a\n::error::b.jsonl: plain\n"))(t)
-	if want := `isovet: a\n::error::b.jsonl: plain` + "\n"; b.String() != want {
-		t.Errorf("%q, expected %q", b.String(), want)
-	}
+	must.Equal(t, b.String(), `isovet: a\n::error::b.jsonl: plain`+"\n", "written")
 }
 
 // span reads a code span as CommonMark 0.31 §6.1 does, and what comes behind it.

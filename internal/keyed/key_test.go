@@ -11,6 +11,7 @@ import (
 	"isovet/history"
 	"isovet/internal/keyed"
 	"isovet/internal/test/histtest/collide"
+	"isovet/internal/test/must"
 )
 
 // TestCollisions: what had one hash before there was a key has two now, whatever the key; and so has everything that
@@ -111,7 +112,5 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%v: %x, %x, by another key %x", v, a, b, c)
 		}
 	}
-	if first.Keyed(k, history.Value{}) != keyed.Null {
-		t.Error("null")
-	}
+	must.Equal(t, first.Keyed(k, history.Value{}), keyed.Null, "null")
 }

@@ -28,8 +28,6 @@ func TestRelease(t *testing.T) {
 		t.Error("what was given back reads differently")
 	}
 	must.OK(t, unmap())
-	if len(parts) != 0 {
-		t.Errorf("%d mappings are left in the list", len(parts))
-	}
+	must.Equal(t, len(parts), 0, "mappings are left in the list")
 	Release()
 }

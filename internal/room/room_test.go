@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"isovet/internal/test/must"
 )
 
 func TestPercent(t *testing.T) {
@@ -17,9 +19,7 @@ func TestPercent(t *testing.T) {
 		want     int
 	}{{1 << 20, 0, 1, smallPercent}, {12 << 20, 0, 1, 100}, {16 << 20, 0, 1, 50}, {40 << 20, 0, 1, 50},
 		{100 << 20, 0.01, 1, 25}, {1 << 30, 0.01, 1, 10}, {1 << 30, 0.2, 1, 50}, {0, 0, 0, smallPercent}} {
-		if got := percent(c.live, c.gc, c.user); got != c.want {
-			t.Errorf("%+v: %d", c, got)
-		}
+		must.Equal(t, percent(c.live, c.gc, c.user), c.want, "%+v", c)
 	}
 }
 
@@ -54,9 +54,7 @@ func TestFix(t *testing.T) {
 	defer debug.SetGCPercent(before)
 	usual := Fix(7)
 	tune()
-	if got := debug.SetGCPercent(7); got != 7 {
-		t.Errorf("the percentage is %d, not what was fixed", got)
-	}
+	must.Equal(t, debug.SetGCPercent(7), 7, "the percentage")
 	usual()
 	if got := debug.SetGCPercent(100); got != 100 || fixed.Load() {
 		t.Errorf("afterwards the percentage is %d", got)
@@ -89,7 +87,5 @@ func TestLeft(t *testing.T) {
 		t.Error(err)
 	}
 	debug.SetMemoryLimit(1)
-	if Left() != 0 {
-		t.Errorf("%d bytes of 1 are left", Left())
-	}
+	must.Equal(t, Left(), 0, "bytes left")
 }

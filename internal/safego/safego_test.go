@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 func TestPanicsComeHome(t *testing.T) {
@@ -22,9 +24,7 @@ func TestPanicsComeHome(t *testing.T) {
 		if !ok || p.Value != "boom" || !strings.Contains(p.Error(), "safego_test.go") {
 			t.Errorf("recovered %v", p)
 		}
-		if ran.Load() != 8 {
-			t.Errorf("%d of 8 ran", ran.Load())
-		}
+		must.Equal(t, ran.Load(), 8, "ran")
 	}()
 	g.Wait()
 	t.Error("Wait returned")
@@ -35,7 +35,5 @@ func TestNoPanic(t *testing.T) {
 	n := 0
 	g.Go(func() { n++ })
 	g.Wait()
-	if n != 1 {
-		t.Error(n)
-	}
+	must.Equal(t, n, 1, "ran")
 }

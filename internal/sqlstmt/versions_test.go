@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"isovet/internal/sqltext"
+	"isovet/internal/test/must"
 	"isovet/record"
 )
 
@@ -98,8 +99,6 @@ func TestPosition(t *testing.T) {
 	p := plan.of("SELECT é, nothing FROM t WHERE id = 12345 ORDER BY 1", template)
 	for _, word := range []string{"SELECT", "é", "nothing", "WHERE", "12345", "ORDER"} {
 		place := func(text string) int { return utf8.RuneCountInString(text[:strings.Index(text, word)]) + 1 }
-		if got := p.Position(place(p.Text)); got != place(p.SQL) {
-			t.Errorf("%s: at %d; expected %d in %q", word, got, place(p.SQL), p.Text)
-		}
+		must.Equal(t, p.Position(place(p.Text)), place(p.SQL), "%s: its place in %q", word, p.Text)
 	}
 }

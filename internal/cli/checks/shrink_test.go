@@ -40,9 +40,7 @@ func TestShrinkInterrupted(t *testing.T) {
 		t.Fatal(r, err)
 	}
 	early := f.check.limits.Reason(r.Ended, "shrinking")
-	if s := console.StatusOf(f.write(e, in, r, early, time.Now())); s != console.StatusInterrupted {
-		t.Errorf("status %d; expected %d", s, console.StatusInterrupted)
-	}
+	must.Equal(t, console.StatusOf(f.write(e, in, r, early, time.Now())), console.StatusInterrupted, "status")
 	if !strings.Contains(stderr.String(), "small.jsonl has the smallest history found by then") {
 		t.Errorf("said %q", stderr.String())
 	}

@@ -14,6 +14,7 @@ import (
 
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/watches"
+	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/level"
 )
@@ -99,9 +100,7 @@ func TestProxyWatch(t *testing.T) {
 				}
 			}
 			cancel()
-			if got := console.StatusOf(<-ended); got != c.status {
-				t.Errorf("status %d, expected %d: %s %s", got, c.status, &out, &err.Buffer)
-			}
+			must.Equal(t, console.StatusOf(<-ended), c.status, "status, with %s %s", &out, &err.Buffer)
 			if said := out.String(); c.status == console.StatusViolation && (!strings.Contains(said,
 				`"anomaly":"lost-update"`) || !strings.Contains(said, `"key":"watched/1"`) || !strings.Contains(said,
 				" is SELECT balance FROM watched WHERE id = 1; UPDATE watched SET balance = 80 WHERE id = 1;")) {

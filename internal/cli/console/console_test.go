@@ -32,9 +32,7 @@ func TestStatusOfErrors(t *testing.T) {
 		{guard.ErrInterrupted, 130},
 		{errors.New("whatever else"), 254},
 	} {
-		if got := StatusOf(c.err); got != c.want {
-			t.Errorf("statusOf(%v) = %d, want %d", c.err, got, c.want)
-		}
+		must.Equal(t, StatusOf(c.err), c.want, "statusOf(%v)", c.err)
 	}
 }
 
@@ -43,9 +41,7 @@ func TestWorst(t *testing.T) {
 	order := []int{0, 2, 1, 254, 255, 130}
 	for i, a := range order {
 		for j, b := range order {
-			if got := Worse(a, b); got != order[max(i, j)] {
-				t.Errorf("worse(%d, %d) = %d", a, b, got)
-			}
+			must.Equal(t, Worse(a, b), order[max(i, j)], "worse(%d, %d)", a, b)
 		}
 	}
 }
@@ -187,9 +183,7 @@ func TestNumbered(t *testing.T) {
 		i, n int
 		want string
 	}{{"a.html", 0, 1, "a.html"}, {"a.html", 1, 3, "a-2.html"}, {"dir.d/a", 0, 2, "dir.d/a-1"}, {"-", 1, 2, "-"}} {
-		if got := Numbered(c.path, c.i, c.n); got != c.want {
-			t.Errorf("numbered(%q, %d, %d) = %q, want %q", c.path, c.i, c.n, got, c.want)
-		}
+		must.Equal(t, Numbered(c.path, c.i, c.n), c.want, "numbered(%q, %d, %d)", c.path, c.i, c.n)
 	}
 }
 
@@ -232,8 +226,6 @@ func TestFoldedLines(t *testing.T) {
 		{`{"a":"` + strings.Repeat("b ", 40) + "\"}\n", 40, `{"a":"` + strings.Repeat("b ", 40) + "\"}\n"},
 		{"  again: isovet hunt --db sqlite: --level ser\n", 30, "  again: isovet hunt --db sqlite: --level ser\n"},
 	} {
-		if got := foldedLines(x.text, x.columns); got != x.want {
-			t.Errorf("%d columns: %q; want %q", x.columns, got, x.want)
-		}
+		must.Equal(t, foldedLines(x.text, x.columns), x.want, "%d columns", x.columns)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"isovet/internal/graph"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // model is the naive twin: a list of edges, searched afresh for every question.
@@ -200,9 +201,7 @@ func TestPathDefaultsToOneEach(t *testing.T) {
 	if !o.AddEdge(3, 0, 11) || !o.AddEdge(2, 2, 12) {
 		t.Error("cycles not seen")
 	}
-	if e := o.Edge(1); e != (Edge{1, 2, 8}) {
-		t.Errorf("Edge(1) = %v", e)
-	}
+	must.Equal(t, o.Edge(1), Edge{1, 2, 8}, "Edge(1)")
 }
 
 func TestWrongCallsPanic(t *testing.T) {
