@@ -243,9 +243,7 @@ func TestClock(t *testing.T) {
 		{2800, `[LATE 9000 -  - after 3 LATE 1000 9000 "y" 0 after 3 EXT 1200 - "z" 0 after 4]`},
 		{4900, `[EXT 1000 - "y" 0 after 4 EXT 1200 - "z" 0 after 4 LATE 9000 -  - after 5]`},
 	} {
-		if got := fmt.Sprint(run(c.at)); got != c.want {
-			t.Errorf("at %d: %s; expected %s", c.at, got, c.want)
-		}
+		must.Equal(t, fmt.Sprint(run(c.at)), c.want, "at %d", c.at)
 	}
 }
 
@@ -389,14 +387,10 @@ func TestGap(t *testing.T) {
 	counts := func(s Snapshot) [3]int64 {
 		return [3]int64{count(s, "gaps_total"), count(s, "gaps_found_total"), count(s, "gap_sessions")}
 	}
-	if got := counts(s); got != [3]int64{1, 1, 1} {
-		t.Errorf("gaps, found, sessions with gaps: %v", got)
-	}
+	must.Equal(t, counts(s), [3]int64{1, 1, 1}, "gaps, found, sessions with gaps")
 	_, s = play(t, aionOf(timestamp.Options{Level: level.SessionSnapshotIsolation}, 100), append(lines,
 		line(2, 280, 285)), 1)
-	if got := counts(s); got != [3]int64{1, 2, 0} {
-		t.Errorf("gaps, found, sessions with gaps: %v; expected none", got)
-	}
+	must.Equal(t, counts(s), [3]int64{1, 2, 0}, "gaps, found, sessions with gaps")
 	b, err := os.ReadFile(filepath.Join(dir, "violations.jsonl"))
 	want := `{"n":1,"axiom":"GAP","txn":4,"other":1,"missing":[2,3]}
 {"n":2,"axiom":"SESSION","txn":7,"other":6}

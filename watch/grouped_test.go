@@ -98,9 +98,7 @@ func TestGrouped(t *testing.T) {
 			must.OK(t, json.Unmarshal(line, &x))
 			if x.Incident > 0 {
 				doubled++
-				if x.Count&(x.Count-1) != 0 {
-					t.Errorf("%s: %s", name, line)
-				}
+				must.Equal(t, x.Count&(x.Count-1), 0, "%s: %s", name, line)
 				continue
 			}
 			if full++; !bytes.Equal(line, every[x.N-1]) && name == "aion" { // of leopard's not all are tried as a proof
@@ -109,9 +107,7 @@ func TestGrouped(t *testing.T) {
 		}
 		for _, x := range all.List() {
 			total += x.Count
-			if len(x.Lines) != min(int(x.Count), incidentLines) {
-				t.Errorf("%s: %+v", name, x)
-			}
+			must.Equal(t, len(x.Lines), min(int(x.Count), incidentLines), "%s: %+v", name, x)
 		}
 		if total != int64(len(every)) || doubled == 0 || full < 20 {
 			t.Errorf("%s: %d violations in incidents of %d; %d in full, %d times doubled", name, total, len(every),
@@ -145,9 +141,7 @@ func TestRotated(t *testing.T) {
 		}
 		// What ends at the end of a source and what does not differ, as both are judged at a pause.
 		for i, line := range said {
-			if numberOf(line) != int64(i+1) {
-				t.Fatalf("line %d: %s", i+1, line)
-			}
+			must.Equal(t, numberOf(line), int64(i+1), "line %d: %s", i+1, line)
 		}
 		old := must.Get(oldFiles(dir))(t)
 		total, kept := int64(0), 0
@@ -239,9 +233,7 @@ func TestKilledGrouped(t *testing.T) {
 				t.Errorf("%s: %s\nexpected %s", judge, line, other)
 			}
 		}
-		if a, b := last(got), last(want); a != b {
-			t.Errorf("%s: the last line has number %d; expected %d", judge, a, b)
-		}
+		must.Equal(t, last(got), last(want), "%s: the number of the last line", judge)
 		a := must.Get(os.ReadFile(filepath.Join(dir, incidentsFile)))(t)
 		b := must.Get(os.ReadFile(filepath.Join(again, incidentsFile)))(t)
 		if !bytes.Equal(a, b) || len(a) < 1000 {

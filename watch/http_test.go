@@ -89,10 +89,7 @@ func gzipped(text []byte) []byte {
 }
 
 func zstded(text []byte) []byte {
-	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		panic(err)
-	}
+	z := must.Have(zstd.NewWriter(nil))
 	return z.EncodeAll(text, nil)
 }
 
@@ -272,9 +269,7 @@ func TestHTTPBehind(t *testing.T) {
 	if status, says, _ := post(t, http.DefaultClient, base, []byte(fine)); status != 200 || says != "1" {
 		t.Errorf("afterwards: %d %s", status, says)
 	}
-	if n := len(taken()); n != 1 {
-		t.Errorf("%d lines were taken; expected 1", n)
-	}
+	must.Equal(t, len(taken()), 1, "lines taken")
 }
 
 // TestHTTPTokens: without a token that is known nothing is reported or taken, and TLS is spoken with a certificate that
@@ -292,9 +287,7 @@ func TestHTTPTokens(t *testing.T) {
 			t.Errorf("%q: %d %s", token, status, says)
 		}
 	}
-	if n := len(taken()); n != 2 {
-		t.Errorf("%d lines were taken", n)
-	}
+	must.Equal(t, len(taken()), 2, "lines taken")
 	must.OK(t, os.Chtimes(files.Cert, time.Time{}, time.Now().Add(-time.Hour)))
 	second := tlstest.Certificate(t, files.Cert, files.Key)
 	if status, says, _ := post(t, trusting(second), base, []byte(fine), "Authorization", "Bearer one"); status != 200 {

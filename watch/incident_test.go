@@ -33,9 +33,7 @@ func TestIncidents(t *testing.T) {
 				}
 			}
 			for class, n := range m.Get().Violations {
-				if count[class] != n {
-					t.Errorf("%s: %d violations in incidents, %d by the metrics", class, count[class], n)
-				}
+				must.Equal(t, count[class], n, "%s: violations in incidents, and by the metrics", class)
 			}
 			if n := int64(len(all.List())); n < 4 || n > found/4 {
 				t.Errorf("%d incidents of %d violations", n, found)

@@ -83,9 +83,7 @@ func TestTidy(t *testing.T) {
 		for _, s := range must.Get(segments(dir))(t) {
 			got += fmt.Sprint(s.n, s.packed, " ")
 		}
-		if got != want {
-			t.Errorf("%+v leaves %s; expected %s", keep, got, want)
-		}
+		must.Equal(t, got, want, "what %+v leaves", keep)
 	}
 }
 
@@ -129,9 +127,7 @@ func TestKeep(t *testing.T) {
 		}
 		want := read(run(Keep{}, 0))
 		all := run(Keep{}, 1)
-		if got := read(all); got != want {
-			t.Fatalf("%s: with compressed segments\n%s\nwithout\n%s", m.name, got, want)
-		}
+		must.Equal(t, read(all), want, "%s: with compressed segments", m.name)
 		list := must.Get(segments(all))(t)
 		if len(list) > 1 && list[0].packed {
 			packedReads++
@@ -146,10 +142,7 @@ func TestKeep(t *testing.T) {
 			noted = noted || len(h.Notes) > 0 && strings.Contains(h.Notes[0].Text, "deleted")
 		}
 		got := read(few)
-		if strings.Count(got, "\n") != strings.Count(want, "\n") {
-			t.Errorf("%s: %d violations where little is kept, else %d", m.name, strings.Count(got, "\n"),
-				strings.Count(want, "\n"))
-		}
+		must.Equal(t, strings.Count(got, "\n"), strings.Count(want, "\n"), "%s: violations kept", m.name)
 	})
 	if packedReads < 2 || !noted {
 		t.Errorf("%d with compressed segments, said: %t", packedReads, noted)

@@ -75,9 +75,7 @@ func TestSuspects(t *testing.T) {
 		out := pieces(t, rand.New(rand.NewPCG(seed, 1)), judge, lines, func(j Judge) Judge {
 			listed := j.(suspecting).Suspects(1 << 20)
 			for i := range listed {
-				if listed[i].Settled != "" {
-					t.Fatalf("%+v", listed[i])
-				}
+				must.Equal(t, listed[i].Settled, "", "%+v", listed[i])
 			}
 			take()
 			return j

@@ -46,11 +46,7 @@ func TestMain(m *testing.M) {
 }
 
 func aionOf(o timestamp.Options, lateness int64) Judge {
-	j, err := NewAion(AionOptions{Options: o, Lateness: lateness})
-	if err != nil {
-		panic(err)
-	}
-	return j
+	return must.Have(NewAion(AionOptions{Options: o, Lateness: lateness}))
 }
 
 func aionWith(t testing.TB, o AionOptions) *aion {

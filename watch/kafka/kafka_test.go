@@ -111,14 +111,10 @@ func TestMerge(t *testing.T) {
 		src, log := open(t, c, after, Options{Group: "isovet", Idle: time.Minute})
 		got = append(got, take(t, src, after, min(250, n-len(got)))...)
 		must.OK(t, src.Close())
-		if log.String() != "" {
-			t.Errorf("it is said: %s", log)
-		}
+		must.Equal(t, log.String(), "", "what is said")
 	}
 	for i, text := range got {
-		if text != strconv.Itoa(i) {
-			t.Fatalf("message %d is %s", i, text)
-		}
+		must.Equal(t, text, strconv.Itoa(i), "message %d", i)
 	}
 	q := kmsg.NewPtrOffsetFetchRequest()
 	g := kmsg.NewOffsetFetchRequestGroup()
@@ -132,9 +128,7 @@ func TestMerge(t *testing.T) {
 	for _, p := range r.Groups[0].Topics[0].Partitions {
 		total += p.Offset
 	}
-	if want := after.Of("0") + after.Of("1") + 2; total != want {
-		t.Errorf("the group is at %d in all; expected %d: %+v", total, want, r)
-	}
+	must.Equal(t, total, after.Of("0")+after.Of("1")+2, "where the group is in all: %+v", r)
 	if _, err := Open(t.Context(), Options{Brokers: c.ListenAddrs(), Topic: "other", Patience: 5 * time.Second},
 		nil); err == nil || !strings.Contains(err.Error(), "UNKNOWN_TOPIC") {
 		t.Errorf("a topic that there is not: %v", err)

@@ -141,9 +141,7 @@ func TestPageInBrowser(t *testing.T) {
 	b.send(lost(500, 100, "stock:4711")...)
 	p.Wait(`document.querySelector("#verdict").textContent.includes("1 violation found")`)
 	p.Wait(`document.querySelector("tr.against a")`)
-	if got := p.Text("#news"); got != "A new incident" {
-		t.Errorf("it is announced as %q", got)
-	}
+	must.Equal(t, p.Text("#news"), "A new incident", "what is read aloud")
 	p.Click("tr.against a")
 	p.Wait(`document.activeElement.id === "incident-head"`)
 	says := p.Text("#detail .says")
@@ -173,9 +171,7 @@ func TestPageInBrowser(t *testing.T) {
 	if !browser.Eval[bool](p, `document.querySelector("#detail details").open`) {
 		t.Error("what was unfolded has been folded")
 	}
-	if got := p.Text("#news"); got != "A new incident" {
-		t.Errorf("what is read aloud has become %q", got)
-	}
+	must.Equal(t, p.Text("#news"), "A new incident", "what is read aloud")
 	p.Press(browser.Escape)
 	p.Wait(`document.querySelector("#detail").hidden`)
 	if !browser.Eval[bool](p, `document.activeElement.dataset.incident === "1"`) {

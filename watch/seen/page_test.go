@@ -76,15 +76,12 @@ func TestPage(t *testing.T) {
 	}
 	for path, want := range map[string]int{"/incidents/2": 404, "/incidents/x": 404, "/incidents/-1": 404, "/x": 404,
 		"/favicon.ico": 204, "/metrics": 200, "/incidents/99999999999999999999": 404} {
-		if got := ask(t, h, http.MethodGet, path, nil).StatusCode; got != want {
-			t.Errorf("%s: %d, expected %d", path, got, want)
-		}
+		must.Equal(t, ask(t, h, http.MethodGet, path, nil).StatusCode, want, "%s", path)
 	}
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 		for _, path := range []string{"/", "/incidents/1", "/metrics"} {
-			if got := ask(t, h, method, path, nil).StatusCode; got != http.StatusMethodNotAllowed {
-				t.Errorf("%s %s: %d", method, path, got)
-			}
+			status := ask(t, h, method, path, nil).StatusCode
+			must.Equal(t, status, http.StatusMethodNotAllowed, "%s %s", method, path)
 		}
 	}
 }
@@ -114,9 +111,7 @@ func TestEvidence(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	must.OK(t, os.WriteFile(outside, []byte("outside"), 0o600))
 	must.OK(t, os.Remove(file))
-	if got := ask(t, h, http.MethodGet, name, nil).StatusCode; got != 404 {
-		t.Errorf("a file that is gone: %d", got)
-	}
+	must.Equal(t, ask(t, h, http.MethodGet, name, nil).StatusCode, 404, "a file that is gone")
 	if err := os.Symlink(outside, file); err != nil {
 		t.Skip(err)
 	}
@@ -163,32 +158,24 @@ func TestGuarded(t *testing.T) {
 				r.Header.Set("Authorization", x.header)
 			}
 		})
-		if r.StatusCode != x.want {
-			t.Errorf("%s with %q: %d, expected %d", x.path, x.header, r.StatusCode, x.want)
-		}
+		must.Equal(t, r.StatusCode, x.want, "%s with %q", x.path, x.header)
 	}
 }
 
 // TestWords: texts from elsewhere, and sentences.
 func TestWords(t *testing.T) {
 	for in, want := range map[string]string{"a\u202eb": `a\u202eb`, "abc": "abc", "0123456789abcdefghij": "0123…fghij", "\xff": "�", "a\nb": "a b", "\x00": `\u0000`, "é": "é"} {
-		if got := shown(in, 10); got != want {
-			t.Errorf("%q is shown as %q, expected %q", in, got, want)
-		}
+		must.Equal(t, shown(in, 10), want, "%q shown", in)
 	}
 	if got := shown(strings.Repeat("日本", 1<<20), 20); len([]rune(got)) != 20 {
 		t.Errorf("%q", got)
 	}
 	for in, want := range map[string]string{`"x"`: "x", `"4"`: `"4"`, `4`: "4", `"null"`: `"null"`, `null`: "null",
 		`"a b"`: `"a b"`, `[1,2]`: "[1,2]", `""`: `""`} {
-		if got := plain(json.RawMessage(in), 20); got != want {
-			t.Errorf("%s reads %s, expected %s", in, got, want)
-		}
+		must.Equal(t, plain(json.RawMessage(in), 20), want, "%s read", in)
 	}
 	for in, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", -100: "-100"} {
-		if got := grouped(in); got != want {
-			t.Errorf("%d is %s, expected %s", in, got, want)
-		}
+		must.Equal(t, grouped(in), want, "%d", in)
 	}
 	for _, class := range []string{"LATE", "JUMP", "GAP", "UNDECIDED"} {
 		if !watch.Unjudged(class) || means[class] == "" {
@@ -213,9 +200,7 @@ func TestStampedIncident(t *testing.T) {
 		t.Errorf("the page of its folder is %q", got)
 	}
 	for _, path := range []string{"/incidents/2/evidence.html", "/incidents/x/evidence.html"} {
-		if got := ask(t, h, http.MethodGet, path, nil).StatusCode; got != http.StatusNotFound {
-			t.Errorf("%s: %d", path, got)
-		}
+		must.Equal(t, ask(t, h, http.MethodGet, path, nil).StatusCode, http.StatusNotFound, "%s", path)
 	}
 	text := body(t, ask(t, h, http.MethodGet, "/incidents/1", nil))
 	for _, want := range []string{"Incident 1: EXT", `href="/incidents/1/evidence.html"`, "where its snapshot has 2",
