@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
@@ -191,10 +192,7 @@ func TestRefuses(t *testing.T) {
 	if err := certify.Check(good, certify.Options{ClockSkew: -1}); err == nil {
 		t.Error("a negative skew is accepted")
 	}
-	preds := history.NewBuilder()
-	preds.Predicate(history.PredRead, []byte(`{"v":{"=":1}}`), nil)
-	preds.EndTxn(history.NewTxnHead())
-	ph := must.Get(preds.Build())(t)
+	ph := notation.MustParse(`_: pr{"v":{"=":1}}[]`)
 	var u *certify.Unsupported
 	if err := certify.Check(&evidence.Result{Verdict: evidence.Holds, Level: level.RepeatableRead, H: ph,
 		Order: []uint32{0}}, certify.Options{}); !errors.As(err, &u) {

@@ -15,6 +15,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/must"
 	"isovet/level"
@@ -141,19 +142,7 @@ func TestStampedClaims(t *testing.T) {
 // TestChronosFigure11: three transactions one after the other, of which the last does not see the second. Black-box
 // checkers infer the order first, third, second; timestamps say that it was another. Errata C8.
 func TestChronosFigure11(t *testing.T) {
-	b := history.NewBuilder()
-	x := b.Key(b.StringValue([]byte("x")))
-	txn := func(session, start, commit int64, ops func()) {
-		ops()
-		head := history.NewTxnHead()
-		head.Session, head.HasSess, head.StartTS, head.CommitTS = session, true, start, commit
-		b.EndTxn(head)
-	}
-	one, two := history.IntValue(1), history.IntValue(2)
-	txn(1, 1, 2, func() { b.Write(x, one) })
-	txn(2, 3, 4, func() { b.Write(x, two) })
-	txn(3, 5, 6, func() { b.Read(x, one) })
-	h := must.Get(b.Build())(t)
+	h := notation.MustParse("s1: w(x,1) ts[1,2] | s2: w(x,2) ts[3,4] | s3: r(x,1) ts[5,6]")
 	for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
 		r := answer(t, run.Replay{}, h, Options{Level: l})
 		agree(t, r, evidence.Holds)
@@ -173,14 +162,7 @@ func TestStampedNeeds(t *testing.T) {
 	if err != nil || r.Verdict != evidence.Unknown || r.Reason == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	b := history.NewBuilder()
-	for i := range int64(2) {
-		b.Write(b.Key(history.IntValue(i)), history.IntValue(1))
-		head := history.NewTxnHead()
-		head.StartTS, head.CommitTS = i, 9
-		b.EndTxn(head)
-	}
-	h = must.Get(b.Build())(t)
+	h = notation.MustParse("_: w(0,1) ts[0,9] | _: w(1,1) ts[1,9]")
 	_, err = Run(t.Context(), chronos{}, h, Options{Level: level.SnapshotIsolation})
 	var in *history.InputError
 	if !errors.As(err, &in) || in.Field != "commit_ts" {

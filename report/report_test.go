@@ -12,6 +12,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
@@ -189,21 +190,18 @@ func long(t *testing.T, n int) *evidence.Result {
 		keys[i] = b.Key(history.IntValue(int64(i)))
 	}
 	for i := range n {
-		h := history.NewTxnHead()
 		b.Read(keys[i], history.Value{})
 		b.Write(keys[(i+1)%n], history.IntValue(1))
-		b.EndTxn(h)
+		b.EndTxn(history.NewTxnHead())
 	}
 	h := must.Get(b.Build())(t)
 	a := evidence.Anomaly{}
 	for i := range n { // i wrote key i+1, whose initial version i+1 read
 		from := uint32((n - i) % n)
 		to := uint32((2*n - i - 1) % n)
-		ver := history.None
 		lo, _ := h.TxnOps(from)
-		ver = h.Ops.Ver[lo]
-		a.Cycle = append(a.Cycle, evidence.Edge{From: from, To: to, Key: h.OpKey(lo), Ver: ver, Writer: history.None,
-			Dep: evidence.RW})
+		a.Cycle = append(a.Cycle, evidence.Edge{From: from, To: to, Key: h.OpKey(lo), Ver: h.Ops.Ver[lo],
+			Writer: history.None, Dep: evidence.RW})
 	}
 	a.Complete(h, level.Serializable, 0)
 	return &evidence.Result{Verdict: evidence.Violated, Level: level.Serializable, H: h,
@@ -259,15 +257,9 @@ func TestMillis(t *testing.T) {
 // TestOrderByKey: at linearizable each key has an order by itself: its own list, its own line, whatever the order in
 // which the certificate has the operations of several keys.
 func TestOrderByKey(t *testing.T) {
-	b := history.NewBuilder()
+	h := notation.MustParse(`s0: w(x,0) @[0,5] | s1: w(y,1) @[10,15] | s2: w(x,2) @[20,25] | s0: w(y,3) @[30,35] |
+		s1: w(x,4) @[40,45] | s2: w(y,5) @[50,55]`)
 	order := []uint32{4, 5, 0, 1, 2, 3}
-	for i := range int64(6) {
-		h := history.NewTxnHead()
-		h.HasSess, h.Session, h.Start, h.End = true, i%3, 10*i, 10*i+5
-		b.Write(b.Key(b.StringValue([]byte{"xy"[i%2]})), history.IntValue(i))
-		b.EndTxn(h)
-	}
-	h := must.Get(b.Build())(t)
 	for _, c := range []struct {
 		level         level.Level
 		lines, groups int

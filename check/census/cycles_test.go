@@ -129,9 +129,7 @@ func TestManyOverwrite(t *testing.T) {
 			b.Read(x, history.IntValue(1))
 		}
 		b.Write(x, history.IntValue(int64(i+1)))
-		b.EndTxn(history.TxnHead{ID: int64(i + 1), HasID: true, Session: int64(i), Status: history.Committed,
-			Start: history.NoTime, Commit: history.NoTime, End: history.NoTime, StartTS: history.NoTime,
-			CommitTS: history.NoTime})
+		b.EndTxn(history.NewTxnHead())
 	}
 	h := must.Get(b.Build())(t)
 	g := newGraph(h, level.Serializable, 0, slices.Repeat([]bool{true}, h.NumTxns()))
