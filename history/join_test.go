@@ -285,9 +285,7 @@ func TestJoinAndMerge(t *testing.T) {
 			if got, _, _ := h.Texts.Layout(); string(got) != string(texts) || h.Texts.Len() != one.Texts.Len() {
 				t.Fatalf("seed %d, workers %d: the texts differ", seed, workers)
 			}
-			if d := differ(one, h); d != "" {
-				t.Fatalf("seed %d, workers %d: %s", seed, workers, d)
-			}
+			must.Equal(t, differ(one, h), "", "seed %d, workers %d", seed, workers)
 			for v := range one.VerKey {
 				a, b := one.KeyString(one.VerKey[v])+one.ValueString(uint32(v)), h.KeyString(h.VerKey[v])+
 					h.ValueString(uint32(v))

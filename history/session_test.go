@@ -74,9 +74,7 @@ func TestSessions(t *testing.T) {
 			}
 			seen[name] = true
 		}
-		if len(seen) != len(want) {
-			t.Fatalf("seed %d: %d sessions; want %d", seed, len(seen), len(want))
-		}
+		must.Equal(t, len(seen), len(want), "seed %d: sessions", seed)
 	})
 }
 

@@ -202,9 +202,7 @@ func TestBruteForce(t *testing.T) {
 		s := solver.New(o)
 		load(s, f)
 		got := s.Solve(ctx)
-		if got != want {
-			t.Fatalf("seed %d: %v, brute force says %v", seed, got, want)
-		}
+		must.Equal(t, got, want, "seed %d", seed)
 		if got == solver.Sat {
 			if err := f.holds(s.Value); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
@@ -279,9 +277,7 @@ func TestAgreesWithOthers(t *testing.T) {
 		want := g.Solve(ctx)
 		h := gophersat.New()
 		load(h, f)
-		if got := h.Solve(ctx); got != want {
-			t.Fatalf("formula %d: gini %v, gophersat %v", i, want, got)
-		}
+		must.Equal(t, h.Solve(ctx), want, "formula %d: gophersat", i)
 		answers[want]++
 		for k, o := range variants {
 			check := &proof.Checker{}
@@ -289,9 +285,7 @@ func TestAgreesWithOthers(t *testing.T) {
 			s := solver.New(o)
 			load(s, f)
 			got := s.Solve(ctx)
-			if got != want {
-				t.Fatalf("formula %d, variant %d: %v, gini says %v", i, k, got, want)
-			}
+			must.Equal(t, got, want, "formula %d, variant %d", i, k)
 			if check.Err() != nil || check.Refuted() != (got == solver.Unsat) {
 				t.Fatalf("formula %d, variant %d: refuted %v, %v", i, k, check.Refuted(), check.Err())
 			}
@@ -357,10 +351,7 @@ func TestIncremental(t *testing.T) {
 				answers[want]++
 				for name, b := range backs {
 					got := b.Solve(ctx, as...)
-					if got != want {
-						t.Fatalf("seed %d, step %d: %s says %v under %v, brute force %v", seed, step, name, got, as,
-							want)
-					}
+					must.Equal(t, got, want, "seed %d, step %d: %s under %v", seed, step, name, as)
 					if got != solver.Sat {
 						continue
 					}

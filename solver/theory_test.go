@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 )
@@ -246,12 +247,8 @@ func TestTheoryOfHiddenClauses(t *testing.T) {
 			want := statusOf(bruteForce(f, as...))
 			answers[want]++
 			got := s.Solve(ctx, as...)
-			if got != want {
-				t.Fatalf("seed %d: %v under %v, brute force says %v", seed, got, as, want)
-			}
-			if len(h.levels) != 0 {
-				t.Fatalf("seed %d: Solve left the theory at level %d", seed, len(h.levels))
-			}
+			must.Equal(t, got, want, "seed %d under %v", seed, as)
+			must.Equal(t, len(h.levels), 0, "seed %d: the theory's level after Solve", seed)
 			if got == solver.Sat {
 				if err := f.holds(s.Value); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
@@ -312,9 +309,7 @@ func TestDontCaresAreChecked(t *testing.T) {
 			}
 		}
 		s.SetTheory(l)
-		if got := s.Solve(context.Background()); got != want {
-			t.Fatalf("seed %d: %v, brute force says %v", seed, got, want)
-		}
+		must.Equal(t, s.Solve(context.Background()), want, "seed %d", seed)
 		if want == solver.Sat {
 			if err := f.holds(s.Value); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)

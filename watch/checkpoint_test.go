@@ -93,16 +93,12 @@ func TestCheckpoint(t *testing.T) {
 			j.Stats(&a)
 			next.Stats(&b)
 			a.Rectified, b.Rectified = Rectified{}, Rectified{} // of this run
-			if fmt.Sprint(a) != fmt.Sprint(b) {
-				t.Fatalf("seed %d: %+v\nrestored: %+v", seed, a, b)
-			}
+			must.Equal(t, fmt.Sprint(b), fmt.Sprint(a), "seed %d: restored", seed)
 			return next
 		})
 		if !slices.Equal(got, want) {
 			for i := range min(len(got), len(want)) {
-				if got[i] != want[i] {
-					t.Fatalf("seed %d: finding %d is %s\nwithout a restart %s", seed, i, got[i], want[i])
-				}
+				must.Equal(t, got[i], want[i], "seed %d: finding %d", seed, i)
 			}
 			t.Fatalf("seed %d: %d findings, %d without a restart", seed, len(got), len(want))
 		}

@@ -75,9 +75,7 @@ func TestSuspectsLeopard(t *testing.T) {
 			must.OK(t, is.Restore(cp))
 			return is
 		})
-		if a, b := text(t, told), text(t, same); a != b {
-			t.Fatalf("seed %d: one:\n%s\nfrom checkpoints:\n%s", seed, a, b)
-		}
+		must.Equal(t, text(t, same), text(t, told), "seed %d: from checkpoints", seed)
 		said := map[string]string{}
 		for _, line := range found {
 			var v struct {

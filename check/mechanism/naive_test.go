@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 type naiveVersion struct {
@@ -249,9 +250,7 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 				shown[v.Txns[0]] = true // its reads show something else, perhaps in place of that
 			}
 		}
-		if got != want {
-			t.Fatalf("seed %d: %v violations, by definition %d", seed, rep.Found, want)
-		}
+		must.Equal(t, got, want, "seed %d: %v; violations", seed, rep.Found)
 		total += want
 		for id, x := range r.Txns {
 			if x.Kind != Commit || shown[uint64(id)] {
@@ -314,9 +313,7 @@ func TestCertifierIsTheDefinition(t *testing.T) {
 		for _, e := range rep.Edges {
 			want = want || state[e.From] == 0 && visit(e.From)
 		}
-		if got := rep.Found[SerializationCertifier] > 0; got != want {
-			t.Fatalf("seed %d: cycle %v, by definition %v", seed, got, want)
-		}
+		must.Equal(t, rep.Found[SerializationCertifier] > 0, want, "seed %d: a cycle", seed)
 		if want {
 			cyclic++
 		} else {

@@ -115,9 +115,7 @@ func TestNaive(t *testing.T) {
 			}
 			for _, o := range []Options{{}, {NoGuess: true}} {
 				a := Check(context.Background(), v, l, o)
-				if a.Status != want {
-					t.Fatalf("seed %d, %s, %+v: %d, the axioms on a matrix say %d", seed, l, o, a.Status, want)
-				}
+				must.Equal(t, a.Status, want, "seed %d, %s, %+v", seed, l, o)
 				if want == Violated && len(a.Anomaly.Cycle) == 0 {
 					t.Fatalf("seed %d, %s: a violation without a cycle", seed, l)
 				}

@@ -115,9 +115,7 @@ func TestFromFormula(t *testing.T) {
 		f := smallFormula(rand.New(rand.NewPCG(seed, 99)), 3, 11)
 		h := must.Get(FromFormula(f, seed))(t)
 		want := satisfiable(f)
-		if got := versionOrders(h); got != want {
-			t.Fatalf("seed %d: %v is satisfiable: %v, history serializable: %v", seed, f, want, got)
-		}
+		must.Equal(t, versionOrders(h), want, "seed %d: %v: the history is serializable", seed, f)
 		if want {
 			yes++
 		} else {

@@ -100,9 +100,7 @@ func TestMiniFormula(t *testing.T) {
 		f := smallFormula(rng, 2, 3)
 		h := must.Get(MiniFormula(f, seed))(t)
 		want := satisfiable(f)
-		if got := serialOrder(movesOf(t, h), h.NumKeys()); got != want {
-			t.Fatalf("seed %d: %v is satisfiable: %v, history serializable: %v", seed, f, want, got)
-		}
+		must.Equal(t, serialOrder(movesOf(t, h), h.NumKeys()), want, "seed %d: %v", seed, f)
 		answers[want]++
 	})
 	if randtest.Whole() && (answers[true] < 10 || answers[false] < 10) {

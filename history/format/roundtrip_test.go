@@ -153,9 +153,7 @@ func TestRandomRoundTrip(t *testing.T) {
 			}
 			written++
 			g := must.Get(Read(t.Context(), path, Options{}))(t)
-			if want, got := meaning(h), meaning(g); got != want {
-				t.Fatalf("%s, seed %d: written\n%s\nread\n%s", f.Name, seed, want, got)
-			}
+			must.Equal(t, meaning(g), meaning(h), "%s, seed %d: written and read", f.Name, seed)
 		})
 		histtest.Mix(t, written < 60, "%s: only %d were written", f.Name, written)
 	}
@@ -177,9 +175,7 @@ func TestRandomListsBesideRegisters(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		a, b := committedLines(t, first), committedLines(t, second)
-		if a != b {
-			t.Fatalf("seed %d: written\n%s\nread and written\n%s", seed, a, b)
-		}
+		must.Equal(t, b, a, "seed %d: read and written", seed)
 		if strings.Contains(a, ":append") && strings.Contains(a, ":w ") {
 			mixed++
 		}

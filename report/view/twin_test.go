@@ -66,9 +66,7 @@ func TestWindows(t *testing.T) {
 				}
 			}
 		}
-		if rows != h.NumTxns() {
-			t.Fatalf("seed %d: %d transactions in rows, of %d", seed, rows, h.NumTxns())
-		}
+		must.Equal(t, rows, h.NumTxns(), "seed %d: transactions in rows", seed)
 		for range 20 {
 			from := r.Int64N(x.span + 1)
 			to := from + r.Int64N(x.span+1-from)

@@ -32,9 +32,7 @@ func TestBruteForce(t *testing.T) {
 				s.AddClause(c...)
 			}
 			got := s.Solve(ctx)
-			if got != want {
-				t.Fatalf("seed %d, %s: %v, brute force says %v\n%+v", seed, w.name, got, want, in)
-			}
+			must.Equal(t, got, want, "seed %d, %s\n%+v", seed, w.name, in)
 			if got == solver.Sat {
 				if err := in.holds(s.Value); err != nil {
 					t.Fatalf("seed %d, %s: %v\n%+v", seed, w.name, err, in)
@@ -189,10 +187,7 @@ func TestSequences(t *testing.T) {
 				want := in.bruteForce(as...)
 				answers[want]++
 				got := s.Solve(ctx, as...)
-				if got != want {
-					t.Fatalf("seed %d, step %d, %s: %v under %v, brute force says %v", seed, step, w.name, got, as,
-						want)
-				}
+				must.Equal(t, got, want, "seed %d, step %d, %s under %v", seed, step, w.name, as)
 				if got == solver.Sat {
 					if err := in.holds(s.Value); err != nil {
 						t.Fatalf("seed %d, step %d, %s: %v", seed, step, w.name, err)
@@ -291,9 +286,7 @@ func TestContended(t *testing.T) {
 			s := solver.New(solver.Options{})
 			s.NewVars(in.vars)
 			w.attach(s, &in, in.guards)
-			if got := s.Solve(context.Background()); got != solver.Sat {
-				t.Fatalf("seed %d, %s: %v", seed, w.name, got)
-			}
+			must.Equal(t, s.Solve(context.Background()), solver.Sat, "seed %d, %s", seed, w.name)
 			if err := in.holds(s.Value); err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, w.name, err)
 			}
@@ -327,9 +320,7 @@ func TestArrange(t *testing.T) {
 		}
 		for round := range 2 {
 			status := s.Solve(context.Background())
-			if want := in.bruteForce(); status != want {
-				t.Fatalf("seed %d, round %d: %s, brute force %s", seed, round, status, want)
-			}
+			must.Equal(t, status, in.bruteForce(), "seed %d, round %d", seed, round)
 			answers[status]++
 			if status != solver.Sat {
 				break

@@ -8,6 +8,7 @@ import (
 	"isovet/internal/graph"
 	"isovet/internal/graph/order"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/solver"
 )
 
@@ -51,9 +52,7 @@ func TestLemmas(t *testing.T) {
 		if ok == acyclic {
 			t.Fatalf("seed %d: a cycle is found: %v, the graph is acyclic: %v", seed, ok, acyclic)
 		}
-		if ord.Mark() != 0 {
-			t.Fatalf("seed %d: the order keeps %d edges", seed, ord.Mark())
-		}
+		must.Equal(t, ord.Mark(), 0, "seed %d: edges that the order keeps", seed)
 		if !ok {
 			return
 		}
@@ -76,9 +75,7 @@ func TestLemmas(t *testing.T) {
 				t.Fatalf("seed %d: guard %v explains %v", seed, g, e)
 			}
 		}
-		if at != guards[closing].From {
-			t.Fatalf("seed %d: the path ends at %d", seed, at)
-		}
+		must.Equal(t, at, guards[closing].From, "seed %d: where the path ends", seed)
 		for _, i := range use {
 			if !slices.Contains(clause, guards[i].Lit.Not()) {
 				t.Fatalf("seed %d: guard %d is not the clause's", seed, i)

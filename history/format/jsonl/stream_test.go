@@ -67,9 +67,7 @@ func TestStream(t *testing.T) {
 		h := l.Draft.History()
 		for i := range alone {
 			a, b := shown(alone[i].H, 0, alone[i].Head), shown(h, uint32(first+i), l.Draft.Heads[first+i])
-			if a != b {
-				t.Fatalf("seed %d:\nalone         %s\namong others  %s", seed, a, b)
-			}
+			must.Equal(t, b, a, "seed %d: among others", seed)
 		}
 	})
 	if good < 1000 || bad < 100 {

@@ -383,9 +383,7 @@ func agree(t testing.TB, seed uint64, data []byte, count func(field string)) {
 	if err == nil && !ok && duplicates(h) {
 		ok = true
 	}
-	if ok != (err == nil) {
-		t.Fatalf("seed %d: the twin says %v, Read says %v", seed, ok, err)
-	}
+	must.Equal(t, ok, err == nil, "seed %d: by the twin (%v)", seed, err)
 	if err != nil {
 		refused(t, len(data), fmt.Sprintf("seed %d", seed), err)
 		in, _ := errors.AsType[*history.InputError](err)

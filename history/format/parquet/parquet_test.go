@@ -189,14 +189,10 @@ func TestBatches(t *testing.T) {
 			for _, x := range txns[from:to] {
 				want += x
 			}
-			if n != want {
-				t.Fatalf("%s: row groups %d to %d have %d transactions, not %d", name, from, to, n, want)
-			}
+			must.Equal(t, n, want, "%s: transactions of row groups %d to %d", name, from, to)
 			from = to
 		}
-		if len(all) != len(rows) {
-			t.Fatalf("%s: %d rows of %d", name, len(all), len(rows))
-		}
+		must.Equal(t, len(all), len(rows), "%s: rows", name)
 		for i := range rows {
 			// What a list's read of null is, a batch that does not append to it cannot say.
 			for _, x := range []row{all[i], rows[i]} {

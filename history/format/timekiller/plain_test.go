@@ -20,9 +20,7 @@ func same(t testing.TB, data []byte) (isPlain bool) {
 	}
 	want := must.Get(read(data, "f"))(t)
 	diff.Same(t, want, h, "%q", data)
-	if fmt.Sprint(h.Notes) != fmt.Sprint(want.Notes) {
-		t.Fatalf("%q: notes %v; want %v", data, h.Notes, want.Notes)
-	}
+	must.Equal(t, fmt.Sprint(h.Notes), fmt.Sprint(want.Notes), "%q: notes", data)
 	return true
 }
 
