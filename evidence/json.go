@@ -128,7 +128,8 @@ func opReports(h *history.History, ops []uint32) []OpReport {
 	var out []OpReport
 	for _, op := range ops {
 		t := h.TxnOf(op)
-		out = append(out, OpReport{Txn: h.Txns.ID[t], Index: op - h.Txns.OpOff[t], Op: appendOp(nil, h, op)})
+		text := append(h.AppendOp(nil, op), ']')
+		out = append(out, OpReport{Txn: h.Txns.ID[t], Index: op - h.Txns.OpOff[t], Op: text})
 	}
 	return out
 }
@@ -165,50 +166,4 @@ func JSON(r *Result, historyName string) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// appendOp appends an operation as the history format has it, without its times.
-func appendOp(dst []byte, h *history.History, op uint32) []byte {
-	k, v := h.Ops.Kind[op], h.Ops.Ver[op]
-	dst = append(append(append(dst, `["`...), k.String()...), `",`...)
-	switch k {
-	case history.PredRead, history.PredWrite:
-		p := &h.Preds
-		dst = append(append(dst, h.Texts.Text(p.Pred[v])...), `,[`...)
-		for i := p.Off[v]; i < p.Off[v+1]; i++ {
-			if i > p.Off[v] {
-				dst = append(dst, ',')
-			}
-			old, new := p.Old[i], p.New[i]
-			if k == history.PredRead {
-				new = history.None
-			}
-			key := old
-			if old == history.None {
-				key = new
-			}
-			if dst = append(dst, '['); key != history.None {
-				dst = h.Texts.AppendValue(dst, h.Keys[h.VerKey[key]])
-			}
-			for _, v := range [...]uint32{old, new} {
-				if v != history.None {
-					dst = h.Texts.AppendValue(append(dst, ','), h.VerValue(v))
-				}
-			}
-			dst = append(dst, ']')
-		}
-		return append(dst, "]]"...)
-	}
-	dst = append(h.Texts.AppendValue(dst, h.Keys[h.OpKey(op)]), ',')
-	if k == history.ReadList {
-		dst = append(dst, '[')
-		for i, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = h.Texts.AppendValue(dst, h.VerValue(e))
-		}
-		return append(dst, "]]"...)
-	}
-	return append(h.Texts.AppendValue(dst, h.VerValue(v)), ']')
 }

@@ -298,3 +298,57 @@ func (h *History) KeyString(k uint32) string { return string(h.Texts.AppendValue
 func (h *History) ValueString(v uint32) string {
 	return string(h.Texts.AppendValue(nil, h.VerValue(v)))
 }
+
+// AppendOp appends an operation as a line of the history format has it, but for its times and its closing bracket.
+func (h *History) AppendOp(dst []byte, op uint32) []byte {
+	k, v := h.Ops.Kind[op], h.Ops.Ver[op]
+	dst = append(append(append(dst, `["`...), k.String()...), `",`...)
+	switch k {
+	case PredRead, PredWrite:
+		dst = append(append(dst, h.Texts.Text(h.Preds.Pred[v])...), ',')
+		return h.AppendRows(dst, v, k == PredWrite)
+	case ReadList:
+		dst = append(h.Texts.AppendValue(dst, h.Keys[h.Lists.Key[v]]), ',')
+		return h.AppendList(dst, v)
+	}
+	dst = append(h.Texts.AppendValue(dst, h.Keys[h.VerKey[v]]), ',')
+	return h.Texts.AppendValue(dst, h.VerValue(v))
+}
+
+// AppendList appends the list that was read as JSON.
+func (h *History) AppendList(dst []byte, list uint32) []byte {
+	dst = append(dst, '[')
+	for i, x := range h.Lists.Elem[h.Lists.Off[list]:h.Lists.Off[list+1]] {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = h.Texts.AppendValue(dst, h.VerValue(x))
+	}
+	return append(dst, ']')
+}
+
+// AppendRows appends the rows that a predicate matched as JSON: each has its key, what was there before, if anything,
+// and for a predicate write what is there now.
+func (h *History) AppendRows(dst []byte, p uint32, write bool) []byte {
+	dst = append(dst, '[')
+	lo, hi := h.Preds.Off[p], h.Preds.Off[p+1]
+	for j := lo; j < hi; j++ {
+		if j > lo {
+			dst = append(dst, ',')
+		}
+		old, repl := h.Preds.Old[j], h.Preds.New[j]
+		named := old
+		if write {
+			named = repl
+		}
+		dst = h.Texts.AppendValue(append(dst, '['), h.Keys[h.VerKey[named]])
+		if old != None {
+			dst = h.Texts.AppendValue(append(dst, ','), h.VerValue(old))
+		}
+		if write {
+			dst = h.Texts.AppendValue(append(dst, ','), h.VerValue(repl))
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, ']')
+}

@@ -108,7 +108,7 @@ func (e *writer) header() {
 	}
 	if h.Initial.Kind != history.Null {
 		e.str(`,"initial":`)
-		e.value(h.Initial)
+		e.buf = h.Texts.AppendValue(e.buf, h.Initial)
 	}
 	if h.Meta.Lists {
 		e.str(`,"model":"list"`)
@@ -131,24 +131,6 @@ func (e *writer) text(prefix string, col []uint32, t uint32) {
 	if col != nil && col[t] != history.None {
 		e.buf = append(e.buf, prefix...)
 		e.buf = e.h.Texts.AppendValue(e.buf, history.Value{Kind: history.String, N: int64(col[t])})
-	}
-}
-
-func (e *writer) value(v history.Value) { e.buf = e.h.Texts.AppendValue(e.buf, v) }
-
-func (e *writer) version(v uint32) {
-	if e.h.VerKind[v] == history.Int {
-		e.buf = strconv.AppendInt(e.buf, e.h.VerN[v], 10)
-		return
-	}
-	e.value(e.h.VerValue(v))
-}
-
-func (e *writer) key(k uint32) {
-	if v := e.h.Keys[k]; v.Kind == history.Int {
-		e.buf = strconv.AppendInt(e.buf, v.N, 10)
-	} else {
-		e.value(v)
 	}
 }
 
@@ -190,39 +172,8 @@ func (e *writer) txn(t, pos uint32) {
 }
 
 func (e *writer) op(op uint32) {
-	h := e.h
-	v := h.Ops.Ver[op]
-	switch h.Ops.Kind[op] {
-	case history.Read:
-		e.str(`["r",`)
-		e.key(h.VerKey[v])
-		e.buf = append(e.buf, ',')
-		e.version(v)
-	case history.Write:
-		e.str(`["w",`)
-		e.key(h.VerKey[v])
-		e.buf = append(e.buf, ',')
-		e.version(v)
-	case history.Append:
-		e.str(`["a",`)
-		e.key(h.VerKey[v])
-		e.buf = append(e.buf, ',')
-		e.version(v)
-	case history.ReadList:
-		e.str(`["r",`)
-		e.key(h.Lists.Key[v])
-		e.str(`,[`)
-		for i, x := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-			if i > 0 {
-				e.buf = append(e.buf, ',')
-			}
-			e.version(x)
-		}
-		e.buf = append(e.buf, ']')
-	case history.PredRead, history.PredWrite:
-		e.pred(v, h.Ops.Kind[op] == history.PredWrite)
-	}
-	if s, z := h.OpStart(op), h.OpEnd(op); s != history.NoTime || z != history.NoTime {
+	e.buf = e.h.AppendOp(e.buf, op)
+	if s, z := e.h.OpStart(op), e.h.OpEnd(op); s != history.NoTime || z != history.NoTime {
 		e.opTime(s)
 		e.opTime(z)
 	}
@@ -235,38 +186,4 @@ func (e *writer) opTime(n int64) {
 	} else {
 		e.int(",", n)
 	}
-}
-
-func (e *writer) pred(p uint32, write bool) {
-	h := e.h
-	if write {
-		e.str(`["pw",`)
-	} else {
-		e.str(`["pr",`)
-	}
-	e.buf = append(e.buf, h.Texts.Text(h.Preds.Pred[p])...)
-	e.str(`,[`)
-	lo, hi := h.Preds.Off[p], h.Preds.Off[p+1]
-	for j := lo; j < hi; j++ {
-		if j > lo {
-			e.buf = append(e.buf, ',')
-		}
-		old, repl := h.Preds.Old[j], h.Preds.New[j]
-		named := old
-		if write {
-			named = repl
-		}
-		e.buf = append(e.buf, '[')
-		e.key(h.VerKey[named])
-		if old != history.None {
-			e.buf = append(e.buf, ',')
-			e.version(old)
-		}
-		if write {
-			e.buf = append(e.buf, ',')
-			e.version(repl)
-		}
-		e.buf = append(e.buf, ']')
-	}
-	e.buf = append(e.buf, ']')
 }

@@ -41,9 +41,8 @@ func rowsOf(h *history.History) []row {
 			x["kind"] = h.Ops.Kind[op].String()
 			switch h.Ops.Kind[op] {
 			case history.PredRead, history.PredWrite:
-				w := &Writer{h: h}
 				x["predicate"] = string(h.Texts.Text(h.Preds.Pred[v]))
-				x["rows"] = string(w.matched(nil, v, h.Ops.Kind[op] == history.PredWrite))
+				x["rows"] = string(h.AppendRows(nil, v, h.Ops.Kind[op] == history.PredWrite))
 			case history.ReadList:
 				list := "["
 				for i, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {

@@ -286,21 +286,12 @@ func (e *Writer) op(op uint32) {
 			e.null(id)
 		}
 		e.text(cPredicate, h.Texts.Text(h.Preds.Pred[v]))
-		e.made(cRows, func(dst []byte) []byte { return e.matched(dst, v, kind == history.PredWrite) })
+		e.made(cRows, func(dst []byte) []byte { return h.AppendRows(dst, v, kind == history.PredWrite) })
 	case history.ReadList:
 		e.key(h.Lists.Key[v])
 		e.null(cValue)
 		e.null(cValueText)
-		e.made(cValueJSON, func(dst []byte) []byte {
-			dst = append(dst, '[')
-			for i, x := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-				if i > 0 {
-					dst = append(dst, ',')
-				}
-				dst = h.Texts.AppendValue(dst, h.VerValue(x))
-			}
-			return append(dst, ']')
-		})
+		e.made(cValueJSON, func(dst []byte) []byte { return h.AppendList(dst, v) })
 		e.null(cPredicate)
 		e.null(cRows)
 	default:
@@ -341,31 +332,4 @@ func (e *Writer) value(v history.Value) {
 			e.null(id)
 		}
 	}
-}
-
-// matched appends the rows that a predicate matched, as in JSON lines.
-func (e *Writer) matched(dst []byte, p uint32, write bool) []byte {
-	h := e.h
-	dst = append(dst, '[')
-	lo, hi := h.Preds.Off[p], h.Preds.Off[p+1]
-	for j := lo; j < hi; j++ {
-		if j > lo {
-			dst = append(dst, ',')
-		}
-		old, repl := h.Preds.Old[j], h.Preds.New[j]
-		named := old
-		if write {
-			named = repl
-		}
-		dst = append(dst, '[')
-		dst = h.Texts.AppendValue(dst, h.Keys[h.VerKey[named]])
-		if old != history.None {
-			dst = h.Texts.AppendValue(append(dst, ','), h.VerValue(old))
-		}
-		if write {
-			dst = h.Texts.AppendValue(append(dst, ','), h.VerValue(repl))
-		}
-		dst = append(dst, ']')
-	}
-	return append(dst, ']')
 }
