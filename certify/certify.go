@@ -97,11 +97,6 @@ func Verify(in io.Reader, h *history.History, o Options) (*evidence.Result, erro
 // ErrUnknown says that a certificate's verdict is unknown, so that there is nothing that it could prove.
 var ErrUnknown = errors.New("the certificate says that its checker did not decide, and certifies nothing")
 
-// inTime reports whether end is before start by more than twice the clock skew, without overflow.
-func inTime(end, start, skew int64) bool {
-	return end != history.NoTime && start != history.NoTime && end < start && uint64(start)-uint64(end) > 2*uint64(skew)
-}
-
 // hasTimes demands the times that real time needs of a committed transaction.
 func hasTimes(h *history.History, t uint32) error {
 	if t != h.Init && h.Txns.Status[t] == history.Committed && (h.Start(t) == history.NoTime ||
@@ -122,12 +117,4 @@ func endOf(h *history.History, t uint32) int64 {
 // name says which transaction is meant, by its id in the file.
 func name(h *history.History, t uint32) string {
 	return fmt.Sprintf("transaction %d", h.Txns.ID[t])
-}
-
-// valueString names a version's value; None is a state that no operation of the history names.
-func valueString(h *history.History, v uint32) string {
-	if v == history.None {
-		return "a value that no operation names"
-	}
-	return h.ValueString(v)
 }

@@ -117,7 +117,7 @@ func (p *proof) rt(e evidence.Edge) error {
 }
 
 func (p *proof) timeBefore(a, b uint32) bool {
-	return a != p.h.Init && b != p.h.Init && inTime(endOf(p.h, a), p.h.Start(b), p.skew)
+	return a != p.h.Init && b != p.h.Init && history.InTime(endOf(p.h, a), p.h.Start(b), p.skew)
 }
 
 // version demands that Ver is a version of Key.

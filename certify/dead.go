@@ -34,7 +34,8 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 			return 0, fmt.Errorf("%s is not of unknown outcome", name(h, t))
 		}
 		switch {
-		case slices.ContainsFunc(ops, func(op uint32) bool { return isPredicate(h, op) }) && p.contradictsItself(t):
+		case slices.ContainsFunc(ops, func(op uint32) bool { return h.Ops.Kind[op].Predicate() }) &&
+			p.contradictsItself(t):
 		case len(ops) == 2:
 			err = x.disagree(t, ops[0], ops[1], p.at(t))
 		default:
@@ -85,7 +86,7 @@ func (x *index) disagree(t, first, second uint32, l level.Level) error {
 func (x *index) onlyFrom(op uint32, dead map[uint32]bool) (err error) {
 	h := x.h
 	t := h.TxnOf(op)
-	if !isPredicate(h, op) {
+	if !h.Ops.Kind[op].Predicate() {
 		return x.versionOnlyFrom(t, op, h.Ops.Ver[op], dead)
 	}
 	err = fmt.Errorf("operation %d matched no version of another transaction", op)
@@ -102,7 +103,7 @@ func (x *index) onlyFrom(op uint32, dead map[uint32]bool) (err error) {
 
 func (x *index) versionOnlyFrom(t, op, v uint32, dead map[uint32]bool) error {
 	h := x.h
-	if k := h.Ops.Kind[op]; k != history.Read && !isPredicate(h, op) || !reads(h, t, v) {
+	if k := h.Ops.Kind[op]; k != history.Read && !h.Ops.Kind[op].Predicate() || !reads(h, t, v) {
 		return fmt.Errorf("operation %d did not read a version of another transaction", op)
 	}
 	for _, c := range x.candidates(t, v) {

@@ -68,7 +68,7 @@ func (x *index) wantTxn(t uint32) {
 		case history.Read, history.Append:
 			x.want(v)
 		case history.ReadList:
-			for _, e := range elems(x.h, v) {
+			for _, e := range x.h.Elems(v) {
 				x.want(e)
 			}
 		}

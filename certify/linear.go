@@ -69,7 +69,7 @@ func checkLinear(h *history.History, order []uint32, o Options) error {
 		if k == history.None {
 			continue
 		}
-		if inTime(endOf(h, t), late[k], o.ClockSkew) {
+		if history.InTime(endOf(h, t), late[k], o.ClockSkew) {
 			return fmt.Errorf("%s comes after an operation on %s that began after its end", name(h, t), h.KeyString(k))
 		}
 		late[k] = max(late[k], h.Start(t))
@@ -146,7 +146,7 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 				return fmt.Errorf("%s has no end", name(h, t))
 			}
 		}
-		if inTime(end, h.Start(t), o.ClockSkew) {
+		if history.InTime(end, h.Start(t), o.ClockSkew) {
 			return fmt.Errorf("%s had not begun by %d", name(h, t), end)
 		}
 		if p.core != nil {
@@ -165,8 +165,8 @@ func (p *linear) run(end int64) error {
 	classes := map[string]int{}
 	var began []uint32
 	for t := range uint32(h.NumTxns()) {
-		if t == h.Init || h.Txns.Status[t] == history.Aborted || keyOf(h, t) != p.key || inTime(end, h.Start(t),
-			p.skew) {
+		if t == h.Init || h.Txns.Status[t] == history.Aborted || keyOf(h, t) != p.key ||
+			history.InTime(end, h.Start(t), p.skew) {
 			continue
 		}
 		if err := hasTimes(h, t); err != nil {
@@ -202,7 +202,7 @@ func (p *linear) run(end int64) error {
 	states := []*state{{cur: h.InitVer[p.key], used: make([]uint16, len(p.class))}}
 	next := 0
 	for _, t := range ends {
-		for ; next < len(began) && !inTime(endOf(h, t), h.Start(began[next]), p.skew); next++ {
+		for ; next < len(began) && !history.InTime(endOf(h, t), h.Start(began[next]), p.skew); next++ {
 			if u := began[next]; ended(u) || p.core != nil {
 				p.live = append(p.live, u)
 			} else {

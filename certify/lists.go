@@ -72,7 +72,7 @@ func (x *index) checkRepeatedList(r singleRead) error {
 func (x *index) checkTooMany(r singleRead, seen []uint32) error {
 	h := x.h
 	thinAir := r.kind == level.ThinAirRead
-	list := elems(h, h.Ops.Ver[r.op])
+	list := h.Elems(h.Ops.Ver[r.op])
 	if thinAir {
 		list = seen
 	}
@@ -177,7 +177,7 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 		}
 		// there, what a transaction appends itself it may append without having seen what came before
 		if !weak(p.level) {
-			list = elems(p.h, p.h.Ops.Ver[op])
+			list = p.h.Elems(p.h.Ops.Ver[op])
 		}
 		i := slices.Index(list, from)
 		if i < 0 {

@@ -86,7 +86,7 @@ func (x *mixedOrder) time(events []uint32, skew int64) error {
 		if u := endOf(h, t); e&1 == 1 && u != history.NoTime && u < end {
 			early, end = t, u
 		}
-		if e&1 == 0 && x.at[t].RealTime() && early != history.None && inTime(end, h.Start(t), skew) {
+		if e&1 == 0 && x.at[t].RealTime() && early != history.None && history.InTime(end, h.Start(t), skew) {
 			return fmt.Errorf("%s begins before %s commits, but began after its end", name(h, t), name(h, early))
 		}
 	}

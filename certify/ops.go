@@ -7,24 +7,11 @@ import (
 	"isovet/history"
 )
 
-func isPredicate(h *history.History, op uint32) bool {
-	k := h.Ops.Kind[op]
-	return k == history.PredRead || k == history.PredWrite
-}
-
-// rowKey returns the key of a row that a predicate operation matched.
-func rowKey(h *history.History, r uint32) uint32 {
-	if v := h.Preds.Old[r]; v != history.None {
-		return h.VerKey[v]
-	}
-	return h.VerKey[h.Preds.New[r]]
-}
-
 // rowOf returns the row of key k that a predicate operation matched, history.None if it did not.
 func rowOf(h *history.History, op, k uint32) uint32 {
 	i := h.Ops.Ver[op]
 	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
-		if rowKey(h, r) == k {
+		if h.RowKey(r) == k {
 			return r
 		}
 	}
@@ -159,7 +146,7 @@ func accesses(h *history.History, t uint32) iter.Seq[access] {
 				}
 			case history.PredRead, history.PredWrite:
 				for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-					if !yield(access{op, rowKey(h, r), h.Preds.Old[r], h.Preds.New[r]}) {
+					if !yield(access{op, h.RowKey(r), h.Preds.Old[r], h.Preds.New[r]}) {
 						return
 					}
 				}
@@ -213,15 +200,10 @@ func readsOf(h *history.History, t uint32, f func(v uint32)) {
 	}
 }
 
-// elems returns the elements of list read i.
-func elems(h *history.History, i uint32) []uint32 {
-	return h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
-}
-
 // others returns what the list read op shows of other transactions: the list without its own appends since lo, with
 // which it must end.
 func others(h *history.History, op, lo uint32) (seen []uint32, ok bool) {
-	list := elems(h, h.Ops.Ver[op])
+	list := h.Elems(h.Ops.Ver[op])
 	k := h.OpKey(op)
 	n := len(list)
 	for own := op; own > lo; own-- {

@@ -174,7 +174,7 @@ func serialTime(h *history.History, order []uint32, skew int64) error {
 		if err := hasTimes(h, t); err != nil {
 			return err
 		}
-		if inTime(endOf(h, t), start, skew) {
+		if history.InTime(endOf(h, t), start, skew) {
 			return fmt.Errorf("%s comes after %s, which began after its end", name(h, t), name(h, late))
 		}
 		if s := h.Start(t); s > start {
@@ -196,7 +196,7 @@ func snapshotTime(h *history.History, events []uint32, skew int64) error {
 			if s := h.Start(t); s > start {
 				late, start = t, s
 			}
-		} else if inTime(endOf(h, t), start, skew) {
+		} else if history.InTime(endOf(h, t), start, skew) {
 			return fmt.Errorf("%s commits after %s begins, which began after its end", name(h, t), name(h, late))
 		}
 	}

@@ -41,7 +41,7 @@ func (r *resolver) rowsOnce(t, p, op uint32) error {
 	h, x := r.x.h, r.x
 	q := h.Ops.Ver[op]
 	for row := h.Preds.Off[q]; row < h.Preds.Off[q+1]; row++ {
-		k, v := rowKey(h, row), h.Preds.Old[row]
+		k, v := h.RowKey(row), h.Preds.Old[row]
 		if v == history.None {
 			continue
 		}
@@ -52,7 +52,7 @@ func (r *resolver) rowsOnce(t, p, op uint32) error {
 		if x.stamp[k] == p {
 			if r.own[k] != v {
 				return fmt.Errorf("%s matched %s = %s, but had seen it as %s before", name(h, t), h.KeyString(k),
-					h.ValueString(v), valueString(h, r.own[k]))
+					h.ValueString(v), h.ValueString(r.own[k]))
 			}
 		} else if err := r.read(t, p, op, v); err != nil {
 			return err
@@ -186,7 +186,7 @@ func (s *predicateReplay) txn(p uint32) error {
 	lo, hi := h.TxnOps(t)
 	any := false
 	for op := lo; op < hi && !any; op++ {
-		any = isPredicate(h, op)
+		any = h.Ops.Kind[op].Predicate()
 	}
 	if !any {
 		return nil
@@ -216,7 +216,7 @@ func (s *predicateReplay) txn(p uint32) error {
 		s.near.enter(p)
 	}
 	for op := lo; op < hi; op++ {
-		if isPredicate(h, op) {
+		if h.Ops.Kind[op].Predicate() {
 			if err := s.op(p, t, op); err != nil {
 				return err
 			}
@@ -234,11 +234,11 @@ func (s *predicateReplay) op(p, t, op uint32) (err error) {
 	h := s.x.h
 	q := h.Ops.Ver[op]
 	for row := h.Preds.Off[q]; row < h.Preds.Off[q+1]; row++ {
-		k := rowKey(h, row)
+		k := h.RowKey(row)
 		s.match[k] = op + 1
 		if h.Preds.Old[row] == history.None && s.x.truths.Of(q, k, s.found(p, t, k)) == predicates.False {
 			return fmt.Errorf("%s matched %s, but its predicate is false of the version %s that it saw", name(h, t),
-				h.KeyString(k), valueString(h, s.found(p, t, k)))
+				h.KeyString(k), h.ValueString(s.found(p, t, k)))
 		}
 	}
 	missed := func(k uint32) {
@@ -248,7 +248,7 @@ func (s *predicateReplay) op(p, t, op uint32) (err error) {
 		s.tried[k] = op + 1
 		if v := s.found(p, t, k); s.x.truths.Of(q, k, v) == predicates.True {
 			err = fmt.Errorf("%s did not match %s, but its predicate is true of the version %s that it saw", name(h, t),
-				h.KeyString(k), valueString(h, v))
+				h.KeyString(k), h.ValueString(v))
 		}
 	}
 	if !s.few {
@@ -366,7 +366,7 @@ func (x *commitOrder) named(s evidence.Source) error {
 	}
 	switch row := uint32(0); {
 	case h.Ops.Kind[s.Op] == history.Read && h.OpKey(s.Op) == s.Key:
-	case !isPredicate(h, s.Op):
+	case !h.Ops.Kind[s.Op].Predicate():
 		return fmt.Errorf("operation %d does not read %s", s.Op, h.KeyString(s.Key))
 	default:
 		if row = rowOf(h, s.Op, s.Key); row == history.None || h.Preds.Old[row] == history.None {

@@ -67,7 +67,7 @@ func (x *index) fits(op, k, ver uint32, missed bool) bool {
 // what others left there, and whether it missed k; else an error.
 func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
 	h := x.h
-	if int(op) >= h.NumOps() || h.TxnOf(op) != t || !isPredicate(h, op) {
+	if int(op) >= h.NumOps() || h.TxnOf(op) != t || !h.Ops.Kind[op].Predicate() {
 		return false, fmt.Errorf("operation %d is not a predicate operation of %s", op, name(h, t))
 	}
 	if int(k) >= h.NumKeys() {
@@ -217,7 +217,7 @@ func (p *proof) hidden(t, k uint32) func(w uint32) bool {
 		if w == initial {
 			return some
 		}
-		return p.timeBefore(t, w) || some && inTime(endOf(p.h, w), late, p.skew)
+		return p.timeBefore(t, w) || some && history.InTime(endOf(p.h, w), late, p.skew)
 	}
 }
 
@@ -230,7 +230,7 @@ func (p *proof) forced(u uint32) {
 	lo, hi := h.TxnOps(u)
 	seen := make(map[uint32]bool)
 	for op := lo; op < hi; op++ {
-		if isPredicate(h, op) {
+		if h.Ops.Kind[op].Predicate() {
 			for k := range uint32(h.NumKeys()) {
 				p.forcedBy(u, op, k)
 			}
@@ -247,7 +247,7 @@ func (p *proof) forced(u uint32) {
 				}
 				from, to := h.TxnOps(t)
 				for q := from; q < to; q++ {
-					if isPredicate(h, q) {
+					if h.Ops.Kind[q].Predicate() {
 						p.forcedBy(t, q, k)
 					}
 				}
@@ -300,7 +300,7 @@ func (x *index) contradicts(op uint32, saw map[uint32]uint32, repeat bool) bool 
 	i := h.Ops.Ver[op]
 	matched := make(map[uint32]bool)
 	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
-		k, v := rowKey(h, r), h.Preds.Old[r]
+		k, v := h.RowKey(r), h.Preds.Old[r]
 		matched[k] = true
 		seen, ok := saw[k]
 		switch {
@@ -320,7 +320,7 @@ func (x *index) contradicts(op uint32, saw map[uint32]uint32, repeat bool) bool 
 	}
 	if h.Ops.Kind[op] == history.PredWrite {
 		for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
-			saw[rowKey(h, r)] = h.Preds.New[r]
+			saw[h.RowKey(r)] = h.Preds.New[r]
 		}
 	}
 	return false

@@ -46,7 +46,7 @@ func (p *proof) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if !isPredicate(x.h, r.op) || r.ver == history.None {
+	if !x.h.Ops.Kind[r.op].Predicate() || r.ver == history.None {
 		return r.t, p.checkRead(r)
 	}
 	for _, ver := range rowVersions(x.h, r.op, r.key) { // of a row in two versions, either may be wrong
@@ -87,7 +87,7 @@ func (x *index) singleRead(a *evidence.Anomaly) (r singleRead, err error) {
 		if int(op) >= h.NumOps() {
 			return r, fmt.Errorf("operation %d of %d", op, h.NumOps())
 		}
-		predicate = predicate || isPredicate(h, op)
+		predicate = predicate || h.Ops.Kind[op].Predicate()
 	}
 	op := a.Ops[0]
 	r = singleRead{kind: a.Kind, op: op, t: h.TxnOf(op), key: h.OpKey(op), ver: history.None,
@@ -141,7 +141,7 @@ func (x *index) checkOwn(r singleRead) error {
 func (x *index) checkRepeated(r singleRead) error {
 	h := x.h
 	v := r.ver
-	if r.other == r.op && isPredicate(h, r.op) {
+	if r.other == r.op && h.Ops.Kind[r.op].Predicate() {
 		if len(rowVersions(h, r.op, r.key)) < 2 {
 			return fmt.Errorf("operation %d shows a single version of %s", r.op, h.KeyString(r.key))
 		}
@@ -165,7 +165,7 @@ func (x *index) checkRepeated(r singleRead) error {
 // checkMismatch proves that a predicate operation contradicts every version of its key that it may have seen.
 func (p *proof) checkMismatch(r singleRead) error {
 	x, h := p.x, p.h
-	if !isPredicate(h, r.op) {
+	if !h.Ops.Kind[r.op].Predicate() {
 		return fmt.Errorf("operation %d is not a predicate operation", r.op)
 	}
 	if r.ver != history.None {
@@ -251,7 +251,7 @@ func (x *index) saw(op, k uint32) (ver uint32, reads bool) {
 // agrees reports whether an operation that reads k can have seen version ver.
 func (x *index) agrees(op, k, ver uint32) bool {
 	v, _ := x.saw(op, k)
-	if !isPredicate(x.h, op) {
+	if !x.h.Ops.Kind[op].Predicate() {
 		return v == ver
 	}
 	if vs := rowVersions(x.h, op, k); len(vs) > 1 {

@@ -152,7 +152,7 @@ func plainRefusedAt(t testing.TB, h *history.History, order []uint32, events boo
 			} else if kind == history.PredRead || kind == history.PredWrite {
 				matched := map[uint32]bool{}
 				for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-					k := rowKey(h, r)
+					k := h.RowKey(r)
 					matched[k] = true
 					if old := h.Preds.Old[r]; old != history.None && old != cur[k] {
 						return fmt.Errorf("refused at %d", i)
@@ -220,6 +220,6 @@ func TestInTime(t *testing.T) {
 		{10, 11, 0, true}, {10, 10, 0, false}, {11, 10, 0, false}, {10, 21, 5, true}, {10, 20, 5, false},
 		{history.NoTime, 20, 0, false}, {10, history.NoTime, 0, false}, {-math.MaxInt64, math.MaxInt64, 1, true},
 	} {
-		must.Equal(t, inTime(c.end, c.start, c.skew), c.want, "inTime(%d, %d, %d)", c.end, c.start, c.skew)
+		must.Equal(t, history.InTime(c.end, c.start, c.skew), c.want, "InTime(%d, %d, %d)", c.end, c.start, c.skew)
 	}
 }

@@ -72,7 +72,7 @@ func (s *stamps) want(a *evidence.Anomaly) error {
 		s.wanted[v] = nil
 	case history.ReadList:
 		k = h.Lists.Key[v]
-		for _, e := range elems(h, v) {
+		for _, e := range h.Elems(v) {
 			s.wanted[e] = nil
 		}
 	case history.PredRead, history.PredWrite:
@@ -80,7 +80,7 @@ func (s *stamps) want(a *evidence.Anomaly) error {
 			return fmt.Errorf("key %d of %d", k, h.NumKeys())
 		}
 		for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-			if old := h.Preds.Old[r]; old != history.None && rowKey(h, r) == k {
+			if old := h.Preds.Old[r]; old != history.None && h.RowKey(r) == k {
 				s.wanted[old] = nil
 			}
 		}
@@ -104,7 +104,7 @@ func (s *stamps) scan() error {
 				if _, ok := s.wanted[v]; ok {
 					s.wanted[v] = append(s.wanted[v], w)
 				}
-				if s.keys[k] && (takesPart(h, t) || t == h.Init) {
+				if s.keys[k] && (h.TimestampsCommit(t) || t == h.Init) {
 					s.installs[k] = append(s.installs[k], w)
 				}
 			})
@@ -171,7 +171,7 @@ func (s *stamps) list(t, k uint32) []uint32 {
 func (s *stamps) check(a *evidence.Anomaly) error {
 	h := s.h
 	t := a.Txns[0]
-	if !takesPart(h, t) {
+	if !h.TimestampsCommit(t) {
 		return fmt.Errorf("%s did not commit by its timestamps", name(h, t))
 	}
 	begin, end := s.span(t)
@@ -208,7 +208,7 @@ func (s *stamps) checkSession(a *evidence.Anomaly, t uint32) error {
 		return fmt.Errorf("the number of transactions is %d; expected 2", len(a.Txns))
 	}
 	u := a.Txns[1]
-	if !takesPart(h, u) || h.Txns.Sess[t] != h.Txns.Sess[u] {
+	if !h.TimestampsCommit(u) || h.Txns.Sess[t] != h.Txns.Sess[u] {
 		return fmt.Errorf("%s did not commit, or not in the same session", name(h, u))
 	}
 	in := h.SessTxn[h.SessOff[h.Txns.Sess[t]]:h.SessOff[h.Txns.Sess[t]+1]]
@@ -234,7 +234,7 @@ func (s *stamps) checkConflict(a *evidence.Anomaly, t uint32) error {
 	begin, end := s.span(t)
 	from, c := s.span(u)
 	switch {
-	case u == t || !takesPart(h, u) || from > c:
+	case u == t || !h.TimestampsCommit(u) || from > c:
 		return fmt.Errorf("%s did not commit by its timestamps", name(h, u))
 	case !(begin < c && c < end):
 		return fmt.Errorf("%s commits at %d, not between %d and %d", name(h, u), c, begin, end)

@@ -28,11 +28,6 @@ type stamped struct {
 	final        bool
 }
 
-// takesPart reports whether, by the timestamps, t took effect: it has a commit timestamp and did not abort.
-func takesPart(h *history.History, t uint32) bool {
-	return t != h.Init && h.Txns.Status[t] != history.Aborted && h.CommitTS(t) != history.NoTime
-}
-
 func installs(h *history.History, t uint32) bool {
 	lo, hi := h.TxnOps(t)
 	found := false
@@ -65,7 +60,7 @@ func checkStampedOrder(r *evidence.Result) error {
 	s := &stamps{h: h, l: r.Level, readsAtOnce: r.ReadOnlyAtStart}
 	part := 0
 	for t := range uint32(h.NumTxns()) {
-		if takesPart(h, t) {
+		if h.TimestampsCommit(t) {
 			part++
 		} else if h.Txns.Status[t] == history.Committed && t != h.Init {
 			return fmt.Errorf("%s committed, but has no commit timestamp", name(h, t))
@@ -96,7 +91,7 @@ func (s *stamps) moment(e uint32) (t uint32, m moment, err error) {
 	if s.l.Snapshot() {
 		t = e >> 1
 	}
-	if !takesPart(h, t) {
+	if !h.TimestampsCommit(t) {
 		return t, m, fmt.Errorf("the order has %s, which did not commit by its timestamps", name(h, t))
 	}
 	begin, end := s.span(t)
@@ -149,7 +144,7 @@ func (s *stamps) keepsSessions() error {
 	for i := range h.NumSessions() {
 		last := history.None
 		for _, t := range h.SessTxn[h.SessOff[i]:h.SessOff[i+1]] {
-			if !takesPart(h, t) {
+			if !h.TimestampsCommit(t) {
 				continue
 			}
 			if last != history.None && !s.follows(t, last) {

@@ -45,7 +45,7 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32, asked string) (why s
 	truth := s.truths.Of(v, k, want)
 	any, bad := false, false
 	for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-		if rowKey(h, r) != k {
+		if h.RowKey(r) != k {
 			continue
 		}
 		any = true
@@ -91,7 +91,7 @@ func lastTouch(h *history.History, t, k, op uint32) (ver uint32, ok bool) {
 			}
 		case history.PredRead, history.PredWrite:
 			for r := h.Preds.Off[v+1]; r > h.Preds.Off[v]; r-- {
-				if rowKey(h, r-1) != k {
+				if h.RowKey(r-1) != k {
 					continue
 				}
 				if h.Ops.Kind[o-1] == history.PredWrite {
@@ -109,7 +109,7 @@ func lastTouch(h *history.History, t, k, op uint32) (ver uint32, ok bool) {
 func (s *stamps) wrongList(t, op, lo uint32, fails func(internal bool) error) (why string, err error) {
 	h := s.h
 	k := h.OpKey(op)
-	got := elems(h, h.Ops.Ver[op])
+	got := h.Elems(h.Ops.Ver[op])
 	for o := op; o > lo; o-- {
 		if h.OpKey(o-1) != k {
 			continue
@@ -121,7 +121,7 @@ func (s *stamps) wrongList(t, op, lo uint32, fails func(internal bool) error) (w
 			got = got[:len(got)-1]
 			continue
 		}
-		if slices.Equal(got, elems(h, h.Ops.Ver[o-1])) {
+		if slices.Equal(got, h.Elems(h.Ops.Ver[o-1])) {
 			return "", fmt.Errorf("the list agrees with the transaction's own operations before it")
 		}
 		return "", fails(true)
@@ -157,7 +157,7 @@ func (s *stamps) why(t, v uint32) string {
 			n = 1
 		case w.txn == h.Init:
 			n = 4
-		case !takesPart(h, w.txn) || h.StartTS(w.txn) > c:
+		case !h.TimestampsCommit(w.txn) || h.StartTS(w.txn) > c:
 			n = 2
 		case !w.final:
 			n = 3

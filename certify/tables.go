@@ -120,7 +120,7 @@ func (s *tables) run(t uint32) error {
 		case history.Append:
 			s.added[h.VerKey[v]] = append(s.added[h.VerKey[v]], v)
 		case history.ReadList:
-			k, got := h.Lists.Key[v], elems(h, v)
+			k, got := h.Lists.Key[v], h.Elems(v)
 			n := len(s.list[k])
 			if len(got) < n || !slices.Equal(got[:n], s.list[k]) || !slices.Equal(got[n:], s.added[k]) {
 				return wrongList(h, op, t)
@@ -142,16 +142,16 @@ func (s *tables) predicate(t, op uint32) error {
 	lo, hi := h.Preds.Off[q], h.Preds.Off[q+1]
 	matched := 0 // keys of which the predicate is true
 	for r := lo; r < hi; r++ {
-		k := rowKey(h, r)
+		k := h.RowKey(r)
 		c := s.cur[k]
 		if old := h.Preds.Old[r]; old != history.None && old != c {
 			return fmt.Errorf("%s matched %s = %s, but in this order it is %s",
-				name(h, t), h.KeyString(k), h.ValueString(old), valueString(h, c))
+				name(h, t), h.KeyString(k), h.ValueString(old), h.ValueString(c))
 		}
 		truth := s.rows.Truth(q, k, c)
 		if truth == predicates.False {
 			return fmt.Errorf("%s matched %s, but in this order the row is %s, and its predicate is false of that",
-				name(h, t), h.KeyString(k), valueString(h, c))
+				name(h, t), h.KeyString(k), h.ValueString(c))
 		}
 		if truth == predicates.True && s.match[k] != op+1 {
 			matched++
@@ -163,7 +163,7 @@ func (s *tables) predicate(t, op uint32) error {
 		s.rows.Each(q, func(k uint32) {
 			if s.match[k] != op+1 {
 				err = fmt.Errorf("%s did not match %s, but in this order the row is %s, and its predicate is true of "+
-					"that", name(h, t), h.KeyString(k), valueString(h, s.cur[k]))
+					"that", name(h, t), h.KeyString(k), h.ValueString(s.cur[k]))
 			}
 		})
 		if err != nil {
@@ -240,12 +240,12 @@ func replaySnapshot(h *history.History, events, begin []uint32, at func(t uint32
 
 func wrongRead(h *history.History, op, t, cur uint32) error {
 	return fmt.Errorf("%s reads %s = %s, but in this order it is %s",
-		name(h, t), h.KeyString(h.OpKey(op)), h.ValueString(h.Ops.Ver[op]), valueString(h, cur))
+		name(h, t), h.KeyString(h.OpKey(op)), h.ValueString(h.Ops.Ver[op]), h.ValueString(cur))
 }
 
 func wrongList(h *history.History, op, t uint32) error {
 	return fmt.Errorf("%s reads a list of %d elements at %s, but in this order the list is another",
-		name(h, t), len(elems(h, h.Ops.Ver[op])), h.KeyString(h.OpKey(op)))
+		name(h, t), len(h.Elems(h.Ops.Ver[op])), h.KeyString(h.OpKey(op)))
 }
 
 func conflict(h *history.History, t, k, other uint32) error {

@@ -126,7 +126,7 @@ func (r *resolver) rows(t, p, op uint32) error {
 		r.match = make([]uint32, h.NumKeys())
 	}
 	for row := h.Preds.Off[q]; row < h.Preds.Off[q+1]; row++ {
-		k, v := rowKey(h, row), h.Preds.Old[row]
+		k, v := h.RowKey(row), h.Preds.Old[row]
 		r.match[k] = op + 1
 		if mine(k) {
 			if v != history.None && v != r.own[k] || v == history.None && x.truths.Of(q, k,

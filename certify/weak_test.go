@@ -79,7 +79,7 @@ func TestSightsTwin(t *testing.T) {
 		r := &evidence.Result{Verdict: evidence.Holds, Level: l, H: h, Order: order}
 		for range rng.IntN(4) {
 			op := uint32(rng.IntN(h.NumOps()))
-			if k := uint32(rng.IntN(h.NumKeys())); isPredicate(h, op) {
+			if k := uint32(rng.IntN(h.NumKeys())); h.Ops.Kind[op].Predicate() {
 				r.Sources = append(r.Sources, evidence.Source{Op: op, Key: k, Writer: uint32(rng.IntN(h.NumTxns()))})
 			}
 		}

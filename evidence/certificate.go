@@ -143,7 +143,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 			if s.Writer != history.None {
 				j[2] = h.Txns.ID[s.Writer]
 			}
-			if isPredicate(h, s.Op) {
+			if h.Ops.Kind[s.Op].Predicate() {
 				j = append(j, json.RawMessage(h.Texts.AppendValue(nil, h.Keys[s.Key])))
 			}
 			line = append(line, j)

@@ -230,7 +230,7 @@ func (c *certificateReader) sources(r *Result, n int) error {
 					return err
 				}
 			}
-			switch predicate := isPredicate(c.h, s.Op); {
+			switch predicate := c.h.Ops.Kind[s.Op].Predicate(); {
 			case predicate != (len(j) == 4):
 				return c.errorf("sources", "expected a key of a predicate operation, and of no other")
 			case !predicate:

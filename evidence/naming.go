@@ -396,7 +396,7 @@ func (n *namer) settled(a, b uint32) rung {
 	h := n.h
 	session := n.l.Sessions() && h.Txns.Sess[a] == h.Txns.Sess[b] && h.Txns.Status[a] == history.Committed &&
 		n.placeOf(a) < n.placeOf(b)
-	time := n.l.RealTime() && h.Txns.Status[a] == history.Committed && before(h.End(a), h.Start(b), n.skew)
+	time := n.l.RealTime() && h.Txns.Status[a] == history.Committed && history.InTime(h.End(a), h.Start(b), n.skew)
 	switch {
 	case !session && !time, n.readFrom(b, a):
 		return byReads

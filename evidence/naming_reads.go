@@ -6,11 +6,6 @@ import (
 	"isovet/history"
 )
 
-// before reports whether end is before start by more than twice the skew.
-func before(end, start, skew int64) bool {
-	return end != history.NoTime && start != history.NoTime && end < start && uint64(start)-uint64(end) > 2*uint64(skew)
-}
-
 func (n *namer) placeOf(t uint32) uint32 {
 	h := n.h
 	if n.place == nil {

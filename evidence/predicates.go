@@ -24,16 +24,11 @@ func (e *Edge) predicateTxn() uint32 {
 // about.
 func (a *Anomaly) predicate(h *history.History) bool {
 	for _, op := range a.Ops {
-		if isPredicate(h, op) {
+		if h.Ops.Kind[op].Predicate() {
 			return true
 		}
 	}
 	return false
-}
-
-func isPredicate(h *history.History, op uint32) bool {
-	k := h.Ops.Kind[op]
-	return k == history.PredRead || k == history.PredWrite
 }
 
 // hasKey reports whether Key means anything.
@@ -57,19 +52,11 @@ func predRow(h *history.History, op, key uint32) uint32 {
 	p := &h.Preds
 	i := h.Ops.Ver[op]
 	for r := p.Off[i]; r < p.Off[i+1]; r++ {
-		if rowKey(h, r) == key {
+		if h.RowKey(r) == key {
 			return r
 		}
 	}
 	return history.None
-}
-
-// rowKey returns the key of a row that a predicate operation matched.
-func rowKey(h *history.History, r uint32) uint32 {
-	if v := h.Preds.Old[r]; v != history.None {
-		return h.VerKey[v]
-	}
-	return h.VerKey[h.Preds.New[r]]
 }
 
 // predicateText is the condition of a predicate operation, for people.
@@ -94,7 +81,7 @@ func (d *describer) predOp(op uint32) string {
 		if r > p.Off[i] {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, " %s", d.key(rowKey(h, r)))
+		fmt.Fprintf(&b, " %s", d.key(h.RowKey(r)))
 		if v := p.Old[r]; v != history.None {
 			fmt.Fprintf(&b, " = %s", d.value(v))
 		}
@@ -110,7 +97,7 @@ func (d *describer) predOp(op uint32) string {
 func (d *describer) matchesOne(op uint32, keys map[uint32]bool) bool {
 	p, i := &d.h.Preds, d.h.Ops.Ver[op]
 	for r := p.Off[i]; r < p.Off[i+1]; r++ {
-		if keys[rowKey(d.h, r)] {
+		if keys[d.h.RowKey(r)] {
 			return true
 		}
 	}

@@ -90,5 +90,5 @@ func (a *Anomaly) Later(h *history.History) bool {
 	if a.Kind != level.G1a && a.Kind != level.G1b || h == nil || len(a.Ops) != 2 {
 		return false
 	}
-	return before(h.End(h.TxnOf(a.Ops[0])), h.Start(h.TxnOf(a.Ops[1])), 0)
+	return history.InTime(h.End(h.TxnOf(a.Ops[0])), h.Start(h.TxnOf(a.Ops[1])), 0)
 }

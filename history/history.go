@@ -46,6 +46,9 @@ func (k OpKind) String() string {
 	return [...]string{"r", "w", "a", "r", "pr", "pw"}[k]
 }
 
+// Predicate reports whether an operation has a condition.
+func (k OpKind) Predicate() bool { return k == PredRead || k == PredWrite }
+
 // Meta is the header of a file: for people, but for Lists.
 type Meta struct {
 	Name, DB, Isolation, Workload, Note string
@@ -294,9 +297,34 @@ func (h *History) OpEnd(op uint32) int64 { return at(h.Ops.End, op) }
 // KeyString returns a key as JSON.
 func (h *History) KeyString(k uint32) string { return string(h.Texts.AppendValue(nil, h.Keys[k])) }
 
-// ValueString returns the value of a version as JSON.
+// ValueString returns the value of a version as JSON; None is a state that no operation of the history names.
 func (h *History) ValueString(v uint32) string {
+	if v == None {
+		return "a value that no operation names"
+	}
 	return string(h.Texts.AppendValue(nil, h.VerValue(v)))
+}
+
+// Elems returns the elements of list read i.
+func (h *History) Elems(i uint32) []uint32 { return h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]] }
+
+// RowKey returns the key of a row that a predicate operation matched.
+func (h *History) RowKey(row uint32) uint32 {
+	if v := h.Preds.Old[row]; v != None {
+		return h.VerKey[v]
+	}
+	return h.VerKey[h.Preds.New[row]]
+}
+
+// TimestampsCommit reports whether, by the database's timestamps, t took effect: it has one of its commit and did not
+// abort.
+func (h *History) TimestampsCommit(t uint32) bool {
+	return t != h.Init && h.Txns.Status[t] != Aborted && h.CommitTS(t) != NoTime
+}
+
+// InTime reports whether end is before start by more than twice the clock skew, without overflow.
+func InTime(end, start, skew int64) bool {
+	return end != NoTime && start != NoTime && end < start && uint64(start)-uint64(end) > 2*uint64(skew)
 }
 
 // AppendOp appends an operation as a line of the history format has it, but for its times and its closing bracket.
@@ -318,7 +346,7 @@ func (h *History) AppendOp(dst []byte, op uint32) []byte {
 // AppendList appends the list that was read as JSON.
 func (h *History) AppendList(dst []byte, list uint32) []byte {
 	dst = append(dst, '[')
-	for i, x := range h.Lists.Elem[h.Lists.Off[list]:h.Lists.Off[list+1]] {
+	for i, x := range h.Elems(list) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -336,17 +364,12 @@ func (h *History) AppendRows(dst []byte, p uint32, write bool) []byte {
 		if j > lo {
 			dst = append(dst, ',')
 		}
-		old, repl := h.Preds.Old[j], h.Preds.New[j]
-		named := old
-		if write {
-			named = repl
-		}
-		dst = h.Texts.AppendValue(append(dst, '['), h.Keys[h.VerKey[named]])
-		if old != None {
+		dst = h.Texts.AppendValue(append(dst, '['), h.Keys[h.RowKey(j)])
+		if old := h.Preds.Old[j]; old != None {
 			dst = h.Texts.AppendValue(append(dst, ','), h.VerValue(old))
 		}
 		if write {
-			dst = h.Texts.AppendValue(append(dst, ','), h.VerValue(repl))
+			dst = h.Texts.AppendValue(append(dst, ','), h.VerValue(h.Preds.New[j]))
 		}
 		dst = append(dst, ']')
 	}

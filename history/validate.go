@@ -1,7 +1,9 @@
 package history
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -186,4 +188,12 @@ func (b *Builder) checkIDs() error {
 	}
 	return b.errorf(worst, "id", "transaction id %d occurs twice, first in line %d%s; expected unique ids", id[worst],
 		b.txns.Line[first], how)
+}
+
+// Reason returns an error of package os without the path, which the message names already.
+func Reason(err error) string {
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
+		return pe.Err.Error()
+	}
+	return err.Error()
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/keyed"
 	"isovet/internal/test/histtest"
 	"isovet/level"
 )
@@ -29,7 +30,7 @@ func newKeys(w io.Writer, txns int64, tell func(n int64)) error {
 			i%50, 2*i+10, 2*i+11, at, at+500, at+1000)
 		fmt.Fprintf(out, `"ops":[["w",%d,%d]`, 1000+i, i+1)
 		if i%8 == 7 {
-			old := int64(scramble(uint64(i)) % uint64(i))
+			old := int64(keyed.Scramble(uint64(i)) % uint64(i))
 			fmt.Fprintf(out, `,["r",%d,%d]`, 1000+old, old+1)
 		}
 		out.WriteString("]}\n")

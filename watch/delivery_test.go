@@ -18,6 +18,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/keyed"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
@@ -421,11 +422,11 @@ func TestIDsAreTold(t *testing.T) {
 	h := history.TxnHead{HasID: true}
 	for id := range int64(histtest.Long(1<<20, 50_000_000)) {
 		h.ID = id
-		if same, other := s.add(&h, scramble(uint64(id))); same || other {
+		if same, other := s.add(&h, keyed.Scramble(uint64(id))); same || other {
 			t.Fatalf("%d: %t, %t", id, same, other)
 		}
 	}
-	if same, _ := s.add(&h, scramble(uint64(h.ID))); !same {
+	if same, _ := s.add(&h, keyed.Scramble(uint64(h.ID))); !same {
 		t.Error("the last one is forgotten")
 	}
 	if _, other := s.add(&h, 12345<<32); !other {

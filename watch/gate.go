@@ -387,22 +387,13 @@ type prints struct {
 // halfSeen is the number of transactions in a half.
 const halfSeen = 1 << 20
 
-// scramble is the finalizer of MurmurHash3, a bijection.
-func scramble(x uint64) uint64 {
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	x *= 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
-}
-
 // key returns a transaction's key; false if it has nothing that identifies it.
 func (s *seen) key(h *history.TxnHead) (uint64, bool) {
 	switch {
 	case h.HasID:
-		return scramble(uint64(h.ID)), true
+		return keyed.Scramble(uint64(h.ID)), true
 	case h.HasSess && h.HasSeq:
-		return scramble(scramble(uint64(h.Session)) + uint64(h.Seq) + 1), true
+		return keyed.Scramble(keyed.Scramble(uint64(h.Session)) + uint64(h.Seq) + 1), true
 	}
 	return 0, false
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"isovet/internal/keyed"
 )
 
 // Incident is a group of violations of one kind, on one key or a range of keys, without a long pause between them. Like
@@ -217,7 +219,7 @@ func (s *Incidents) add(f *Finding, n int64) (x *incident, full bool) {
 		}
 	}
 	for _, t := range f.Txns {
-		if x.TxnsSeen.add(scramble(uint64(t) + 1)) {
+		if x.TxnsSeen.add(keyed.Scramble(uint64(t) + 1)) {
 			x.Txns = x.TxnsSeen.count()
 		}
 	}

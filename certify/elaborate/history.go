@@ -275,14 +275,6 @@ func (x *terms) rows(to []kernel.Op, op uint32, wanted func(k uint32) bool) []ke
 	return to
 }
 
-// rowKey returns the key of a row that a predicate operation matched.
-func rowKey(h *history.History, r uint32) uint32 {
-	if v := h.Preds.Old[r]; v != history.None {
-		return h.VerKey[v]
-	}
-	return h.VerKey[h.Preds.New[r]]
-}
-
 // searches translates predicates for the kernel, once for each text.
 type searches struct {
 	x      *terms
@@ -315,7 +307,7 @@ func (s *searches) match(i uint32) *kernel.Match {
 	}
 	m := &kernel.Match{}
 	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
-		m.Keys = append(m.Keys, number(rowKey(h, r)))
+		m.Keys = append(m.Keys, number(h.RowKey(r)))
 	}
 	text := h.Preds.Pred[i]
 	m.Pred = s.shared[text]

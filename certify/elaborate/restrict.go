@@ -133,7 +133,7 @@ func (s *scene) match(t, op uint32) *kernel.Match {
 				}
 			default:
 				for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-					if rowKey(h, r) == a.k {
+					if h.RowKey(r) == a.k {
 						for _, w := range [...]uint32{h.Preds.Old[r], h.Preds.New[r]} {
 							if w != history.None {
 								add(w, s.cell(w))
@@ -197,7 +197,7 @@ func (s *scene) readsOf(t uint32, f func(k uint32)) {
 			f(h.OpKey(op))
 		case history.PredRead, history.PredWrite:
 			for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
-				f(rowKey(h, r))
+				f(h.RowKey(r))
 			}
 		}
 	}

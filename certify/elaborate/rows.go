@@ -61,7 +61,7 @@ func (x *terms) ownRows() (why string) {
 			}
 			known := map[uint32]bool{} // matched row → its version is known
 			for row := h.Preds.Off[i]; row < h.Preds.Off[i+1]; row++ {
-				known[rowKey(h, row)] = h.Preds.Old[row] != history.None
+				known[h.RowKey(row)] = h.Preds.Old[row] != history.None
 			}
 			for k, v := range own {
 				is := x.searches.truths.Of(i, k, v)

@@ -143,7 +143,7 @@ func (s *scene) operations(ops []uint32, key uint32, whole bool) {
 				s.read(t, key)
 			}
 			for r := h.Preds.Off[h.Ops.Ver[op]]; r < h.Preds.Off[h.Ops.Ver[op]+1]; r++ {
-				s.read(t, rowKey(h, r))
+				s.read(t, h.RowKey(r))
 			}
 		case history.ReadList:
 			k := h.OpKey(op)
@@ -297,7 +297,7 @@ func (s *scene) accesses(t uint32, f func(k uint32)) {
 		}
 		i := h.Ops.Ver[op]
 		for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
-			f(rowKey(h, r))
+			f(h.RowKey(r))
 		}
 	}
 }
@@ -395,7 +395,7 @@ func (s *scene) sources(a access, by map[uint32][]uint32) {
 		case history.PredRead, history.PredWrite:
 			searches = append(searches, op)
 			for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-				if rowKey(h, r) != a.k {
+				if h.RowKey(r) != a.k {
 					continue
 				}
 				if old := h.Preds.Old[r]; old != history.None {
@@ -448,7 +448,7 @@ writers:
 func (s *scene) found(op, k uint32) bool {
 	i := s.h.Ops.Ver[op]
 	for r := s.h.Preds.Off[i]; r < s.h.Preds.Off[i+1]; r++ {
-		if rowKey(s.h, r) == k {
+		if s.h.RowKey(r) == k {
 			return true
 		}
 	}

@@ -83,7 +83,7 @@ func (s *scene) registers() error {
 			}
 			rows, i := 0, h.Ops.Ver[op]
 			for row := h.Preds.Off[i]; row < h.Preds.Off[i+1]; row++ {
-				if s.reads[access{t, rowKey(h, row)}] {
+				if s.reads[access{t, h.RowKey(row)}] {
 					rows++
 				}
 			}
@@ -113,7 +113,7 @@ func (s *scene) allSources(a access, by map[uint32][]uint32) {
 			}
 		case history.PredRead, history.PredWrite:
 			for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-				if rowKey(h, r) != a.k {
+				if h.RowKey(r) != a.k {
 					continue
 				}
 				if old := h.Preds.Old[r]; old != history.None {

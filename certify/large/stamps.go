@@ -12,11 +12,6 @@ type stamped struct {
 	readOnlyAtStart bool
 }
 
-// takesPart reports whether timestamps say that a transaction took effect.
-func takesPart(h *history.History, t uint32) bool {
-	return t != h.Init && h.Txns.Status[t] != history.Aborted && h.CommitTS(t) != history.NoTime
-}
-
 func writes(h *history.History, t uint32) bool {
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
@@ -47,7 +42,7 @@ func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	if t == h.Init {
 		return p.initialTxn(h, t)
 	}
-	if !takesPart(h, t) {
+	if !h.TimestampsCommit(t) {
 		if h.Txns.Status[t] == history.Committed {
 			return refute("transaction %d committed, but has no commit timestamp", id)
 		}
@@ -94,7 +89,7 @@ func (v *verifier) reads(ctx context.Context, ids map[int64]bool) (reads []read,
 			if !ids[id] {
 				continue
 			}
-			r := read{stamped: v.stamps.on && takesPart(h, uint32(t))}
+			r := read{stamped: v.stamps.on && h.TimestampsCommit(uint32(t))}
 			if r.stamped {
 				r.at, _ = v.span(h, uint32(t))
 				r.before = v.level.Serial() && writes(h, uint32(t))
@@ -131,7 +126,7 @@ func (v *verifier) installs(ctx context.Context, ids map[int64]bool, reads []rea
 	}
 	err := v.each(ctx, "looking for what they should have read", func(h *history.History, _ int64) error {
 		for t := range uint32(h.NumTxns()) {
-			if !takesPart(h, t) || ids[h.Txns.ID[t]] {
+			if !h.TimestampsCommit(t) || ids[h.Txns.ID[t]] {
 				continue
 			}
 			begin, c := v.span(h, t)

@@ -10,14 +10,6 @@ import (
 	"isovet/solver"
 )
 
-// rowKey returns the key of a row that a predicate operation matched.
-func rowKey(h *history.History, j uint32) uint32 {
-	if v := h.Preds.Old[j]; v != history.None {
-		return h.VerKey[v]
-	}
-	return h.VerKey[h.Preds.New[j]]
-}
-
 // ownKeys calls f with each predicate operation of t, and the keys that t has written before it.
 func ownKeys(h *history.History, t uint32, f func(op uint32, own map[uint32]bool)) {
 	own := make(map[uint32]bool)
@@ -32,7 +24,7 @@ func ownKeys(h *history.History, t uint32, f func(op uint32, own map[uint32]bool
 		case history.PredWrite:
 			f(op, own)
 			for j := h.Preds.Off[at]; j < h.Preds.Off[at+1]; j++ {
-				own[rowKey(h, j)] = true
+				own[h.RowKey(j)] = true
 			}
 		}
 	}
@@ -84,7 +76,7 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 			q := h.Ops.Ver[op]
 			matched, vague := make(map[uint32]bool), make(map[uint32]bool)
 			for j := h.Preds.Off[q]; j < h.Preds.Off[q+1]; j++ {
-				k := rowKey(h, j)
+				k := h.RowKey(j)
 				matched[k] = true
 				if own[k] {
 					continue
@@ -187,7 +179,7 @@ func (c *core) based(op, key, t, writer uint32) solver.Lit {
 	q := h.Ops.Ver[op]
 	wrong := predicates.True
 	for j := h.Preds.Off[q]; j < h.Preds.Off[q+1]; j++ {
-		if rowKey(h, j) == key {
+		if h.RowKey(j) == key {
 			wrong = predicates.False
 		}
 	}

@@ -96,7 +96,7 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 			}
 		}
 		mark(1)
-		if m.none(ctx, pick(ops, left()), most) {
+		if m.none(ctx, Pick(ops, left()), most) {
 			return true
 		}
 		mark(-1)
@@ -167,7 +167,7 @@ func (m *Model[S]) fewer(ctx context.Context, ops []Op, list []int, most int) (c
 	tries := 0
 	ddmin.Sweep(len(list), func(i int) bool { return must[list[i]] }, func(run []int) bool {
 		tries++
-		out := pick(list, run)
+		out := Pick(list, run)
 		mark(must, out, false)
 		if m.noneOf(ctx, ops, must, most) {
 			return true

@@ -149,7 +149,7 @@ func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider
 	}
 	all := Answer{Verdict: evidence.Holds, Order: make([]int, 0, len(ops))}
 	for _, part := range parts {
-		a := m.part(ctx, pick(ops, part), o, first)
+		a := m.part(ctx, Pick(ops, part), o, first)
 		back(a.Order, part)
 		back(a.Core, part)
 		switch a.Verdict {
@@ -223,7 +223,7 @@ func unknownFor(err error) Answer {
 // Those that only observe say nothing then.
 func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 	if !a.Others {
-		return pick(ops, a.Core)
+		return Pick(ops, a.Core)
 	}
 	out := make([]Op, 0, len(ops))
 	for i, op := range ops {
@@ -238,8 +238,8 @@ func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 	return out
 }
 
-// pick returns some of a list, by their places.
-func pick[T any](list []T, at []int) []T {
+// Pick returns some of a list, by their places.
+func Pick[T any](list []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, j := range at {
 		out[i] = list[j]

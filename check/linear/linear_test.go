@@ -49,7 +49,7 @@ func none[S any](m *Model[S], all []Op) bool {
 	if m.Partition != nil {
 		parts = nil
 		for _, p := range m.Partition(all) {
-			parts = append(parts, pick(all, p))
+			parts = append(parts, Pick(all, p))
 		}
 	}
 	for _, ops := range parts {

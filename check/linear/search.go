@@ -69,7 +69,7 @@ func (m *Model[S]) newSearch(ops []Op, most int) *search[S] {
 		s.place = append(s.place, i)
 	}
 	slices.SortStableFunc(s.place, func(a, b int) int { return cmp.Compare(ops[a].Call, ops[b].Call) })
-	s.ops = pick(ops, s.place)
+	s.ops = Pick(ops, s.place)
 	n := len(s.ops)
 	s.done, s.class = make([]bool, n), make([]int32, n)
 	s.next, s.prev = make([]int32, n+1), make([]int32, n+1)

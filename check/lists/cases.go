@@ -85,7 +85,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 				continue
 			}
 			k := h.OpKey(op)
-			if !isDoubled[k] && slices.ContainsFunc(elems(h, h.Ops.Ver[op]),
+			if !isDoubled[k] && slices.ContainsFunc(h.Elems(h.Ops.Ver[op]),
 				func(e uint32) bool { return times[e] > 1 }) {
 				isDoubled[k] = true
 				place[k] = len(c.keys)
@@ -164,7 +164,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 func others(h *history.History, op uint32) []uint32 {
 	lo, _ := h.TxnOps(h.TxnOf(op))
 	r := reader{h: h}
-	list, _ := r.ownSuffix(elems(h, h.Ops.Ver[op]), h.OpKey(op), lo, op)
+	list, _ := r.ownSuffix(h.Elems(h.Ops.Ver[op]), h.OpKey(op), lo, op)
 	return list
 }
 
@@ -252,7 +252,7 @@ func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
 			continue
 		}
 		total := uint32(0)
-		for _, x := range elems(h, h.Ops.Ver[op]) {
+		for _, x := range h.Elems(h.Ops.Ver[op]) {
 			if x == e {
 				total++
 			}

@@ -4,14 +4,8 @@ import (
 	"slices"
 
 	"isovet/evidence"
-	"isovet/history"
 	"isovet/internal/graph"
 )
-
-// elems returns the elements of list read i.
-func elems(h *history.History, i uint32) []uint32 {
-	return h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
-}
 
 // chains parses the longest read of each list into whole transactions' appends.
 func (r *reader) chains() {

@@ -386,7 +386,7 @@ func (r *reader) read(t, lo, op uint32) {
 	h := r.h
 	i := h.Ops.Ver[op]
 	key := h.Lists.Key[i]
-	list := elems(h, i)
+	list := h.Elems(i)
 	x := r.touch(t, key)
 	if x.first == unexplained {
 		return
@@ -395,7 +395,7 @@ func (r *reader) read(t, lo, op uint32) {
 		var last uint32
 		if list, last = r.ownSuffix(list, key, lo, op); last != none {
 			kind := level.NotMyOwnWrite
-			if all := elems(h, i); len(all) > 0 && r.appendOf(t, all[len(all)-1]) < last {
+			if all := h.Elems(i); len(all) > 0 && r.appendOf(t, all[len(all)-1]) < last {
 				kind = level.NotMyLastWrite
 			}
 			r.report(evidence.Anomaly{Kind: kind, Ops: []uint32{op, last}})
@@ -407,7 +407,7 @@ func (r *reader) read(t, lo, op uint32) {
 	}
 	if x.first != none && !r.o.EachRead {
 		f := r.reads[x.first]
-		before := elems(h, h.Ops.Ver[f.op])[:f.n]
+		before := h.Elems(h.Ops.Ver[f.op])[:f.n]
 		if !slices.Equal(before, list) {
 			r.report(evidence.Anomaly{Kind: level.NonRepeatableRead, Ops: []uint32{f.op, op}})
 			r.saw(list)

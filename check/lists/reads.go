@@ -38,7 +38,7 @@ func (r *reader) examine(op uint32) bool {
 	t := h.TxnOf(op)
 	key := h.Lists.Key[h.Ops.Ver[op]]
 	lo, _ := h.TxnOps(t)
-	list, _ := r.ownSuffix(elems(h, h.Ops.Ver[op]), key, lo, op)
+	list, _ := r.ownSuffix(h.Elems(h.Ops.Ver[op]), key, lo, op)
 	single := func(k level.Anomaly, ops ...uint32) evidence.Anomaly { return evidence.Anomaly{Kind: k, Ops: ops} }
 	// Elements that nobody can have appended before.
 	times := make(map[uint32]int, len(list))

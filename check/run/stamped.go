@@ -114,7 +114,7 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 	case timestamp.INT:
 		a.Kind, a.Ops = level.Int, []uint32{v.Op}
 		a.Text = fmt.Sprintf("%s read %s, but its own earlier operations make that %s.", me, stampedRead(h, v),
-			stampedValue(h, v.Want))
+			h.ValueString(v.Want))
 		if h.Ops.Kind[v.Op] == history.ReadList {
 			a.Text = fmt.Sprintf("%s read %s, which contradicts its own earlier operations.", me, stampedRead(h,
 				v))
@@ -149,7 +149,7 @@ func stampedWant(h *history.History, v *timestamp.Violation) string {
 	case kind == history.Read && v.Want == history.None && v.Other == history.None: // no operation names it
 		return string(h.Texts.AppendValue(nil, h.Initial))
 	case kind != history.ReadList:
-		return stampedValue(h, v.Want)
+		return h.ValueString(v.Want)
 	}
 	return "the list"
 }
@@ -164,13 +164,6 @@ var whyWords = map[timestamp.Kind]string{
 	timestamp.Uncommitted:  "it is%s and was not committed yet",
 	timestamp.After:        "it is%s, which began later",
 	timestamp.Phantom:      "the row matches in one of them and not in the other%.0s",
-}
-
-func stampedValue(h *history.History, v uint32) string {
-	if v == history.None {
-		return "a value that no operation names"
-	}
-	return h.ValueString(v)
 }
 
 func stampedRead(h *history.History, v *timestamp.Violation) string {

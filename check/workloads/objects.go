@@ -87,7 +87,7 @@ func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(o
 	case a.Why != "":
 		why += " (" + a.Why + ")"
 	}
-	j.shows(why, pick(ops, a.Core), pick(at, a.Core), text)
+	j.shows(why, linear.Pick(ops, a.Core), linear.Pick(at, a.Core), text)
 }
 
 // shows says operations, which at has the places of, and what is wrong with them.
@@ -107,15 +107,6 @@ func (j *judge) shows(why string, ops []linear.Op, at []int, text func(op *linea
 		say = append(say, fmt.Sprintf("%sline %d: process %d: %s", file, op.Line, op.Process, text(&ops[n])))
 	}
 	j.found("non-linearizable", at, "%s:\n  %s", why, strings.Join(say, "\n  "))
-}
-
-// pick returns some of a list, by their places.
-func pick[T any](list []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, j := range at {
-		out[i] = list[j]
-	}
-	return out
 }
 
 // linearOps are the operations that an object's model judges, and which of the history they are; skipped is how many

@@ -202,13 +202,13 @@ func Open(path string) (*Input, error) {
 	in := &Input{Name: path, Path: path}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + reason(err)}
+		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + history.Reason(err)}
 	}
 	in.close = append(in.close, f.Close)
 	st, err := f.Stat()
 	if err != nil {
 		in.Close()
-		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + reason(err)}
+		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + history.Reason(err)}
 	}
 	if st.IsDir() {
 		in.Dir = true
@@ -236,14 +236,6 @@ func Open(path string) (*Input, error) {
 		return nil, err
 	}
 	return in, nil
-}
-
-// reason returns an error of package os without the path, which the message names already.
-func reason(err error) string {
-	if pe, ok := errors.AsType[*os.PathError](err); ok {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }
 
 // Detect returns the format of an input, judged by its content.

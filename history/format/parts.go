@@ -98,8 +98,8 @@ func partsOnce(dir string) (paths []string, list *PartList, err error) {
 			path := filepath.Join(dir, p.File)
 			st, err := os.Stat(path)
 			if err != nil {
-				return nil, nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + reason(err) +
-					"; expected the part that " + PartsName + " lists"}
+				return nil, nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " +
+					history.Reason(err) + "; expected the part that " + PartsName + " lists"}
 			}
 			if st.Size() != p.Bytes {
 				return nil, nil, &history.InputError{File: path, Off: -1, Msg: fmt.Sprintf("found %d bytes; expected "+
@@ -131,7 +131,8 @@ func partsOnce(dir string) (paths []string, list *PartList, err error) {
 func regular(dir string, take func(name string) bool) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " + reason(err)}
+		return nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " +
+			history.Reason(err)}
 	}
 	for _, e := range entries {
 		if name := e.Name(); name[0] != '.' && name[0] != '_' && take(name) {

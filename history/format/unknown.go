@@ -105,7 +105,7 @@ func unknown(in *Input, head []byte) error {
 	if in.Dir {
 		found := "a folder in no known format"
 		if entries, err := os.ReadDir(in.Path); err != nil {
-			found = "a folder that cannot be read (" + reason(err) + ")"
+			found = "a folder that cannot be read (" + history.Reason(err) + ")"
 		} else if len(entries) == 0 {
 			found = "an empty folder"
 		}

@@ -134,7 +134,7 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 		}
 	}
 	if err != nil {
-		return nil, cut, &history.InputError{File: dir, Off: -1, Msg: "cannot read: " + reason(err)}
+		return nil, cut, &history.InputError{File: dir, Off: -1, Msg: "cannot read: " + history.Reason(err)}
 	}
 	var header []byte
 	if line, _, _ := bytes.Cut(all, []byte("\n")); jsonl.IsHeader(line) {
@@ -144,7 +144,8 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 	for n := max(first, 1); n <= max(last, 1); n++ {
 		path, data, err := readSegment(dir, n)
 		if err != nil {
-			return nil, cut, &history.InputError{File: path, Off: -1, Msg: "cannot read: " + reason(err)}
+			return nil, cut, &history.InputError{File: path, Off: -1, Msg: "cannot read: " +
+				history.Reason(err)}
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, cut, err

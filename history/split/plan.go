@@ -128,14 +128,6 @@ func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 	return s, nil
 }
 
-// reason is an error of package os without the path, which the message has already.
-func reason(err error) string {
-	if pe, ok := errors.AsType[*os.PathError](err); ok {
-		return pe.Err.Error()
-	}
-	return err.Error()
-}
-
 func (p *planner) tell(bytes int64) {
 	p.done += bytes
 	if p.o.Progress != nil {
@@ -306,7 +298,7 @@ func (p *planner) native(ctx context.Context, f *File) error {
 func (p *planner) lines(ctx context.Context, f *File) error {
 	file, err := os.Open(f.Path)
 	if err != nil {
-		return &history.InputError{File: f.Path, Off: -1, Msg: "cannot open: " + reason(err)}
+		return &history.InputError{File: f.Path, Off: -1, Msg: "cannot open: " + history.Reason(err)}
 	}
 	defer file.Close()
 	if err := p.linesHeader(io.NewSectionReader(file, 0, f.Bytes), f.Path); err != nil {

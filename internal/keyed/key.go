@@ -63,7 +63,7 @@ const (
 
 // Number is the hash of a number of some kind, of which there are eight at most.
 func (k *Key) Number(kind uint8, n uint64) uint64 {
-	if x := scramble(n ^ k.kinds[kind&7]); x+1 > 1 {
+	if x := Scramble(n ^ k.kinds[kind&7]); x+1 > 1 {
 		return x
 	}
 	return 1
@@ -96,8 +96,8 @@ func (k *Key) Fold(state, x uint64) uint64 {
 	return hi ^ lo
 }
 
-// scramble is the finalizer of MurmurHash3, which is one to one.
-func scramble(x uint64) uint64 {
+// Scramble is the finalizer of MurmurHash3, which is one to one.
+func Scramble(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33

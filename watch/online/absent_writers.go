@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/keyed"
 )
 
 // A stream that begins in the middle does not give the first values of keys. The first read of a key that no write of
@@ -70,7 +71,7 @@ func (e *Engine) noteRepeats(a *Arrival) {
 				c.nulled = true
 				continue
 			}
-			h := mix(c.hash ^ mix(o.Val))
+			h := keyed.Scramble(c.hash ^ keyed.Scramble(o.Val))
 			at := &e.stream.latest[h%numLatest]
 			if *at == h || o.Val == c.init {
 				e.Again(o.Key)

@@ -210,15 +210,6 @@ func (e *Engine) Name(key uint32, hash uint64) {
 	}
 }
 
-// mix is the finalizer of MurmurHash3.
-func mix(x uint64) uint64 {
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	x *= 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
-}
-
 // SetInitial sets the first value of a key.
 func (e *Engine) SetInitial(key uint32, val uint64) {
 	c := &e.cells[key]

@@ -1,5 +1,7 @@
 package online
 
+import "isovet/internal/keyed"
+
 // graveKind says why a version is not in the order.
 type graveKind uint8
 
@@ -32,7 +34,9 @@ func (e *Engine) inter(k kv, g grave) {
 	e.graves[i] = g
 }
 
-func graveOf(key, val uint64) uint64 { return mix(key*0x9e3779b97f4a7c15^val) & (numGraves - 1) }
+func graveOf(key, val uint64) uint64 {
+	return keyed.Scramble(key*0x9e3779b97f4a7c15^val) & (numGraves - 1)
+}
 
 // dug finds the writer of a version that is not in the order.
 func (e *Engine) dug(k kv) *grave {

@@ -1,6 +1,10 @@
 package online
 
-import "slices"
+import (
+	"slices"
+
+	"isovet/internal/keyed"
+)
 
 // waitingTxn is a transaction after the watermark.
 type waitingTxn struct {
@@ -88,7 +92,7 @@ type pendingWrites struct {
 	asked bool // since the table was made
 }
 
-func hashOf(k kv) uint64 { return mix(uint64(k.key)*0x9e3779b97f4a7c15 ^ k.val) }
+func hashOf(k kv) uint64 { return keyed.Scramble(uint64(k.key)*0x9e3779b97f4a7c15 ^ k.val) }
 
 // noteWrites adds the writes of one more transaction.
 func (e *Engine) noteWrites(t uint32) {

@@ -29,19 +29,19 @@ type File struct {
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, errAt(path, -1, "", "cannot open: %s", reason(err))
+		return nil, errAt(path, -1, "", "cannot open: %s", history.Reason(err))
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return nil, errAt(path, -1, "", "cannot open: %s", reason(err))
+		return nil, errAt(path, -1, "", "cannot open: %s", history.Reason(err))
 	}
 	if st.Size() == 0 {
 		return nil, truncated(path, 0, headerSize)
 	}
 	data, unmap, err := mapFile(f, st.Size())
 	if err != nil {
-		return nil, errAt(path, -1, "", "cannot map the file: %s", reason(err))
+		return nil, errAt(path, -1, "", "cannot map the file: %s", history.Reason(err))
 	}
 	n := &File{data: data, unmap: unmap}
 	if err := n.open(path); err != nil {

@@ -17,7 +17,7 @@ import (
 func ReadFile(ctx context.Context, path string, workers int) (*history.History, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + reason(err)}
+		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + history.Reason(err)}
 	}
 	defer f.Close()
 	return ReadOpen(ctx, f, path, workers)
@@ -28,7 +28,7 @@ func ReadFile(ctx context.Context, path string, workers int) (*history.History, 
 func ReadOpen(ctx context.Context, f *os.File, path string, workers int) (*history.History, error) {
 	st, err := f.Stat()
 	if err != nil {
-		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + reason(err)}
+		return nil, &history.InputError{File: path, Off: -1, Msg: "cannot open: " + history.Reason(err)}
 	}
 	if !inPlace || !st.Mode().IsRegular() || st.Size() == 0 {
 		return ReadFrom(ctx, f, path, workers)
@@ -43,14 +43,6 @@ func ReadOpen(ctx context.Context, f *os.File, path string, workers int) (*histo
 		return nil, errors.Join(err, unmap())
 	}
 	return h, nil
-}
-
-// reason returns an error of package os without the path, which the message names already.
-func reason(err error) string {
-	if pe, ok := errors.AsType[*os.PathError](err); ok {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }
 
 // ReadFrom reads a stream, which must end with the history.
