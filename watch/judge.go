@@ -240,8 +240,10 @@ func keepKey(dir string, key *keyed.Key) error {
 	path := filepath.Join(dir, hashKeyFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		text = fmt.Appendf(nil, "%x\n", drawn())
-		err = writeHashKey(dir, path, text)
+		var seed [keyed.Size]byte
+		rand.Read(seed[:]) // never fails
+		text = fmt.Appendf(nil, "%x\n", seed)
+		err = errors.Join(disk{}.replace(path, text), syncDir(dir))
 	}
 	if err != nil {
 		return err
@@ -253,22 +255,4 @@ func keepKey(dir string, key *keyed.Key) error {
 	}
 	*key = *keyed.Of([keyed.Size]byte(seed))
 	return nil
-}
-
-func drawn() (seed [keyed.Size]byte) {
-	rand.Read(seed[:]) // never fails
-	return seed
-}
-
-// writeHashKey writes the file atomically.
-func writeHashKey(dir, path string, text []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	return errors.Join(err, syncDir(dir))
 }

@@ -109,18 +109,7 @@ func keepSettings(dir string, given []Setting) error {
 	if err != nil {
 		return err
 	}
-	f, err := create(path + ".new")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := (disk{}).replace(path, append(text, '\n')); err != nil {
 		return err
 	}
 	return syncDir(dir)
