@@ -130,9 +130,9 @@ func strictLock(t *testing.T, n int64) *history.History {
 // says why.
 func TestManyWriters(t *testing.T) {
 	in := must.Get(family.Lookup("duplicates"))(t)
-	sizes := map[level.Level]int{level.SessionSnapshotIsolation: 500, level.ReadCommitted: 250}
+	sizes := map[level.Level]int{level.SessionSnapshotIsolation: histtest.Long(500, 2000)}
 	if histtest.Long(0, 1) == 1 {
-		sizes[level.Causal] = 250
+		sizes[level.ReadCommitted], sizes[level.Causal] = 1000, 250
 	}
 	for l, txns := range sizes {
 		h := must.Get(in.Build(t.Context(), txns, 1))(t)
@@ -147,8 +147,8 @@ func TestManyWriters(t *testing.T) {
 // TestSessionsCut: where one session went back in time, the others still tell the order: it is found by replay, and
 // quickly, though nothing else would tell it.
 func TestSessionsCut(t *testing.T) {
-	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "contended", Txns: 1500, Seed: 1,
-		Fault: "session-guarantee", Times: datasets.NoTimes}))(t)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "contended",
+		Txns: histtest.Long(1500, 3000), Seed: 1, Fault: "session-guarantee", Times: datasets.NoTimes}))(t)
 	for l, want := range map[level.Level]evidence.Verdict{
 		level.SessionSerializable: evidence.Violated, level.SessionSnapshotIsolation: evidence.Violated,
 		level.Serializable: evidence.Holds, level.SnapshotIsolation: evidence.Holds,

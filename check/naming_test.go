@@ -152,8 +152,9 @@ func TestNameIsProved(t *testing.T) {
 }
 
 // TestCatalogueNames: the anomalies of errata §5.1 and the others of the catalogue, of registers and told with lists:
-// every checker of a level with each of its solvers, brute force among them, gives the verdict of the table, or says
-// that it cannot, and the name. Most are histories of mini-transactions, which mtc decides without falling back.
+// every checker of a level with each of its solvers (in the gate the first), brute force among them, gives the verdict
+// of the table, or says that it cannot, and the name. Most are histories of mini-transactions, which mtc decides
+// without falling back.
 func TestCatalogueNames(t *testing.T) {
 	named := map[string]int{}
 	lists, mini := 0, 0

@@ -149,8 +149,11 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 func TestPlanted(t *testing.T) {
 	found := 0
 	for i, f := range datasets.Faults() {
-		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
-			for _, times := range []datasets.Times{datasets.AllTimes, datasets.NoTimes} {
+		for k, isolation := range []string{"serializable", "snapshot-isolation"} {
+			for j, times := range []datasets.Times{datasets.AllTimes, datasets.NoTimes} {
+				if (i+j+k)%2 == 1 && !histtest.Long(false, true) {
+					continue // the other isolation has these times
+				}
 				h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix", Txns: 150,
 					Keys: 60, Sessions: 8, Ops: 6, Seed: uint64(i), Fault: f.Name,
 					Isolation: isolation, Times: times, DBTimes: i%2 == 0 &&

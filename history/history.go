@@ -317,12 +317,13 @@ func (h *History) RowKey(row uint32) uint32 {
 }
 
 // TimestampsCommit reports whether, by the database's timestamps, t took effect: it has one of its commit and did not
-// abort.
+// abort. No checker asks it: certify shares it with none.
 func (h *History) TimestampsCommit(t uint32) bool {
 	return t != h.Init && h.Txns.Status[t] != Aborted && h.CommitTS(t) != NoTime
 }
 
-// InTime reports whether end is before start by more than twice the clock skew, without overflow.
+// InTime reports whether end is before start by more than twice the clock skew, without overflow. No checker
+// asks it: certify and evidence share it with none.
 func InTime(end, start, skew int64) bool {
 	return end != NoTime && start != NoTime && end < start && uint64(start)-uint64(end) > 2*uint64(skew)
 }
@@ -355,8 +356,8 @@ func (h *History) AppendList(dst []byte, list uint32) []byte {
 	return append(dst, ']')
 }
 
-// AppendRows appends the rows that a predicate matched as JSON: each has its key, what was there before, if anything,
-// and for a predicate write what is there now.
+// AppendRows appends the rows that a predicate matched as JSON: each has its key, the version before, if the client
+// knows it, and for a predicate write the version after it.
 func (h *History) AppendRows(dst []byte, p uint32, write bool) []byte {
 	dst = append(dst, '[')
 	lo, hi := h.Preds.Off[p], h.Preds.Off[p+1]

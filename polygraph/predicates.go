@@ -138,7 +138,7 @@ func (b *baser) operations(u int32, each func(q uint32, f func(key, ver uint32))
 		}
 		q := h.Ops.Ver[op]
 		for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
-			b.mark[prepass.RowKey(h, r)] = op + 1
+			b.mark[h.RowKey(r)] = op + 1
 		}
 		each(q, func(key, _ uint32) {
 			if b.mark[key] == op+1 || b.mine[key] == uint32(u)+1 {

@@ -33,7 +33,9 @@ func newKeys(w io.Writer, txns int64, tell func(n int64)) error {
 			old := int64(keyed.Scramble(uint64(i)) % uint64(i))
 			fmt.Fprintf(out, `,["r",%d,%d]`, 1000+old, old+1)
 		}
-		out.WriteString("]}\n")
+		if _, err := out.WriteString("]}\n"); err != nil {
+			return err
+		}
 		if i%1000 == 999 {
 			tell(i + 1)
 		}
@@ -61,7 +63,7 @@ func onDisk(dir string) (bytes int64) {
 // judges keep in memory does not grow, and what is right is found to be. What of keys lies on disk grows with them, the
 // log does not.
 func TestNewKeys(t *testing.T) {
-	txns := int64(histtest.Long(20_000, 50_000_000))
+	txns := int64(histtest.Long(40_000, 50_000_000))
 	if n, err := strconv.ParseInt(os.Getenv("ISOVET_TXNS"), 10, 64); err == nil {
 		txns = n
 	}

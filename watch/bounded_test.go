@@ -232,7 +232,7 @@ func TestEvictionSays(t *testing.T) {
 			found, spilled, restarts := 0, int64(0), 0
 			seeds, often := histtest.Long(12, 5000), 12
 			if name == "replay" {
-				seeds, often = histtest.Long(5, 5000), 5
+				seeds, often = histtest.Long(8, 5000), 8
 			}
 			for seed := range uint64(seeds) {
 				rng := rand.New(rand.NewPCG(seed, 19))

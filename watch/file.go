@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"isovet/internal/bounds"
 )
 
 // FileOptions are the options of a source of files.
@@ -54,11 +56,14 @@ type files struct {
 const (
 	// headBytes is the length of a file's beginning that identifies it.
 	headBytes = 4096
-	// maxLine bounds a line. Of a longer one only the beginning is passed on, and is no transaction.
-	maxLine = 64 << 20
-	// leftOfLong is the length of that beginning.
+	// leftOfLong is the length of what is passed on of a line longer than maxLine, and is no transaction.
 	leftOfLong = 1 << 10
 )
+
+// maxLine bounds a line.
+var maxLine = 64 << 20
+
+func init() { bounds.Register("watch.maxLine", &maxLine) }
 
 // Files returns a source of the lines of one or several growing files, behind those in the log. The error is about a
 // file that cannot be read.

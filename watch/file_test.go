@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/bounds"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 )
@@ -211,6 +212,7 @@ func TestCutOff(t *testing.T) {
 
 // TestLongLine: a line beyond all bounds does not fill memory; those behind it come.
 func TestLongLine(t *testing.T) {
+	defer bounds.Set("watch.maxLine", 2<<20)()
 	path := filepath.Join(t.TempDir(), "f")
 	f := must.Get(os.Create(path))(t)
 	piece := bytes.Repeat([]byte("x"), 1<<20)
@@ -232,7 +234,7 @@ func TestLongLine(t *testing.T) {
 		got = append(got, lines...)
 	}
 	if len(got) != 2 || len(got[0].Text) != leftOfLong || string(got[1].Text) != "next" ||
-		got[1].Place != got[0].Place+5 || got[0].Place != (maxLine>>20+5)<<20+1 {
+		got[1].Place != got[0].Place+5 || got[0].Place != int64(maxLine>>20+5)<<20+1 {
 		t.Errorf("%d lines; the first at %d, the last at %d", len(got), got[0].Place, got[len(got)-1].Place)
 	}
 }

@@ -288,7 +288,7 @@ func (p *pass) internalAnomaly(t, lo uint32, prev touch, op, key, ver uint32) {
 		}
 	}
 	a := evidence.Anomaly{Kind: kind, Txns: []uint32{t}, Ops: ops}
-	if p.isPredicate(op) || p.isPredicate(prev.op) {
+	if p.h.Ops.Kind[op].Predicate() || p.h.Ops.Kind[prev.op].Predicate() {
 		a.Key = key
 	}
 	p.internal = append(p.internal, found{t, a})

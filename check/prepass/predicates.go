@@ -18,19 +18,6 @@ import (
 // and is no version to be based on.
 type Miss struct{ Op, Key uint32 }
 
-func (p *pass) isPredicate(op uint32) bool {
-	k := p.h.Ops.Kind[op]
-	return k == history.PredRead || k == history.PredWrite
-}
-
-// RowKey returns the key of row r of h.Preds.
-func RowKey(h *history.History, r uint32) uint32 {
-	if v := h.Preds.Old[r]; v != none {
-		return h.VerKey[v]
-	}
-	return h.VerKey[h.Preds.New[r]]
-}
-
 // rowWrote reports whether a predicate write wrote a version.
 func (p *pass) rowWrote(op, ver uint32) bool {
 	q := p.h.Ops.Ver[op]
@@ -61,7 +48,7 @@ func (p *pass) predicate(t, lo, op uint32) {
 	from, to := h.Preds.Off[q], h.Preds.Off[q+1]
 	places, low, width, placed := truths.Places(q)
 	for r := from; r < to && !aborted; r++ {
-		key, old := RowKey(h, r), h.Preds.Old[r]
+		key, old := h.RowKey(r), h.Preds.Old[r]
 		if p.matched[key] == op+1 && !p.each { // one row in two versions; read-committed asks of each by itself
 			p.internal = append(p.internal, found{t, evidence.Anomaly{Kind: level.NonRepeatableRead, Txns: []uint32{t},
 				Ops: []uint32{op, op}, Key: key}})
@@ -112,16 +99,16 @@ func (p *pass) settlePredicates(t, lo, hi uint32) {
 	first := p.rOff[t]
 	if reads > first {
 		for op := lo; op < hi; op++ {
-			if !p.isPredicate(op) {
+			if !p.h.Ops.Kind[op].Predicate() {
 				continue
 			}
 			q := h.Ops.Ver[op]
 			blind := false
 			for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
 				if h.Preds.Old[r] != none {
-					p.matched[RowKey(h, r)] = op + 1 // compared already
+					p.matched[h.RowKey(r)] = op + 1 // compared already
 				} else {
-					p.matched[RowKey(h, r)] = none
+					p.matched[h.RowKey(r)] = none
 					blind = true
 				}
 			}
@@ -150,7 +137,7 @@ func (p *pass) settlePredicates(t, lo, hi uint32) {
 				p.internal = append(p.internal, found{t, a})
 			}
 			for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
-				p.matched[RowKey(h, r)] = 0
+				p.matched[h.RowKey(r)] = 0
 			}
 		}
 	}
@@ -180,7 +167,7 @@ func (p *pass) wroteBefore(t, lo, op, key uint32) bool {
 		case history.PredWrite:
 			q := h.Ops.Ver[o]
 			for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
-				if RowKey(h, r) == key {
+				if h.RowKey(r) == key {
 					return true
 				}
 			}
@@ -254,7 +241,7 @@ func (p *pass) finishPredicates(part []bool) {
 		}
 		lo, hi := h.TxnOps(uint32(t))
 		for op := lo; op < hi; op++ {
-			if p.isPredicate(op) {
+			if p.h.Ops.Kind[op].Predicate() {
 				v.POp = append(v.POp, op)
 			}
 		}
@@ -320,7 +307,7 @@ func (v *View) Missed(m Miss) bool {
 	h := v.H
 	q := h.Ops.Ver[m.Op]
 	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
-		if RowKey(h, r) == m.Key {
+		if h.RowKey(r) == m.Key {
 			return false
 		}
 	}

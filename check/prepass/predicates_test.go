@@ -76,7 +76,7 @@ func externals(h *history.History, t uint32, each bool) (out []event) {
 func matches(h *history.History, op, key uint32) bool {
 	q := h.Ops.Ver[op]
 	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
-		if prepass.RowKey(h, r) == key {
+		if h.RowKey(r) == key {
 			return true
 		}
 	}

@@ -303,7 +303,7 @@ func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 	a = evidence.Anomaly{Kind: level.ThinAirRead, Txns: []uint32{t}, Ops: []uint32{op}}
 	if p.matched != nil {
 		defer func() {
-			if slices.ContainsFunc(a.Ops, p.isPredicate) {
+			if slices.ContainsFunc(a.Ops, func(op uint32) bool { return p.h.Ops.Kind[op].Predicate() }) {
 				a.Key = h.VerKey[ver]
 			}
 		}()

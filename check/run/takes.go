@@ -105,7 +105,8 @@ func Refuses(in Info, h *history.History, l level.Level) string {
 	case h.HasLists() && l == level.Linearizable:
 		return "the history has lists, and isovet decides linearizability of registers only"
 	case h.HasLists() && in.Takes.Lists == ListsTold && !slices.Contains(OrderLevels, l):
-		return fmt.Sprintf("%s does not decide list histories at %s, only at the serializable and snapshot levels", in.Name, l)
+		return fmt.Sprintf("%s does not decide list histories at %s, only at the serializable and snapshot levels",
+			in.Name, l)
 	case h.HasLists() && in.Takes.Lists == ListsRefused:
 		return fmt.Sprintf("%s checks registers, and the history has lists", in.Name)
 	case h.HasLists() && h.HasPredicates() && !predicates && in.Takes.Lists != ListsBeside:

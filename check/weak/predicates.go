@@ -169,7 +169,7 @@ func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
 		case history.PredRead, history.PredWrite:
 			from, to := h.Preds.Off[q], h.Preds.Off[q+1]
 			for r := from; r < to; r++ {
-				k := prepass.RowKey(h, r)
+				k := h.RowKey(r)
 				x.matched[k] = op + 1
 				if h.Preds.Old[r] == none && x.known[k] != t+1 && x.wrote[k] != t+1 &&
 					v.Index.Truth(q, k, x.last(p, t, k)) == predicates.False {
@@ -187,7 +187,7 @@ func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
 				}
 			})
 			for r := from; r < to && h.Ops.Kind[op] == history.PredWrite; r++ {
-				x.wrote[prepass.RowKey(h, r)] = t + 1
+				x.wrote[h.RowKey(r)] = t + 1
 			}
 		}
 	}

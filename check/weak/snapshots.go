@@ -213,7 +213,7 @@ func (s *snapshots) source(t, u uint32) (evidence.Source, bool) {
 func blind(h *history.History, op, k uint32) bool {
 	q := h.Ops.Ver[op]
 	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
-		if prepass.RowKey(h, r) == k {
+		if h.RowKey(r) == k {
 			return h.Preds.Old[r] == none
 		}
 	}

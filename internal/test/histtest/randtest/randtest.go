@@ -108,7 +108,7 @@ func Try(t *testing.T, judge func(t testing.TB)) (err error) {
 	p := &probe{TB: t}
 	defer func() {
 		if r := recover(); r != nil && r != (stop{}) {
-			p.class = "panic"
+			p.class = cmp.Or(p.class, "panic")
 			fmt.Fprintf(&p.said, "panic: %v\n%s", r, debug.Stack())
 		}
 		if p.class != "" {
