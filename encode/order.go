@@ -7,24 +7,21 @@ import (
 	"isovet/solver"
 )
 
-// OrderClauses returns the number of transitivity clauses that Order would make.
-func OrderClauses(p *polygraph.Polygraph) int {
-	var extra []polygraph.Edge
-	add := func(e polygraph.Edge) bool { extra = append(extra, e); return true }
-	for _, c := range p.Choices {
-		p.Side(c.A, c.B0, add)
-		p.Side(c.B, c.A0, add)
-	}
-	(&Problem{P: p}).Predicates(make([]solver.Lit, len(p.Choices)), func(_ solver.Lit, e polygraph.Edge) { add(e) })
-	return transitivity(p, extra)
-}
-
 // EagerClauses returns the number of transitivity clauses that MakeEager would add.
 func EagerClauses(q *Problem) int {
 	if q.Eager {
 		return 0
 	}
-	return transitivity(q.P, q.edges())
+	comp, n := q.P.Components(q.edges())
+	size := make([]int, n)
+	for v := range q.P.N {
+		size[comp[v]]++
+	}
+	total := 0
+	for _, s := range size {
+		total += s * (s - 1) * (s - 2) / 3
+	}
+	return total
 }
 
 func (q *Problem) edges() []polygraph.Edge {
@@ -33,19 +30,6 @@ func (q *Problem) edges() []polygraph.Edge {
 		out[i] = g.Edge
 	}
 	return out
-}
-
-func transitivity(p *polygraph.Polygraph, extra []polygraph.Edge) int {
-	comp, n := p.Components(extra)
-	size := make([]int, n)
-	for v := range p.N {
-		size[comp[v]]++
-	}
-	total := 0
-	for _, s := range size {
-		total += s * (s - 1) * (s - 2) / 3
-	}
-	return total
 }
 
 // Order is Vbox's encoding with all transitivity clauses.

@@ -234,7 +234,7 @@ func (x *Run) search(p *polygraph.Polygraph, back Solver, a Attempt, reach closu
 		}
 	}
 	if enc.Name == "order" {
-		if n := encode.OrderClauses(p); n > maxEager {
+		if n := encode.EagerClauses(encode.Vbox(p)); n > maxEager {
 			x.Unsolved(tooLarge(enc, n))
 			return nil
 		}
