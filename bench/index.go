@@ -66,7 +66,7 @@ func LoadReport(file string) (*Report, error) {
 	}
 	figures, err := LookupFigures([]string{r.Figure})
 	if err != nil || len(figures) != 1 {
-		return nil, fmt.Errorf("%s: results of %q, which is no figure", file, r.Figure)
+		return nil, fmt.Errorf("%s has results of %q, but no figure has this name", file, r.Figure)
 	}
 	r.fig = figures[0]
 	if r.timeout, err = time.ParseDuration(r.Timeout); err != nil {

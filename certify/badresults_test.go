@@ -100,7 +100,8 @@ func badResults() (out []badResult) {
 	edge("s1: a(0,1) r(0,[]) | s2: a(0,2)", ser, "the list that transaction 1 read does not end with its own appends",
 		evidence.Edge{From: 0, To: 1, Dep: evidence.RW, Writer: none}, "")
 	edge("s1: a(0,1) | s2: a(0,2) | s3: r(0,[1]) | s4: a(0,4)", ser,
-		"the writer named did not append the last element that transaction 3 read",
+		"the transaction that the certificate names as the writer did not append the last element that "+
+			"transaction 3 read",
 		evidence.Edge{From: 2, To: 1, Dep: evidence.RW, Writer: 3}, "1")
 	claim("s1: a(0,1) a(0,2) | s2: a(0,1) | s3: r(0,[1])", ser,
 		"transaction 1 is not the only transaction that appended 1",
@@ -142,6 +143,6 @@ func badResults() (out []badResult) {
 	stamped(`s1: w(0,7) ts[1,2] | s2: pr{"":{">=":5}}[0=7] ts[3,4]`, evidence.Result{Level: si,
 		Verdict:   evidence.Violated,
 		Anomalies: []evidence.Anomaly{{Kind: level.Ext, Txns: []uint32{1}, Ops: []uint32{1}}}},
-		"the read shows the row in the version of the snapshot")
+		"the read shows the row in the version that its snapshot has, as it should")
 	return out
 }

@@ -37,7 +37,8 @@ func Unsatisfiable(clauses [][]Lit, o Options) (bool, error) {
 	left := limit
 	_, err := s.Run(&left, o.Stop)
 	if errors.Is(err, ErrGaveUp) {
-		err = fmt.Errorf("%w: the proof's %d clauses still stood after %d conflicts", ErrGaveUp, len(clauses), limit)
+		err = fmt.Errorf("%w: the kernel searched the proof's %d clauses, and stopped after %d conflicts", ErrGaveUp,
+			len(clauses), limit)
 	}
 	return s.Refuted, err
 }

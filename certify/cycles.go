@@ -81,7 +81,8 @@ func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
 func (p *proof) ends(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	n := uint32(p.h.NumTxns())
 	if e.From >= n || e.To >= n || e.From == e.To {
-		return nil, fmt.Errorf("from transaction index %d to %d of %d", e.From, e.To, n)
+		return nil, fmt.Errorf("an edge leads from transaction index %d to %d; expected two different ones below %d",
+			e.From, e.To, n)
 	}
 	for _, t := range [...]uint32{e.From, e.To} {
 		if p.h.Txns.Status[t] == history.Aborted {
@@ -108,7 +109,7 @@ func (p *proof) so(e evidence.Edge) error {
 
 func (p *proof) rt(e evidence.Edge) error {
 	if at := p.at(e.To); !at.RealTime() {
-		return fmt.Errorf("%s does not ask for real-time order", at)
+		return fmt.Errorf("%s does not demand real-time order", at)
 	}
 	if !p.timeBefore(e.From, e.To) {
 		return fmt.Errorf("%s did not end before %s began", name(p.h, e.From), name(p.h, e.To))

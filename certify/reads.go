@@ -181,7 +181,7 @@ func (p *proof) checkMismatch(r singleRead) error {
 	_, c := p.candidateBases(r.t, r.op, r.key, missed)
 	for _, w := range c { // of unknown outcome they may be, if none can have committed; see proof.mismatch
 		if w == initial || h.Txns.Status[w] == history.Committed {
-			return fmt.Errorf("the predicate operation may have seen a version of %s (%d fit)",
+			return fmt.Errorf("the number of versions of %s that agree with what the predicate operation matched is %d",
 				h.KeyString(r.key), len(c))
 		}
 	}

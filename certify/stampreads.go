@@ -68,7 +68,7 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32, asked string) (why s
 		return why, fails(mine)
 	}
 	if any {
-		return "", fmt.Errorf("the read shows the row in the version of the snapshot")
+		return "", fmt.Errorf("the read shows the row in the version that its snapshot has, as it should")
 	}
 	if truth != predicates.True {
 		return "", fmt.Errorf("the predicate is not true of the row that the read missed")

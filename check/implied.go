@@ -203,7 +203,8 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 		r.Anomalies = slices.Clone(from.Anomalies)
 	}
 	start := time.Now()
-	if certified(&r, certify.Options{ClockSkew: o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }}) != nil {
+	how := certify.Options{ClockSkew: o.ClockSkew, Stop: func() bool { return ctx.Err() != nil }}
+	if certifyBy(ctx, &r, how) != nil {
 		return nil
 	}
 	r.Stats.CertifyMS += float64(time.Since(start).Microseconds()) / 1e3

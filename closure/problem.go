@@ -28,7 +28,8 @@ func prepare(in Input) (*problem, error) {
 		}
 	}
 	if len(p.start) != in.N || len(p.due) != in.N {
-		return nil, fmt.Errorf("closure: %d nodes with %d starts and %d ends", in.N, len(p.start), len(p.due))
+		return nil, fmt.Errorf("closure: %d nodes have %d starts and %d ends; expected one of each for a node", in.N,
+			len(p.start), len(p.due))
 	}
 	if in.Skew < 0 {
 		return nil, fmt.Errorf("closure: negative skew %d", in.Skew)

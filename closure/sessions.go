@@ -67,7 +67,7 @@ func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err erro
 		s.off = append(s.off, int32(len(s.nodes)))
 	}
 	if len(s.nodes) != n {
-		return nil, false, errors.New("closure: a node stands in no chain")
+		return nil, false, errors.New("closure: a node belongs to no chain; expected each node in one")
 	}
 	s.before, s.after = make([]int32, n*s.chains), make([]int32, n*s.chains)
 	return s, s.Rebuild(g), nil

@@ -232,7 +232,7 @@ func (c *client) attempt() ended {
 	if p := c.r.partial; p != nil {
 		var err error
 		if c.intent, c.open, err = p.intend(&c.log, x); err != nil {
-			c.r.fail(fmt.Errorf("the recording in progress: %w", err))
+			c.r.fail(fmt.Errorf("cannot write the recording: %w", err))
 			c.giveUp(x)
 			return stopped
 		}
@@ -320,7 +320,7 @@ func (c *client) write(x txnRec) {
 	}
 	if p := c.r.partial; p != nil {
 		if err := p.ended(&c.log, &x, c.intent, c.open); err != nil {
-			c.r.fail(fmt.Errorf("the recording in progress: %w", err))
+			c.r.fail(fmt.Errorf("cannot write the recording: %w", err))
 		}
 		c.intent, c.open = 0, nil
 	}

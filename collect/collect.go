@@ -297,7 +297,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	r.drive(ctx)
 	if r.partial != nil {
 		if err := r.partial.close(); err != nil {
-			r.fail(fmt.Errorf("the recording in progress: %w", err))
+			r.fail(fmt.Errorf("cannot write the recording: %w", err))
 		}
 	}
 	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary(), run: r}

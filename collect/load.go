@@ -144,7 +144,7 @@ func (t *Target) send(way string) error {
 		return s.Send(way)
 	}
 	if way != "" {
-		return fmt.Errorf("%w: statements sent by %s", driver.ErrUnsupported, way)
+		return fmt.Errorf("%w: this database cannot send statements by %s", driver.ErrUnsupported, way)
 	}
 	return nil
 }

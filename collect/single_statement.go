@@ -77,7 +77,7 @@ func (c *client) announce(o *opRec) error {
 	c.intent, c.open, err = p.intend(l, &c.x)
 	l.ops = l.ops[:len(l.ops)-1]
 	if err != nil {
-		return fmt.Errorf("the recording in progress: %w", err)
+		return fmt.Errorf("cannot write the recording: %w", err)
 	}
 	return nil
 }

@@ -78,8 +78,8 @@ func (p *run) plant() error {
 	case spec.Faults < 0:
 		return fmt.Errorf("%d faults; expected none or a positive number", spec.Faults)
 	case spec.Fault == "" && spec.Faults > 0:
-		return fmt.Errorf("%d faults without a name; expected one of %s", spec.Faults, strings.Join(FaultNames(),
-			", "))
+		return fmt.Errorf("%d faults are asked for, but not which; expected one of %s", spec.Faults,
+			strings.Join(FaultNames(), ", "))
 	case spec.Fault == "":
 		return nil
 	}

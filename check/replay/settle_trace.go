@@ -33,7 +33,7 @@ func (s *settling) seed() ([]uint32, error) {
 			return t.back()
 		}
 	}
-	return nil, errors.New("replay: the findings that should close a cycle do not")
+	return nil, errors.New("replay: a fault of isovet: its findings were to make a cycle, and make none")
 }
 
 // seedOfLemmas returns the transactions of a refutation by x, the engine that went on after settling.

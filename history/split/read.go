@@ -67,7 +67,7 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 			}
 		}
 	default:
-		return fmt.Errorf("a piece that is read by %q; expected %s, %s, %s, %s or %s", p.By, ByRows, byBytes,
+		return fmt.Errorf("a piece is to be read by %q; expected %s, %s, %s, %s or %s", p.By, ByRows, byBytes,
 			byFlow, byGroups, asWhole)
 	}
 	if err == nil && n != p.Txns {
@@ -153,8 +153,8 @@ func (p *Piece) open() (*native.File, error) {
 	}
 	if txns := int64(n.History().NumTxns()); p.From < 0 || p.From > p.To || p.To > txns || p.To-p.From != p.Txns {
 		n.Close()
-		return nil, fmt.Errorf("%s: transactions %d to %d of %d; expected %d of these", p.File.Path, p.From, p.To, txns,
-			p.Txns)
+		return nil, fmt.Errorf("%s: the piece has transactions %d to %d, and the file has %d; expected %d in the piece",
+			p.File.Path, p.From, p.To, txns, p.Txns)
 	}
 	return n, nil
 }
