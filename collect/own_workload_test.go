@@ -208,14 +208,24 @@ func TestOwnWorkloadRefused(t *testing.T) {
 	}
 }
 
-// TestScheduleOfEnds: who was aborted is rolled back, where he ended; a commit whose time is not known is where the
-// transaction ended.
+// TestScheduleOfEnds: who was aborted is rolled back, where he ended; between the time that a client asked for a commit
+// and the answer, what others read decides when it was.
 func TestScheduleOfEnds(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"id":1,"session":1,"start":1,"end":9,"status":"aborted","ops":[["w","x",1,2,3]]}
 {"id":2,"session":2,"start":4,"commit":7,"end":8,"ops":[["r","x",1,5,6]]}`: "b1 w1(x) b2 r2(x) c2 a1",
 		`{"id":1,"session":1,"start":1,"end":9,"ops":[["w","x",1,2,3]]}
-{"id":2,"session":2,"start":4,"ops":[["r","x",1,5,10]]}`: "b1 w1(x) b2 r2(x) c1 c2",
+{"id":2,"session":2,"start":4,"ops":[["r","x",1,5,10]]}`: "b1 w1(x) c1 b2 r2(x) c2",
+		// A lost update: the second began while the first's commit was under way, and did not see it.
+		`{"id":1,"session":1,"start":1,"commit":4,"end":8,"ops":[["r","x",0,2,3],["w","x",1,3,4]]}
+{"id":2,"session":2,"start":6,"commit":12,"end":13,"ops":[["r","x",0,9,10],["w","x",2,10,11]]}`: "b1 r1(x) w1(x) " +
+			"b2 c1 r2(x) w2(x) c2",
+		// The client of the second asked to begin before the first committed, and saw that commit.
+		`{"id":1,"session":1,"start":2,"commit":4,"end":5,"ops":[["w","x",1,3,4]]}
+{"id":2,"session":2,"start":1,"commit":8,"end":9,"ops":[["r","x",1,7,8]]}`: "b1 w1(x) c1 b2 r2(x) c2",
+		`{"id":1,"session":1,"start":2,"commit":4,"end":9,"ops":[["a","x",1,3,4]]}
+{"id":2,"session":2,"start":1,"commit":8,"end":9,"ops":[["r","y",[],1,2],["r","x",[1],3,8]]}`: "b2 r2(y) b1 w1(x) " +
+			"c1 r2(x) c2",
 		`{"id":1,"session":1,"start":1,"status":"unknown","ops":[["w","x",1,2,7]]}
 {"id":2,"session":2,"start":4,"end":6,"ops":[["r","x",null,5,5]]}`: "b1 w1(x) b2 r2(x) c2 c1",
 	} {

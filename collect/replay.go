@@ -39,6 +39,7 @@ func ScheduleOf(h *history.History) (*Schedule, error) {
 		Step
 	}
 	var all []timed
+	ends, seen := commits(h)
 	sessions := map[uint32]int{}
 	for t := range uint32(h.NumTxns()) {
 		if t == h.Init {
@@ -58,24 +59,29 @@ func ScheduleOf(h *history.History) (*Schedule, error) {
 			last, st.Session = at, n
 			all = append(all, timed{at, st})
 		}
-		add(h.Start(t), Step{Kind: Begin, Text: fmt.Sprintf("b%d", n+1)})
+		begin := h.Start(t)
+		for op := lo; op < hi; op++ {
+			if w := seen[op]; w != history.None && ends[w] < h.OpStart(lo) {
+				begin = max(begin, ends[w]+1)
+			}
+		}
+		add(begin, Step{Kind: Begin, Text: fmt.Sprintf("b%d", n+1)})
 		for op := lo; op < hi; op++ {
 			st, err := replayed(h, op, n+1, lists)
 			if err != nil {
 				return nil, err
 			}
-			add(h.OpStart(op), st)
+			at := h.OpStart(op)
+			if w := seen[op]; w != history.None && ends[w] < h.OpEnd(op) {
+				at = max(at, ends[w]+1)
+			}
+			add(at, st)
 		}
-		at, end := h.Commit(t), Step{Kind: Commit, Text: fmt.Sprintf("c%d", n+1)}
+		end := Step{Kind: Commit, Text: fmt.Sprintf("c%d", n+1)}
 		if h.Txns.Status[t] == history.Aborted {
 			end = Step{Kind: Rollback, Text: fmt.Sprintf("a%d", n+1)}
 		}
-		if at == history.NoTime { // any time after the last operation
-			if at = h.End(t); at == history.NoTime && hi > lo {
-				at = h.OpEnd(hi - 1)
-			}
-		}
-		add(at, end)
+		add(ends[t], end)
 	}
 	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
 	for _, st := range all {
@@ -83,6 +89,54 @@ func ScheduleOf(h *history.History) (*Schedule, error) {
 	}
 	s.Sessions = len(sessions)
 	return s, nil
+}
+
+// commits returns when each transaction ends in a schedule, and of each operation the transaction whose commit it saw,
+// None if none's. A client knows when it asked for a commit and when the answer came. In between the commit is as late
+// as those let it that saw it: others may have begun before it.
+func commits(h *history.History) (ends []int64, seen []uint32) {
+	writer := map[uint32]uint32{}
+	earliest := make([]int64, h.NumTxns())
+	ends, seen = make([]int64, h.NumTxns()), make([]uint32, h.NumOps())
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		if earliest[t] = h.Commit(t); earliest[t] == history.NoTime && hi > lo {
+			earliest[t] = h.OpEnd(hi - 1)
+		}
+		ends[t] = max(earliest[t], h.End(t))
+		for op := lo; op < hi; op++ {
+			if k := h.Ops.Kind[op]; (k == history.Write || k == history.Append) && h.Txns.Status[t] != history.Aborted {
+				writer[h.Ops.Ver[op]] = t
+			}
+		}
+	}
+	for t := range uint32(h.NumTxns()) {
+		lo, hi := h.TxnOps(t)
+		for op := lo; op < hi; op++ {
+			seen[op] = history.None
+			v := h.Ops.Ver[op]
+			switch h.Ops.Kind[op] {
+			case history.ReadList:
+				elems := h.Elems(v)
+				if len(elems) == 0 {
+					continue
+				}
+				v = elems[len(elems)-1]
+			case history.Read:
+			default:
+				continue
+			}
+			if w, ok := writer[v]; ok && w != t && w != h.Init {
+				seen[op] = w
+				if at := h.OpStart(lo) - 1; at >= earliest[w] { // before its snapshot
+					ends[w] = min(ends[w], at)
+				} else if at := h.OpEnd(op) - 1; at >= earliest[w] {
+					ends[w] = min(ends[w], at)
+				}
+			}
+		}
+	}
+	return ends, seen
 }
 
 // replayed returns the step of one operation.
