@@ -80,9 +80,9 @@ func TestUnknown(t *testing.T) {
 			"transaction 4, which reads list \"x\", is unknown", level.Serializable, ""},
 		{"s1: a(x,1) | s2: r(x,[1])", "vbox does not decide causal", level.Causal, "vbox"},
 		{`s1: a(x,1) | s2: r(x,[1]) pr{"v":1}[]`,
-			"cobra takes no predicate operations: its published constraints relate only writers and readers of one " +
-				"key; use vbox", level.Serializable, "cobra"},
-		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "cobra takes no predicate operations: its published " +
+			"cobra does not check predicate operations: its published constraints relate only writers and readers " +
+				"of one key; use vbox", level.Serializable, "cobra"},
+		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "cobra does not check predicate operations: its published " +
 			"constraints relate only writers and readers of one key; use vbox",
 			level.Serializable, "cobra"},
 		{"init=0: s1: r(x,0)", "vbox does not decide causal", level.Causal, "vbox"},

@@ -65,8 +65,8 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 		case len(v.Anomalies) > 0:
 			return listsRefuted(v, o.Level), "", nil
 		case len(v.Open) > 0:
-			return nil, fmt.Sprintf("a history of registers and lists needs known outcomes: that of transaction %d is "+
-				"unknown", h.Txns.ID[v.Open[0]]), nil
+			return nil, fmt.Sprintf("the history has registers and lists, so every outcome must be known; the "+
+				"outcome of transaction %d is unknown", h.Txns.ID[v.Open[0]]), nil
 		case v.Ambiguous != "":
 			return nil, "list elements must be appended once: " + v.Ambiguous, nil
 		}
@@ -78,7 +78,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 		return nil, "", err
 	case !done && len(x.View.LeftOut)+len(x.View.Open) > 0 && !x.OutcomesOpen():
 		open := append(x.View.Open, x.View.LeftOut...)
-		return nil, fmt.Sprintf("the outcome of transaction %d is unknown, which a formula of one order cannot express",
+		return nil, fmt.Sprintf("the outcome of transaction %d is unknown, and the formula cannot leave it open",
 			h.Txns.ID[open[0]]), nil
 	case done && x.Result.Verdict != evidence.Violated:
 		return nil, x.Result.Reason, nil
@@ -139,8 +139,8 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 	}
 	if o.Eager {
 		if n := encode.AcyclicClauses(f.Problem); n > maxExported {
-			return nil, fmt.Sprintf("acyclic by its clauses it would have %d of them, more than %d; the forms gnf and "+
-				"smt2 have a graph", n, maxExported), nil
+			return nil, fmt.Sprintf("the formula would need %d clauses, more than %d; --to gnf and --to smt2 need "+
+				"fewer, because they have a graph", n, maxExported), nil
 		}
 		f.Problem = encode.MakeAcyclic(f.Problem)
 	}
@@ -160,11 +160,11 @@ func listsRefuted(v *lists.View, l level.Level) *Formula {
 // ErrUnsatisfiable says that a solver's answer is that there is no model, which is no evidence; ErrNoAnswer, that a
 // text is no answer; ErrNoModel, that it is "satisfiable" and names none of the variables, where there are some.
 var (
-	ErrUnsatisfiable = errors.New("it says unsatisfiable, which isovet cannot verify")
-	ErrNoAnswer      = errors.New("it says neither SATISFIABLE nor UNSATISFIABLE, and has no model; expected a " +
+	ErrUnsatisfiable = errors.New("the solver says unsatisfiable, which isovet cannot verify")
+	ErrNoAnswer      = errors.New("found neither SATISFIABLE nor UNSATISFIABLE, and no model; expected a " +
 		"solver's answer")
-	ErrNoModel = errors.New("it says SATISFIABLE, but has no model of this formula's variables; expected one: lines " +
-		"of literals behind it (minisat writes them into the file that it is given second) or define-funs")
+	ErrNoModel = errors.New("found SATISFIABLE without a model of this formula's variables; expected lines of " +
+		"literals after it (minisat writes them to its second file), or define-funs")
 )
 
 // Read makes a certified "valid" of what a solver printed (external.ParseAnswer). Errors: ErrUnsatisfiable,

@@ -47,9 +47,9 @@ func TestFormula(t *testing.T) {
 					return err
 				}
 				if why != "" {
-					for _, part := range []string{"which a formula of one order cannot express", "time",
+					for _, part := range []string{"the formula cannot leave it open", "time",
 						"appended once",
-						"known outcomes"} {
+						"every outcome must be known"} {
 						if strings.Contains(why, part) {
 							return nil
 						}

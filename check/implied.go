@@ -194,12 +194,12 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 	r.Level, r.ImpliedBy = asked, at
 	r.Implied = true
 	if r.Verdict == evidence.Holds {
-		r.Note = fmt.Sprintf("%s, which implies it, holds: %s found that", at, r.Checker)
+		r.Note = fmt.Sprintf("%s implies this level, and %s found that it holds", at, r.Checker)
 		if !reorder(ctx, &r, from) {
 			return nil
 		}
 	} else {
-		r.Note = fmt.Sprintf("%s, which it implies, is violated: %s found that", at, r.Checker)
+		r.Note = fmt.Sprintf("this level implies %s, and %s found that it is violated", at, r.Checker)
 		r.Anomalies = slices.Clone(from.Anomalies)
 	}
 	start := time.Now()

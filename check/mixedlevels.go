@@ -37,8 +37,8 @@ func (c mixedLevels) Check(ctx context.Context, h *history.History, o Options) (
 		}
 	}
 	if t, missing := polygraph.MissingTime(h); timed && missing {
-		return c.not(ctx, h, o, "a transaction at a strict level needs the start and end of every committed one; "+
-			"transaction %d lacks one", h.Txns.ID[t])
+		return c.not(ctx, h, o, "a strict level needs the start and end of every committed transaction; transaction "+
+			"%d lacks one of them", h.Txns.ID[t])
 	}
 	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {

@@ -42,8 +42,8 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 		return c.predicates(x)
 	}
 	if t, some := twoVersions(x.View); some {
-		x.Unknown("a condition in transaction %d finds a row in two versions, which several may have written: "+
-			"evidence does not tell the two apart", h.Txns.ID[t])
+		x.Unknown("a condition in transaction %d finds a row in two versions, and several transactions may have "+
+			"written one of them: evidence cannot tell these two reads apart", h.Txns.ID[t])
 		return x.Result, nil
 	}
 	ctx, end := x.Bounded()
@@ -149,7 +149,7 @@ func bySnapshots(x *run.Run, patience time.Duration) (done bool, refuted []evide
 	}
 	x.Result.Order, x.Result.Sources = order, sources
 	x.Result.Verdict = evidence.Holds
-	x.Result.Note = stronger.String() + ", which implies it, holds: replay found that"
+	x.Result.Note = stronger.String() + " implies this level, and replay found that it holds"
 	x.Result.Implied, x.Result.ImpliedBy, x.Result.DecidedBy = true, stronger, r.DecidedBy
 	x.Stage("solving")
 	return true, nil, nil
@@ -211,7 +211,7 @@ func withoutThem(x *run.Run, refuted []evidence.Anomaly, patience time.Duration)
 		return false // who was left out makes more visible to those after it
 	}
 	takeWeak(x, a, a.Anomaly)
-	x.Result.Note = fmt.Sprintf("%s holds without %s that nobody reads from, as replay found", o.Level,
+	x.Result.Note = fmt.Sprintf("replay found that %s holds without %s that nobody reads from", o.Level,
 		plural.Of(len(out), "transaction"))
 	return true
 }
@@ -273,8 +273,8 @@ func (c weakly) lists(ctx context.Context, h *history.History, o Options) (*evid
 		return x.Result, nil
 	}
 	if len(x.View.Open) > 0 {
-		x.Unknown("a history of registers and lists needs known outcomes: that of transaction %d is unknown",
-			h.Txns.ID[x.View.Open[0]])
+		x.Unknown("the history has registers and lists, so every outcome must be known; the outcome of transaction "+
+			"%d is unknown", h.Txns.ID[x.View.Open[0]])
 		return x.Result, nil
 	}
 	a := weak.Check(ctx, x.View, o.Level, weak.Options{Known: weak.Known{Rank: g.Ranks(), Orders: g.Orders}})
@@ -295,8 +295,8 @@ func takeWeak(x *run.Run, a weak.Answer, shown evidence.Anomaly) {
 		x.Result.Verdict, x.Result.Order, x.Result.Sources = evidence.Holds, a.Order, a.Sources
 	case weak.Violated:
 		if a.Twice {
-			x.Unknown("no choice of writers explains the history, but a transaction reads one version twice that " +
-				"several wrote, and the evidence does not tell the two reads apart")
+			x.Unknown("no choice of writers explains the history, but isovet cannot prove it: a transaction reads a " +
+				"version of several writers twice, and evidence cannot tell these reads apart")
 			return
 		}
 		x.Violated(shown)

@@ -71,7 +71,8 @@ func resultOf(known *evidence.Result, a *spill.Answer) *evidence.Result {
 	}
 	r.Verdict, r.Reason = a.Verdict, a.Reason
 	if r.Verdict != evidence.Unknown {
-		r.Certified, r.NotByKernel = evidence.ByReplay, "the kernel judges no history that is checked out of core"
+		r.Certified, r.NotByKernel = evidence.ByReplay, "the kernel does not judge histories that are checked "+
+			"out of core"
 	}
 	switch {
 	case a.Stamps.On:
@@ -79,12 +80,11 @@ func resultOf(known *evidence.Result, a *spill.Answer) *evidence.Result {
 		r.Note = fmt.Sprintf("out of core: %s in the order of the database's timestamps",
 			plural.Of(a.Stats.FileOps, "operation"))
 	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // else too many to be counted
-		r.Note = fmt.Sprintf("out of core: of %s, %s the order of clients' ends; %s solved, %s moved",
-			plural.Of(a.Stats.FileOps, "operation"),
-			plural.Phrase(a.Stats.Misfits, "read contradicted", "reads contradicted"),
-			plural.Of(a.Stats.Windows, "window"), plural.Of(len(a.Moves), "transaction"))
+		r.Note = fmt.Sprintf("out of core: of %s, %s the order of the clients' end times; %s solved, %s moved",
+			plural.Of(a.Stats.FileOps, "operation"), plural.Phrase(a.Stats.Misfits, "read contradicted",
+				"reads contradicted"), plural.Of(a.Stats.Windows, "window"), plural.Of(len(a.Moves), "transaction"))
 		if a.Verdict == evidence.Holds && a.By != known.Level && !a.Bare {
-			r.Note += "; the order is one of " + a.By.String() + ", which implies it"
+			r.Note += "; the order satisfies " + a.By.String() + ", which implies this level"
 		}
 	}
 	s := &r.Stats.Sizes

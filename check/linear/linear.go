@@ -118,7 +118,7 @@ type Answer struct {
 }
 
 // errBudget ends a search that remembers more states than it may.
-var errBudget = errors.New("the search visited more states than it may hold in memory")
+var errBudget = errors.New("the search visited more states than its memory bound allows")
 
 // Check decides a history. Each answer is certified: an order is replayed, and a core is refuted by a second search
 // that shares no code with the first. Errors: operations that return before they are called. Cost: exponential in the
@@ -187,14 +187,14 @@ func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider)
 		return unknownFor(err)
 	case ok:
 		if err := m.replay(ops, order); err != nil {
-			panic(fmt.Sprintf("linear: the search's order is none: %v", err))
+			panic(fmt.Sprintf("linear: the search's order does not explain the operations: %v", err))
 		}
 		return Answer{Verdict: evidence.Holds, Order: order}
 	}
 	a := m.core(ctx, ops, o.MaxStates)
 	if err := m.confirms(ctx, ops, &a, o.MaxStates); err != nil {
 		if errors.Is(err, errHolds) {
-			panic("linear: the search refutes what has an order")
+			panic("linear: the search reports a violation, but an order explains the operations")
 		}
 		return unknownFor(fmt.Errorf("the search found no order, but the second search that confirms it did not "+
 			"end: %w", err))
@@ -291,11 +291,11 @@ func (m *Model[S]) replay(ops []Op, order []int) error {
 	latest := int64(math.MinInt64) // the latest call of those placed
 	for _, i := range order {
 		if placed[i] {
-			return fmt.Errorf("operation %d stands there twice", i)
+			return fmt.Errorf("operation %d occurs twice", i)
 		}
 		placed[i] = true
 		if ops[i].until() < latest {
-			return fmt.Errorf("operation %d had returned before one was called that comes before it", i)
+			return fmt.Errorf("operation %d follows an operation that was called after it had returned", i)
 		}
 		latest = max(latest, ops[i].Call)
 		var to []S
@@ -307,7 +307,7 @@ func (m *Model[S]) replay(ops []Op, order []int) error {
 			}
 		}
 		if states = to; len(states) == 0 {
-			return fmt.Errorf("operation %d, %s, does not fit", i, m.Text(&ops[i]))
+			return fmt.Errorf("operation %d, %s, is impossible at its place in the order", i, m.Text(&ops[i]))
 		}
 	}
 	for i := range ops {

@@ -144,7 +144,7 @@ func ReadProfile(r io.Reader) (*Profile, error) {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, errors.New("empty; expected a profile as a JSON object")
+		return nil, errors.New("the file is empty; expected a profile as a JSON object")
 	case errors.As(err, &kind) && kind.Field != "":
 		want := map[reflect.Kind]string{reflect.Bool: "true or false",
 			reflect.Slice: "a list of strings"}[kind.Type.Kind()]

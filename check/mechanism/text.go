@@ -83,16 +83,15 @@ func (d *describer) text(v *Violation) string {
 	case ConsistentRead:
 		d.read(&b, v)
 	case MutualExclusion:
-		fmt.Fprintf(&b, "%s and %s both held key %s: %s asked in %s and ended in %s, %s asked in %s and ended in %s",
-			d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key),
-			d.txn(v.Txns[0]), d.op(v.Ops[0]), d.commit(v.Txns[0]), d.txn(v.Txns[1]), d.op(v.Ops[1]),
-			d.commit(v.Txns[1]))
+		fmt.Fprintf(&b, "%s and %s both held the lock on key %s: %s requested it in %s and ended in %s, %s "+
+			"requested it in %s and ended in %s", d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key), d.txn(v.Txns[0]),
+			d.op(v.Ops[0]), d.commit(v.Txns[0]), d.txn(v.Txns[1]), d.op(v.Ops[1]), d.commit(v.Txns[1]))
 	case FirstUpdaterWins:
 		fmt.Fprintf(&b, "%s and %s both wrote key %s, and neither had committed when the other took its snapshot: "+
 			"commits in %s and %s", d.txn(v.Txns[0]), d.txn(v.Txns[1]), d.key(v.Key),
 			d.commit(v.Txns[0]), d.commit(v.Txns[1]))
 		if len(v.Ops) > 2 {
-			fmt.Fprintf(&b, "; operation %d of %s, in %s, missed what %s wrote", v.Ops[2]-d.h.Txns.OpOff[v.Txns[1]],
+			fmt.Fprintf(&b, "; operation %d of %s, in %s, missed the write of %s", v.Ops[2]-d.h.Txns.OpOff[v.Txns[1]],
 				d.txn(v.Txns[1]), d.op(v.Ops[2]), d.txn(v.Txns[0]))
 		}
 	case SerializationCertifier:
@@ -125,7 +124,7 @@ func (d *describer) read(b *strings.Builder, v *Violation) {
 			fmt.Fprintf(b, ": %s, in %s", d.txn(v.Txns[1]), d.commit(v.Txns[1]))
 		}
 	case OwnWrite:
-		b.WriteString(", after it had written something else itself")
+		b.WriteString(", although it had written another value itself")
 	case NoSnapshot:
 		b.Reset()
 		fmt.Fprintf(b, "%s read versions that were never visible together: ", d.txn(v.Txns[0]))
@@ -173,17 +172,17 @@ func (d *describer) never(b *strings.Builder, v *Violation) {
 		who = d.writers[uint32(v.Val)]
 	}
 	if len(who) == 0 {
-		b.WriteString(", which was not there any more, or never")
+		b.WriteString(", which was no longer visible, or never had been")
 		return
 	}
 	t := h.TxnOf(who[0])
 	switch {
 	case h.Txns.Status[t] == history.Aborted:
-		fmt.Fprintf(b, ", which %s wrote, and that was rolled back", d.txn(uint64(t)))
+		fmt.Fprintf(b, ", which %s wrote and rolled back", d.txn(uint64(t)))
 	case t == h.Init:
-		b.WriteString(", the initial value, long overwritten")
+		b.WriteString(", the initial value, which had long been overwritten")
 	default:
-		fmt.Fprintf(b, ", which %s wrote; nobody could see that then: committed in %s", d.txn(uint64(t)),
+		fmt.Fprintf(b, ", which %s wrote; no snapshot could show it then: committed in %s", d.txn(uint64(t)),
 			d.commit(uint64(t)))
 	}
 }

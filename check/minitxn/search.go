@@ -14,7 +14,7 @@ import (
 
 // ErrBudget is the end of a search for want of memory, ErrStopped because it was asked to stop.
 var (
-	ErrBudget  = errors.New("the search visited more states than it may hold in memory")
+	ErrBudget  = errors.New("the search visited more states than its memory bound allows")
 	ErrStopped = errors.New("the search was stopped")
 )
 

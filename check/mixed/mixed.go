@@ -88,7 +88,7 @@ func (l *lemmas) Lemma(c []solver.Lit) { l.clauses = append(l.clauses, slices.Cl
 func (*lemmas) Learn([]solver.Lit)     {}
 func (*lemmas) Delete([]solver.Lit)    {}
 
-var errNoRoom = errors.New("mixed: the solver has no room for more clauses")
+var errNoRoom = errors.New("mixed: the formula has more clauses than the solver can store")
 
 // Refute is Check for package explain: no cycles where the view satisfies the levels.
 func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {

@@ -105,8 +105,8 @@ func (x *ordered) orderOpen() {
 	if x.Options.Level.Serial() {
 		what = "order explains"
 	}
-	x.Unknown("the order of versions is not known: transaction %d writes %s without having read it; no %s the history "+
-		"if versions are in the order of %s, and another order is not tried",
+	x.Unknown("the order of versions is not known, because transaction %d writes %s without reading it first; no %s "+
+		"the history with versions in the order of %s, and the checker tries no other order",
 		x.H.Txns.ID[x.View.WTxn[x.open]], x.H.KeyString(x.View.WKey[x.open]), what, x.guess)
 }
 
@@ -118,7 +118,7 @@ var maxStarts = 1 << 30
 func (x *ordered) tooManyStarts(in bcgraph.Input, reduced bool, bytes int) bool {
 	n := in.StartEdges(reduced)
 	if n > maxStarts {
-		x.Unknown("%d start edges, more than %d", n, maxStarts)
+		x.Unknown("the graph would have %d start edges, more than %d", n, maxStarts)
 		return true
 	}
 	if err := room.For(float64(n) * float64(bytes)); err != nil {

@@ -189,7 +189,7 @@ func (x *Run) Stopped() bool {
 		return x.Unknown("timeout")
 	}
 	if cause == nil {
-		return x.Unknown("the solver has no room for more clauses")
+		return x.Unknown("the formula has more clauses than the solver can store")
 	}
 	if errors.Is(cause, context.Canceled) {
 		return x.Unknown("interrupted")

@@ -76,7 +76,7 @@ func (in *Info) choice(word string) (name, value string, _ error) {
 	}
 	switch {
 	case len(fits) > 1:
-		return "", "", fmt.Errorf("checker %s: %q can be its %s; write %s=%s, or another", in.Name, word,
+		return "", "", fmt.Errorf("checker %s: %q can be its %s; say which, as in %s=%s", in.Name, word,
 			strings.Join(fits, " or its "), fits[0], word)
 	case len(fits) == 1:
 		return fits[0], value, nil
@@ -113,7 +113,7 @@ func WithTheory(name, theory string) (string, error) {
 	}
 	to, ok := SolverFor(s.Backend, theory)
 	if !ok {
-		return "", fmt.Errorf("solver %s has no theory %s; isovet solvers lists what there is", s.Backend, theory)
+		return "", fmt.Errorf("solver %s has no theory %s; isovet solvers lists all theories", s.Backend, theory)
 	}
 	return to, nil
 }

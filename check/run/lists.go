@@ -63,8 +63,8 @@ func WithRegisters(in Info, v *lists.View, o Options, check func(*history.Histor
 	for i := range r.Anomalies {
 		a, ok := g.Anomaly(r.Anomalies[i], o.Level, o.ClockSkew)
 		if !ok {
-			return nil, &Fault{Checker: in.Name, Err: errors.New("nothing is left of the evidence on registers for " +
-				"one on lists")}
+			return nil, &Fault{Checker: in.Name, Err: errors.New("the evidence about registers cannot be turned " +
+				"into evidence about lists")}
 		}
 		r.Anomalies[i] = a
 	}
@@ -111,8 +111,7 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 			if x.proveByCases(proof) {
 				return nil
 			}
-			x.Unknown("%s; the first %d possibilities do not explain the history, and there are more", why,
-				limit)
+			x.Unknown("%s; none of the first %d possibilities explains the history, and there are more", why, limit)
 			return nil
 		}
 		r, err := x.decideCase(in, v, decide)
@@ -155,7 +154,7 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 		if x.proveByCases(proof) {
 			return nil
 		}
-		x.Unknown("%s; the possibilities tried do not explain the history, and there are more", why)
+		x.Unknown("%s; none of the possibilities tried explains the history, and there are more", why)
 		return nil
 	}
 	x.proveOrLeave(oneOf(proof))

@@ -108,7 +108,7 @@ func (x *Run) registers() error {
 		}
 		switch {
 		case err == nil && ok && unique:
-			return &Fault{Checker: "lwt", Err: errors.New("zones refute a register that has an order")}
+			return &Fault{Checker: "lwt", Err: errors.New("zones refute a register that an order explains")}
 		case errors.Is(err, minitxn.ErrStopped):
 			x.Stopped()
 			return nil

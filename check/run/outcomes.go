@@ -88,9 +88,9 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 	if whole && left == "" && len(proof) > 0 && x.proveByCases(proof) {
 		return x.Result, nil
 	}
-	why := fmt.Sprintf("the outcome of transaction %d is unknown (and of %d more), and a read of a register of "+
-		"a history with lists may have seen its write; none of %d possibilities gives an order, and "+
-		"together they prove nothing", h.Txns.ID[open[0]], len(open)-1, len(ways))
+	why := fmt.Sprintf("the outcome of transaction %d is unknown (and of %d more), and a read of a register beside "+
+		"lists may have seen its write; isovet tried %d possibilities: none gives an order, but together they prove "+
+		"no violation", h.Txns.ID[open[0]], len(open)-1, len(ways))
 	if left != "" {
 		why += "; in one of them: " + left
 	}

@@ -98,8 +98,8 @@ func (x *Run) Bounded() (ctx context.Context, end func() (left int64)) {
 
 // TooManyWays is the answer where a bounded search ended.
 func (x *Run) TooManyWays() {
-	x.Unknown("%s: too many possibilities, and the search gave up; a longer --timeout searches "+
-		"longer", ambiguity(x.View))
+	x.Unknown("%s: there are too many possibilities, and the search gave up; a longer --timeout lets it search longer",
+		ambiguity(x.View))
 }
 
 // stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is

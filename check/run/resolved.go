@@ -69,7 +69,7 @@ func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 			return nil
 		}
 		if tried == limit {
-			x.Unknown("%s; the first %d possibilities do not explain the history, and there are more",
+			x.Unknown("%s; none of the first %d possibilities explains the history, and there are more",
 				ambiguity(x.View), limit)
 			return nil
 		}

@@ -12,7 +12,7 @@ import (
 // liar takes back what another program said: its mistakes are not ours.
 func (x *Run) liar() {
 	x.Result.Order = nil
-	x.Unknown("%s says unsatisfiable, but isovet found a solution", x.Result.Solver)
+	x.Unknown("solver %s says unsatisfiable, but isovet found a solution", x.Result.Solver)
 }
 
 // Solved books a solver's work.
@@ -107,7 +107,7 @@ func (x *Run) tooManyWriters(p *polygraph.Polygraph) bool {
 	if x.View.Index != nil {
 		what = "reads and predicate operations"
 	}
-	return !p.Predicates(MaxBased) && x.Unknown("%s name more than %d writes that they may have seen", what, MaxBased)
+	return !p.Predicates(MaxBased) && x.Unknown("%s have more than %d possible writers in all", what, MaxBased)
 }
 
 // Unsolved says why a back end gave no answer.

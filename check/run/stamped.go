@@ -103,9 +103,8 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 	case timestamp.SESSION:
 		add(v.Other)
 		a.Kind = level.Session
-		a.Text = fmt.Sprintf("%s follows %s (%s) in their session, but began before the other was "+
-			"over.", me, name(v.Other),
-			span(v.Other))
+		a.Text = fmt.Sprintf("%s follows %s (%s) in its session, but began before its predecessor ended.", me,
+			name(v.Other), span(v.Other))
 	case timestamp.NOCONFLICT:
 		add(v.Other)
 		a.Kind, a.Key = level.NoConflict, v.Key
@@ -113,8 +112,8 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 			name(v.Other), span(v.Other), h.KeyString(v.Key))
 	case timestamp.INT:
 		a.Kind, a.Ops = level.Int, []uint32{v.Op}
-		a.Text = fmt.Sprintf("%s read %s, but its own earlier operations make that %s.", me, stampedRead(h, v),
-			h.ValueString(v.Want))
+		a.Text = fmt.Sprintf("%s read %s, but after its own earlier operations the value is %s.", me,
+			stampedRead(h, v), h.ValueString(v.Want))
 		if h.Ops.Kind[v.Op] == history.ReadList {
 			a.Text = fmt.Sprintf("%s read %s, which contradicts its own earlier operations.", me, stampedRead(h,
 				v))
@@ -122,7 +121,7 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 	case timestamp.EXT:
 		a.Kind, a.Ops, a.Why = level.Ext, []uint32{v.Op}, v.Kind.String()
 		add(v.Other)
-		by := "as at the beginning"
+		by := "as it was at first"
 		if v.Other != history.None {
 			by = fmt.Sprintf("as %s (%s) left it", name(v.Other), span(v.Other))
 		}
@@ -134,8 +133,8 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 				from = fmt.Sprintf(" written by %s (%s)", name(w), span(w))
 			}
 		}
-		a.Text = fmt.Sprintf("%s read %s, where its snapshot has %s %s: %s.", me, stampedRead(h, v),
-			stampedWant(h, v), by, fmt.Sprintf(whyWords[v.Kind], from))
+		a.Text = fmt.Sprintf("%s read %s, but its snapshot has %s %s: %s.", me, stampedRead(h, v), stampedWant(h, v),
+			by, fmt.Sprintf(whyWords[v.Kind], from))
 	}
 	if v.Op != history.None && (h.Ops.Kind[v.Op] == history.PredRead || h.Ops.Kind[v.Op] == history.PredWrite) {
 		a.Key = v.Key
@@ -156,14 +155,14 @@ func stampedWant(h *history.History, v *timestamp.Violation) string {
 
 // whyWords say in words how a read is wrong; %s is where the version comes from.
 var whyWords = map[timestamp.Kind]string{
-	timestamp.NeverWritten: "nobody wrote it%.0s",
-	timestamp.Own:          "it is written later by the transaction itself%.0s",
-	timestamp.Aborted:      "it is%s, which did not commit",
-	timestamp.Intermediate: "it is%s, and overwritten in the same transaction",
+	timestamp.NeverWritten: "nobody wrote the value read%.0s",
+	timestamp.Own:          "the transaction itself wrote the value read only later%.0s",
+	timestamp.Aborted:      "the value read was%s, which did not commit",
+	timestamp.Intermediate: "the value read was%s, and overwritten in the same transaction",
 	timestamp.Before:       "the version%s had been overwritten before",
-	timestamp.Uncommitted:  "it is%s and was not committed yet",
-	timestamp.After:        "it is%s, which began later",
-	timestamp.Phantom:      "the row matches in one of them and not in the other%.0s",
+	timestamp.Uncommitted:  "the value read was%s, and not committed yet",
+	timestamp.After:        "the value read was%s, which began later",
+	timestamp.Phantom:      "one of the two versions matches, and the other does not%.0s",
 }
 
 func stampedRead(h *history.History, v *timestamp.Violation) string {
@@ -180,9 +179,9 @@ func stampedRead(h *history.History, v *timestamp.Violation) string {
 		return fmt.Sprintf("%s = [%s]", h.KeyString(v.Key), strings.Join(s, ", "))
 	case history.PredRead, history.PredWrite:
 		if v.Got == history.None {
-			return fmt.Sprintf("by a predicate no row %s", h.KeyString(v.Key))
+			return fmt.Sprintf("no row %s by a predicate", h.KeyString(v.Key))
 		}
-		return fmt.Sprintf("by a predicate %s = %s", h.KeyString(v.Key), h.ValueString(v.Got))
+		return fmt.Sprintf("%s = %s by a predicate", h.KeyString(v.Key), h.ValueString(v.Got))
 	}
 	return fmt.Sprintf("%s = %s", h.KeyString(v.Key), h.ValueString(v.Got))
 }

@@ -110,13 +110,13 @@ func Refuses(in Info, h *history.History, l level.Level) string {
 	case h.HasLists() && in.Takes.Lists == ListsRefused:
 		return fmt.Sprintf("%s checks registers, and the history has lists", in.Name)
 	case h.HasLists() && h.HasPredicates() && !predicates && in.Takes.Lists != ListsBeside:
-		return fmt.Sprintf("%s takes lists or predicate operations, not both in one history", in.Name)
+		return fmt.Sprintf("%s checks lists or predicate operations, but not both in one history", in.Name)
 	case !h.HasLists() && !in.Takes.Items:
 		return fmt.Sprintf("%s needs append-only lists, and the history has none", in.Name)
 	case predicates && l == level.RepeatableRead:
 		return NoRepeatable
 	case predicates:
-		return strings.TrimSuffix(in.Name+" takes no predicate operations: "+in.Takes.ItemsOnly, ": ")
+		return strings.TrimSuffix(in.Name+" does not check predicate operations: "+in.Takes.ItemsOnly, ": ")
 	}
 	return ""
 }

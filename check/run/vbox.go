@@ -180,7 +180,8 @@ func (x *Run) pipeline(back Solver, a Attempt) error {
 		most = maxFallback
 	}
 	if !p.Predicates(most) {
-		x.Unknown("predicate constraints name more than %d versions: without client times too many count", MaxBased)
+		x.Unknown("predicate constraints name more than %d versions; client times would rule most of them out",
+			MaxBased)
 		return nil
 	}
 	x.Result.Stats.Constraints = p.Pairs + len(p.Based)
@@ -216,7 +217,7 @@ func (x *Run) pipeline(back Solver, a Attempt) error {
 		return no(conflict)
 	}
 	if x.fallback && p.OpenEdges() > maxFallback {
-		x.Unknown("pruning left too much open")
+		x.Unknown("pruning left too many choices open")
 		return nil
 	}
 	// §4.5 encoding, §4.6 solving
@@ -228,8 +229,7 @@ func (x *Run) search(p *polygraph.Polygraph, back Solver, a Attempt, reach closu
 	enc := x.Options.Pipeline.Encoder("vbox")
 	if n := p.OpenEdges(); n > fewEdges {
 		if err := room.For(float64(n) * edgeBytes); err != nil {
-			x.Unknown("%s of %s are too many to search: that %v", plural.Of(n, "edge"),
-				plural.Of(len(p.Choices), "open choice"), err)
+			x.Unknown("searching %s of %s %v", plural.Of(n, "edge"), plural.Of(len(p.Choices), "open choice"), err)
 			return nil
 		}
 	}
@@ -272,8 +272,8 @@ func (x *Run) TooManyInitial() bool {
 		return false
 	}
 	if err := room.For(bytes); err != nil {
-		return x.Unknown("too many pairs of a read of an initial version and a write of its key are "+
-			"open: listing them %v", err)
+		return x.Unknown("a read of an initial version precedes every write of its key, and listing these pairs %v",
+			err)
 	}
 	return false
 }

@@ -230,7 +230,7 @@ func (s *search) judge(st *state, n naming) (*part, *evidence.Result) {
 	r, err := s.check(ctx, p.h)
 	if err != nil {
 		if _, ok := errors.AsType[*check.Fault](err); ok {
-			s.fault = fmt.Errorf("of a part of the history: %w", err)
+			s.fault = fmt.Errorf("while judging a part of the history: %w", err)
 		}
 		return nil, nil
 	}
@@ -271,7 +271,7 @@ const manyTxns = 40
 // run makes the best as small as it can be made.
 func (s *search) run() {
 	s.size.Txns, s.size.Ops = s.w.size(s.best)
-	s.tell("what the evidence names")
+	s.tell("transactions that the evidence names")
 	s.steer()
 	for again := true; again && !s.stop(); {
 		s.tell("transactions")

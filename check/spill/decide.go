@@ -104,8 +104,8 @@ func (e *engine) giveUp(ctx context.Context, a *Answer, err error) (*Answer, err
 	case errors.Is(err, plan.ErrRoom) && e.few:
 		return nil, err // more partitions may do
 	case errors.Is(err, plan.ErrRoom):
-		err = errors.New("the files list the transactions out of the order of their ends, and memory is too small " +
-			"to sort them; give more (--memory)")
+		err = errors.New("the files do not list the transactions in the order of their ends, and memory is too " +
+			"small to sort them; give more with --memory")
 	default:
 		return nil, err
 	}

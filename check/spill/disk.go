@@ -54,8 +54,8 @@ func (e *engine) enough() error {
 	if free >= need/2 {
 		return nil
 	}
-	return fmt.Errorf("%s: the check needs about %s of disk there, and %s is free; expected a folder with more room",
-		e.o.Dir, room.Size(float64(need)), room.Size(float64(free)))
+	return fmt.Errorf("%s: the check needs about %s of disk there, but only %s is free; expected a folder with more "+
+		"free space", e.o.Dir, room.Size(float64(need)), room.Size(float64(free)))
 }
 
 // lockName is the file that locks the folder for one check.

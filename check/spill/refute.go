@@ -55,8 +55,8 @@ func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits [
 	}
 	for j := range ws {
 		if open[j] || !shown[j] {
-			e.leave(a, ws[j].span, fmt.Sprintf("about %.0f transactions, more than a window may hold",
-				e.count(ws[j].span)))
+			e.leave(a, ws[j].span, fmt.Sprintf("it has about %.0f transactions, more than a window may hold "+
+				"(--memory, --max-window)", e.count(ws[j].span)))
 		}
 	}
 	return nil
@@ -83,8 +83,8 @@ func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why
 	for i, p := range places {
 		if e.settledTxn[p] = true; !found[i] {
 			at := by[p].Now.Commit
-			e.leave(a, plan.Span{From: at, To: at}, fmt.Sprintf("transaction %d: %s, but that alone proves nothing",
-				by[p].ID, why))
+			e.leave(a, plan.Span{From: at, To: at}, fmt.Sprintf("transaction %d: %s, but this read alone proves "+
+				"nothing", by[p].ID, why))
 		}
 	}
 	return nil

@@ -85,8 +85,8 @@ func (e *engine) decideStamped(ctx context.Context) (*Answer, error) {
 	}
 	if errors.Is(err, plan.ErrRoom) {
 		a.Verdict = evidence.Unknown
-		a.Reason = "the files list the transactions out of the order of their timestamps, and memory is too small " +
-			"to sort them; give more (--memory)"
+		a.Reason = "the files do not list the transactions in the order of their timestamps, and memory is too " +
+			"small to sort them; give more with --memory"
 		return a, nil
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ func bank(_ context.Context, j *judge) error {
 		at := []int{i}
 		switch k := b.unexpected(accounts); {
 		case k != "":
-			j.found("unexpected-key", at, "a read has the account %s, which is none of %s", k,
+			j.found("unexpected-key", at, "a read shows account %s; expected one of %s", k,
 				strings.Join(accounts, ", "))
 		case b.none != "":
 			j.found("nil-balance", at, "a read gives no balance of account %s", b.none)
@@ -168,7 +168,7 @@ func (j *judge) balances(i int) (b balances, err error) {
 		}
 		b.of[k] = n
 		if b.total += n; (b.total < n) != (b.total-n < 0) {
-			return b, j.bad(op, "value", op.Out, "balances whose sum is an integer of 64 bits")
+			return b, j.bad(op, "value", op.Out, "balances whose sum is a 64-bit integer")
 		}
 	}
 	slices.Sort(b.keys)
@@ -238,7 +238,7 @@ func (j *judge) halfSeen(b *balances, right []balances, transfers []transfer) (w
 					with = ", and all of " + plural.Phrase(len(whole), "other transfer", "other transfers") +
 						" since the read of line " + strconv.Itoa(j.h.Ops[base.op].Line)
 				}
-				return fmt.Sprintf(": it saw %s and not %s of the transfer of line %d, %d from %s to %s%s", half.saw,
+				return fmt.Sprintf(": it saw %s but not %s of the transfer in line %d, %d from %s to %s%s", half.saw,
 					half.saw2, j.h.Ops[t.op].Line, t.amount, t.from, t.to, with), []int{t.op, base.op}
 			}
 		}

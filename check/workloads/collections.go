@@ -66,7 +66,7 @@ func set(_ context.Context, j *judge) error {
 	for _, v := range read.order {
 		switch {
 		case tried.count[v] == 0:
-			j.found("unexpected", []int{last}, "the last read has %s, which nobody tried to add", v)
+			j.found("unexpected", []int{last}, "the last read returns %s, which nobody tried to add", v)
 			continue
 		case acked.count[v] == 0:
 			recovered++
@@ -75,7 +75,7 @@ func set(_ context.Context, j *judge) error {
 	}
 	for _, v := range acked.order {
 		if read.count[v] == 0 {
-			j.found("lost", []int{acked.op[v], last}, "%s was added, and the last read does not have it", v)
+			j.found("lost", []int{acked.op[v], last}, "%s was added, but the last read lacks it", v)
 		}
 	}
 	j.stat("attempt-count", len(tried.order))
@@ -195,11 +195,11 @@ func (j *judge) weighElements(all []*element) {
 			stale++
 			if worst = max(worst, latency); j.set("linearizable") {
 				j.found("stale", []int{x.add, x.absent, x.present},
-					"%s was known to be in %v before a read was called that does not have it", x.text, latency)
+					"%s was in the set for %v when a read was called that lacks it", x.text, latency)
 			}
 		case x.isKnown && x.absent >= 0 && called(x.absent) > x.known:
-			j.found("lost", []int{x.add, x.absent}, "%s was known to be in, and is in no read that was called after "+
-				"the one that does not have it", x.text)
+			j.found("lost", []int{x.add, x.absent}, "%s was in the set, but a read lacks it, and so does every read "+
+				"called later", x.text)
 		default:
 			never++
 		}
@@ -211,7 +211,7 @@ func (j *judge) weighElements(all []*element) {
 	j.stat("stale-count", stale)
 	j.stat("worst-stale-ms", worst.Milliseconds())
 	if stable == 0 && j.a.Counts["lost"] == 0 {
-		j.unknown("no element is known to stay in the set")
+		j.unknown("inconclusive: no read shows that an element stayed in the set")
 	}
 }
 
@@ -228,7 +228,7 @@ func totalQueue(_ context.Context, j *judge) error {
 				acked.add(op.In, i)
 			}
 		case op.F == "drain" && op.Status == operations.Unknown:
-			j.unknown("the outcome of the drain of line %d is unknown: it may have taken any values", op.Line)
+			j.unknown("the outcome of the drain in line %d is unknown, so it may have removed any values", op.Line)
 			return nil
 		case op.Status != operations.OK:
 		case op.F == "dequeue":
@@ -249,7 +249,7 @@ func totalQueue(_ context.Context, j *judge) error {
 		n := out.count[v]
 		if tried.count[v] == 0 {
 			for range n {
-				j.found("unexpected", []int{out.op[v]}, "%s was dequeued, and nobody tried to enqueue it", v)
+				j.found("unexpected", []int{out.op[v]}, "%s was dequeued, but nobody tried to enqueue it", v)
 			}
 			continue
 		}
@@ -260,11 +260,11 @@ func totalQueue(_ context.Context, j *judge) error {
 	}
 	hint := ""
 	if !drained {
-		hint = " (the queue was never drained: it may still be in it)"
+		hint = " (the queue was never drained, so the value may still be there)"
 	}
 	for _, v := range acked.order {
 		for range max(0, acked.count[v]-out.count[v]) {
-			j.found("lost", []int{acked.op[v]}, "%s was enqueued and never came out%s", v, hint)
+			j.found("lost", []int{acked.op[v]}, "%s was enqueued but never dequeued%s", v, hint)
 		}
 	}
 	j.stat("attempt-count", tried.size())

@@ -46,7 +46,7 @@ func (j *judge) tooLarge() bool {
 			continue
 		}
 		if size += uint64(max(n, -n)); n == math.MinInt64 || size > math.MaxInt64 {
-			j.unknown("line %d: what was added may be more than an integer of 64 bits", op.Line)
+			j.unknown("line %d: the sum of the additions may exceed 64 bits", op.Line)
 			return true
 		}
 	}
@@ -103,8 +103,8 @@ func counter(_ context.Context, j *judge) error {
 		reads++
 		if finals {
 			if known, is := reachable(open, n-sure); known && !is {
-				j.found("wrong-final-read", []int{i}, "the final read gives %d; all that was added is %d, and no part "+
-					"of the additions of unknown outcome makes up for the rest", n, sure)
+				j.found("wrong-final-read", []int{i}, "the final read returns %d, but the acknowledged additions "+
+					"sum to %d, and no choice of those of unknown outcome explains the difference", n, sure)
 			} else if !known {
 				j.unknown("a final read depends on too many additions of unknown outcome")
 				return nil
@@ -113,8 +113,8 @@ func counter(_ context.Context, j *judge) error {
 		}
 		low, high := up.before(op.Call)+least.through(op.Return), most.through(op.Return)+down.before(op.Call)
 		if n < low || n > high {
-			j.found("out-of-bounds", []int{i}, "a read gives %d; expected %d to %d: an add that ended before its "+
-				"call counts, and an add called before its return may count", n, low, high)
+			j.found("out-of-bounds", []int{i}, "a read returns %d; expected %d to %d: adds that ended before the "+
+				"read's call count, and adds called before its return may count", n, low, high)
 		}
 	}
 	j.stat("read-count", reads)

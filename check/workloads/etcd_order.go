@@ -64,7 +64,7 @@ func (l *etcdLog) read(i int) error {
 	if a.Txn != nil {
 		results = append(results, a.Txn.Results...)
 		if other, is := l.made[a.Revision]; q.makes(a) && is {
-			l.found("two requests made one revision", other, n)
+			l.found("two requests created the same revision", other, n)
 		} else if q.makes(a) {
 			l.made[a.Revision] = n
 		}
@@ -150,7 +150,7 @@ func (l *etcdLog) revisions() {
 		}
 		rev, before := l.answer(i).Revision, l.answer(last).Revision
 		if maker, is := l.made[rev]; rev < before || rev == before && is && maker == i {
-			l.found("the second was called after the first had returned, and is of no later revision", last, i)
+			l.found("the second request was called after the first returned, but has no later revision", last, i)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b int) int {
@@ -195,7 +195,7 @@ func (l *etcdLog) replay(all, maybe []int) {
 		}
 		if now = max(now, rev); missed > 0 {
 			if gaps += missed; gaps > int64(may) || gaps < 0 {
-				l.found("more revisions were made by then than there are requests that may have made them", i)
+				l.found("there are more revisions by then than requests that may have created them", i)
 				return
 			}
 			for name := range touched {
@@ -242,7 +242,7 @@ func (l *etcdLog) fits(i int, rev int64) (why string, core []int) {
 	}
 	list := q.branch(a)
 	if len(list) != len(a.Txn.Results) {
-		return "it has not as many results as operations", nil
+		return "the answer and the request differ in their number of operations", nil
 	}
 	holds, sure := true, true
 	for _, c := range q.Txn.Conditions {
@@ -262,7 +262,7 @@ func (l *etcdLog) fits(i int, rev int64) (why string, core []int) {
 		}
 	}
 	if !holds && !a.Txn.Failure || holds && sure && a.Txn.Failure {
-		return "its conditions are not as its answer says", core
+		return "the answer is wrong about whether the conditions held", core
 	}
 	for n := range list {
 		op, r := &list[n], &a.Txn.Results[n]
@@ -274,7 +274,7 @@ func (l *etcdLog) fits(i int, rev int64) (why string, core []int) {
 		case "delete-operation":
 			name := "k" + op.Delete.Key
 			if item := l.state[name]; !l.unsure[name] && (item != nil) != (r.Deleted > 0) {
-				return "what it deletes was there, or not", l.maker(item)
+				return "the answer is wrong about whether the deleted key existed", l.maker(item)
 			}
 			delete(l.state, name)
 			delete(l.unsure, name)
@@ -326,22 +326,22 @@ func (l *etcdLog) agrees(r *etcdRange, got *etcdResult, rev int64) (why string, 
 		seen[name] = true
 		switch {
 		case !in(kv.Key):
-			return "it has a key outside the request", nil
+			return "the answer has a key outside the requested range", nil
 		case kv.ModRevision > rev:
-			return "it has a value of a later revision", nil
+			return "the answer has a value of a later revision", nil
 		case l.unsure[name]:
 		case item == nil:
-			return "it has a key that is not there", nil
+			return "the answer has a key that did not exist at its revision", nil
 		case item.mod != kv.ModRevision || !r.KeysOnly && item.value != kv.Value.text() ||
 			kv.Version != 0 && item.version != 0 && kv.Version != item.version:
-			return "it has another value, revision or version than was written", l.maker(item)
+			return "the answer has another value, revision or version than was written", l.maker(item)
 		}
 	}
 	lacks := func(item *etcdItem) bool {
 		return item != nil && !seen[item.name] && in(strings.TrimPrefix(item.name, "k"))
 	}
 	if r.End == "" && lacks(l.state["k"+r.Start]) {
-		return "it lacks a key that is there", l.maker(l.state["k"+r.Start])
+		return "the answer lacks a key that existed at its revision", l.maker(l.state["k"+r.Start])
 	}
 	if r.End != "" && r.Limit == 0 {
 		var first *etcdItem
@@ -351,7 +351,7 @@ func (l *etcdLog) agrees(r *etcdRange, got *etcdResult, rev int64) (why string, 
 			}
 		}
 		if first != nil {
-			return "it lacks a key that is there", l.maker(first)
+			return "the answer lacks a key that existed at its revision", l.maker(first)
 		}
 	}
 	return "", nil

@@ -240,7 +240,7 @@ func (k *kafkaRun) messages() {
 			readers, op := k.readers[m.id()], &k.h.Ops[i]
 			own := slices.ContainsFunc(k.moved[i].polled, func(p message) bool { return p.id() == m.id() })
 			if own {
-				k.found("precommitted-read", []int{i}, "an operation polls %s of key %s, which it sends itself",
+				k.found("precommitted-read", []int{i}, "an operation polls %s of key %s, which it sent itself",
 					m.value, m.key)
 			}
 			switch {
@@ -248,12 +248,12 @@ func (k *kafkaRun) messages() {
 				k.found("G1a", []int{i, readers[0]}, "a poll returns %s of key %s, whose send failed", m.value, m.key)
 			case len(readers) > 0:
 			case op.Status == operations.OK:
-				k.found("unseen", []int{i}, "%s was sent to key %s, and no poll has it", m.value, m.key)
+				k.found("unseen", []int{i}, "%s was sent to key %s, but no poll returns it", m.value, m.key)
 			}
 			if t := k.topics[m.key]; t != nil && len(readers) == 0 && k.committed(i) {
 				if place, is := t.last[m.value]; is && place <= t.end {
-					k.found("lost-write", []int{i, t.reader}, "no poll has %s of key %s, and one "+
-						"has what stands behind it", m.value, m.key)
+					k.found("lost-write", []int{i, t.reader}, "no poll returns %s of key %s, but one returns a "+
+						"later value", m.value, m.key)
 				}
 			}
 		}

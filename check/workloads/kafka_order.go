@@ -44,8 +44,8 @@ func (k *kafkaRun) inside() {
 				k.found("int-poll-skip", []int{i}, "an operation polls %s of key %s and then %s, and skips %d between "+
 					"them", a.value, a.key, b.value, n-1)
 			case n < 1:
-				k.found("int-nonmonotonic-poll", []int{i}, "an operation polls %s of key %s and then %s, which does "+
-					"not stand behind it", a.value, a.key, b.value)
+				k.found("int-nonmonotonic-poll", []int{i}, "an operation polls %s of key %s and then %s, which is "+
+					"not behind it in the log", a.value, a.key, b.value)
 			}
 		})
 		if op.Status == operations.Failed {
@@ -56,8 +56,8 @@ func (k *kafkaRun) inside() {
 			case n > 1:
 				k.report(true, "int-send-skip", nil, "")
 			case n < 1:
-				k.found("int-nonmonotonic-send", []int{i}, "an operation sends %s to key %s and then %s, which does "+
-					"not stand behind it", a.value, a.key, b.value)
+				k.found("int-nonmonotonic-send", []int{i}, "an operation sends %s to key %s and then %s, which is "+
+					"not behind it in the log", a.value, a.key, b.value)
 			}
 		})
 	}
@@ -123,14 +123,14 @@ func (k *kafkaRun) between() {
 				k.report(k.sub, "poll-skip", []int{was.op, i}, "process %d polls %s of key %s and next %s, and skips "+
 					"%d between them", op.Process, was.m.value, m.key, m.value, n-1)
 			case n < 1:
-				k.report(k.sub, "nonmonotonic-poll", []int{was.op, i}, "process %d polls %s of key %s and next %s, "+
-					"which does not stand behind it", op.Process, was.m.value, m.key, m.value)
+				k.report(k.sub, "nonmonotonic-poll", []int{was.op, i}, "process %d polls %s of key %s and next "+
+					"%s, which is not behind it in the log", op.Process, was.m.value, m.key, m.value)
 			}
 		})
 		successive(sent[op.Process], k.moved[i].sent, i, func(was lastMessage, m message) {
 			if k.step(m.key, was.m.value, m.value) < 1 {
-				k.found("nonmonotonic-send", []int{was.op, i}, "process %d sends %s to key %s and next %s, which does "+
-					"not stand behind it", op.Process, was.m.value, m.key, m.value)
+				k.found("nonmonotonic-send", []int{was.op, i}, "process %d sends %s to key %s and next %s, "+
+					"which is not behind it in the log", op.Process, was.m.value, m.key, m.value)
 			}
 		})
 	}
@@ -205,8 +205,8 @@ func (k *kafkaRun) cycles() {
 				ops = append(ops, int(v))
 			}
 		}
-		k.report(loose, step.kind, ops, "%d operations come before themselves: each polls what the one before it "+
-			"sends, or follows it", len(ops))
+		k.report(loose, step.kind, ops, "%d operations form a cycle: each polls a value that the one before it "+
+			"sent, or follows it", len(ops))
 		return
 	}
 }

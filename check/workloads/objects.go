@@ -78,12 +78,12 @@ func (j *judge) linear(ctx context.Context, o linear.Object, ops []linear.Op, at
 
 // refuted says the operations that have no order.
 func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(op *linear.Op) string) {
-	why := "these operations have no order"
+	why := "no order explains these operations"
 	switch {
 	case a.Why == "window":
-		why = "these are more than the permits, and what else may have come in their time, allow"
+		why = "these operations hold more permits than there are, whatever the others did in that time"
 	case a.Others:
-		why += ", even if the others took effect at any time while they were under way, or never"
+		why += ", even if every other operation took effect at any time while under way, or never"
 	case a.Why != "":
 		why += " (" + a.Why + ")"
 	}
@@ -236,7 +236,7 @@ func (j *judge) allValues(op *operations.Op, x *linear.Op, set bool) error {
 func (j *judge) logGet(op *operations.Op, a *linear.Action, x *linear.Op) error {
 	n, is := op.In.(int64)
 	if !is {
-		return j.bad(op, "value", op.In, "an integer, a place in the log")
+		return j.bad(op, "value", op.In, "an integer, an offset in the log")
 	}
 	a.Value, a.N = "", n
 	if x.Output = linear.Empty; op.Out != nil {

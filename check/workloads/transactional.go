@@ -27,7 +27,7 @@ func transactional() []Workload {
 		{"monotonic", "rows whose values rise with their timestamps", fs("add", "read"), nil, monotonic},
 		{"dirty-reads", "no read of what a failed transaction wrote (read committed forbids it)", fs("write", "read"),
 			nil, dirtyReads},
-		{"dirty-read", "the strong reads at the end have every value read or acknowledged",
+		{"dirty-read", "the strong reads at the end return every value that was read or acknowledged",
 			fs("write", "read", "strong-read", "refresh"), nil, dirtyRead},
 	}
 }
@@ -164,7 +164,7 @@ func causal(_ context.Context, j *judge) error {
 		op := &j.h.Ops[i]
 		link, at := operations.Text(op.Extra.Get("link")), operations.Text(op.Extra.Get("position"))
 		if link != "init" && link != last {
-			j.found("broken-link", []int{i}, "it links to %s; the position before it is %s", link, last)
+			j.found("broken-link", []int{i}, "it links to position %s, but the position before it is %s", link, last)
 			return nil
 		}
 		out := operations.Text(op.Out)
@@ -234,9 +234,9 @@ func causalReverse(_ context.Context, j *judge) error {
 				break
 			}
 			if op.F == "write" && !has[operations.Text(op.In)] {
-				j.found("missing", []int{w, latest, r},
-					"a read has %s and not %s, which was acknowledged before %s was called",
-					operations.Text(j.h.Ops[latest].In), operations.Text(op.In), operations.Text(j.h.Ops[latest].In))
+				j.found("missing", []int{w, latest, r}, "a read shows %s but lacks %s, which was acknowledged "+
+					"before the write of %s was called", operations.Text(j.h.Ops[latest].In), operations.Text(op.In),
+					operations.Text(j.h.Ops[latest].In))
 				break
 			}
 		}
@@ -265,7 +265,7 @@ func g2(_ context.Context, j *judge) error {
 	}
 	for _, k := range keys {
 		if len(by[k]) > 1 {
-			j.found("G2", by[k], "key %s: %d inserts succeeded, each of which saw no other", k, len(by[k]))
+			j.found("G2", by[k], "key %s: %d inserts succeeded, and none of them saw another", k, len(by[k]))
 		}
 	}
 	j.stat("key-count", len(keys))
@@ -309,7 +309,7 @@ func sequential(_ context.Context, j *judge) error {
 			some++
 		}
 		if hole {
-			j.found("bad", []int{i}, "a read of key %s sees a later part and not an earlier one",
+			j.found("bad", []int{i}, "a read of key %s sees a later part but not an earlier one",
 				operations.Text(pair[0]))
 		}
 	}
@@ -352,15 +352,15 @@ func monotonic(_ context.Context, j *judge) error {
 			return j.bad(&j.h.Ops[last], "value", r, "a row, as in {:val 1, :sts 10}")
 		}
 		if has[val(m)]++; has[val(m)] == 2 {
-			j.found("duplicate", []int{last}, "%d stands there more than once", v)
+			j.found("duplicate", []int{last}, "the last read has %d more than once", v)
 		}
 		if before != nil {
 			if was := before.Get("val").(int64); v <= was {
-				j.found("value-reorder", []int{last}, "%d stands behind %d", v, was)
+				j.found("value-reorder", []int{last}, "%d comes after %d", v, was)
 			}
 			a, is := before.Get("sts").(int64)
 			if b, also := m.Get("sts").(int64); is && also && b < a {
-				j.found("order-by-error", []int{last}, "timestamp %d stands behind %d", b, a)
+				j.found("order-by-error", []int{last}, "timestamp %d comes after %d", b, a)
 			}
 		}
 		before = m
@@ -372,9 +372,9 @@ func monotonic(_ context.Context, j *judge) error {
 		}
 		switch {
 		case op.Status == operations.OK && has[v] == 0:
-			j.found("lost", []int{i, last}, "%s was added, and the last read does not have it", v)
+			j.found("lost", []int{i, last}, "%s was added, but the last read lacks it", v)
 		case op.Status == operations.Failed && v != "nil" && has[v] > 0:
-			j.found("revived", []int{i, last}, "the addition of %s failed, and the last read has it", v)
+			j.found("revived", []int{i, last}, "the addition of %s failed, but the last read has it", v)
 		}
 	})
 	j.stat("row-count", len(rows))
@@ -444,9 +444,9 @@ func dirtyRead(_ context.Context, j *judge) error {
 		switch {
 		case op.Status != operations.OK:
 		case op.F == "read" && op.Out != nil && !all[operations.Text(op.Out)]:
-			j.found("dirty", []int{i}, "%s was read, and no strong read has it", operations.Text(op.Out))
+			j.found("dirty", []int{i}, "%s was read, but no strong read has it", operations.Text(op.Out))
 		case op.F == "write" && !all[operations.Text(op.In)]:
-			j.found("lost", []int{i}, "%s was written, and no strong read has it", operations.Text(op.In))
+			j.found("lost", []int{i}, "%s was written, but no strong read has it", operations.Text(op.In))
 		}
 	}
 	j.stat("strong-read-count", len(strong))

@@ -69,18 +69,17 @@ func All() []Workload {
 	all := []Workload{
 		{"bank", "transfers between accounts: every read has the same total", fs("transfer", "read"),
 			fs("total", "accounts", "negative"), bank},
-		{"set", "elements added, and the last read of all", fs("add", "read"), nil, set},
-		{"set-full", "elements added, and when reads have them", fs("add", "broadcast", "read"), fs("linearizable"),
+		{"set", "elements are added, and the last read returns all of them", fs("add", "read"), nil, set},
+		{"set-full", "elements added stay in all later reads", fs("add", "broadcast", "read"), fs("linearizable"),
 			setFull},
-		{"counter", "additions, and reads between what is done and what is tried", fs("add", "read"), nil, counter},
-		{"total-queue", "all that goes into a queue comes out", fs("enqueue", "dequeue", "drain"), nil, totalQueue},
+		{"counter", "reads lie between the acknowledged and the attempted sum", fs("add", "read"), nil, counter},
+		{"total-queue", "every value enqueued is dequeued", fs("enqueue", "dequeue", "drain"), nil, totalQueue},
 		{"unique-ids", "no id is given twice", fs("generate"), nil, uniqueIDs},
-		{"kafka", "logs: what is sent is polled, in order",
-			fs("send", "poll", "txn", "subscribe", "assign", "crash", "debug-topic-partitions"),
-			fs("sub-via", "ww-deps"), kafka},
+		{"kafka", "logs: polls return the values that were sent, in order", fs("send", "poll", "txn", "subscribe",
+			"assign", "crash", "debug-topic-partitions"), fs("sub-via", "ww-deps"), kafka},
 	}
 	all = append(all, transactional()...)
-	all = append(all, Workload{"etcd", "linearizable: what etcd's robustness tests report, with revisions",
+	all = append(all, Workload{"etcd", "reports of etcd's robustness tests: linearizable, with revisions",
 		fs("range", "txn", "leaseGrant", "leaseRevoke", "defragment", "compact"), nil, etcd})
 	for _, o := range linear.Objects() {
 		all = append(all, Workload{o.Name, "linearizable: " + o.About, objectFs[o.Name], objectSettings[o.Name],

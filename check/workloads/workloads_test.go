@@ -392,7 +392,7 @@ func TestBank(t *testing.T) {
 			t.Fatalf("%v %v, expected %d wrong totals\n%s", a.Verdict, a.Counts, wrong, b.String())
 		}
 		for _, f := range a.Findings {
-			if !strings.Contains(f.Text, "it saw the debit and not the credit of the transfer of line") {
+			if !strings.Contains(f.Text, "it saw the debit but not the credit of the transfer in line") {
 				t.Fatalf("%s\n%s", f.Text, b.String())
 			}
 			named++

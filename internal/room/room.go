@@ -44,7 +44,7 @@ type ShortError struct {
 }
 
 func (e *ShortError) Error() string {
-	return fmt.Sprintf("needs about %s of memory, of which %s are left", Size(e.Needs), Size(float64(e.Left)))
+	return fmt.Sprintf("needs about %s of memory, and %s is left", Size(e.Needs), Size(float64(e.Left)))
 }
 
 // Size writes bytes in a unit that suits them.

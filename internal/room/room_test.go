@@ -80,7 +80,7 @@ func TestLeft(t *testing.T) {
 	keep[0] = 1
 	var short *ShortError
 	if err := For(27e9); !errors.As(err, &short) || !strings.HasPrefix(err.Error(), "needs about 25.1 GiB of "+
-		"memory, of which ") {
+		"memory, and ") {
 		t.Error(err)
 	}
 	if err := For(1 << 20); err != nil {

@@ -60,8 +60,8 @@ func (r Rule) takes(h *history.History, lo, hi uint32) error {
 	}
 	for t := lo; r.Level != "" && t < min(hi, uint32(len(h.Txns.Level))); t++ {
 		if l := h.LevelName(t); l != "" && l != r.Level && h.Txns.Status[t] != history.Aborted {
-			return &Unfit{"a transaction names the level " + l + "; out of core, all are judged at one level, which " +
-				"--level names"}
+			return &Unfit{"a transaction names the level " + l + "; out of core, isovet judges all transactions at " +
+				"one level, which --level names"}
 		}
 	}
 	return nil
