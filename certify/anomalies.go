@@ -139,7 +139,7 @@ func (p *proof) read(a *evidence.Anomaly) error {
 // cycles checks the cycles of an anomaly and adds their clauses.
 func (p *proof) cycles(a *evidence.Anomaly) error {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
-		return fmt.Errorf("the anomaly has no operations and no cycle as its proof")
+		return fmt.Errorf("the anomaly has neither operations nor a cycle as its proof")
 	}
 	if len(a.Ops)+len(a.Dead) > 0 {
 		return fmt.Errorf("the anomaly has operations and cycles; expected one of them")

@@ -95,13 +95,12 @@ func badResults() (out []badResult) {
 		"the read of transaction 4 of list 0 is not a prefix of the committed reads", wr(0, 3), "2")
 	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: a(0,5)", ser, "transaction 1 does not append 5 last", wr(0, 2),
 		"5")
-	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: a(0,7)", ser, "transaction 3 did not read what transaction 4 "+
-		"appended", wr(3, 2), "7")
+	edge("s1: a(0,2) | s2: a(0,2) | s3: r(0,[2]) | s4: a(0,7)", ser,
+		"transaction 3 did not read the elements that transaction 4 appended", wr(3, 2), "7")
 	edge("s1: a(0,1) r(0,[]) | s2: a(0,2)", ser, "the list that transaction 1 read does not end with its own appends",
 		evidence.Edge{From: 0, To: 1, Dep: evidence.RW, Writer: none}, "")
 	edge("s1: a(0,1) | s2: a(0,2) | s3: r(0,[1]) | s4: a(0,4)", ser,
-		"the transaction that the certificate names as the writer did not append the last element that "+
-			"transaction 3 read",
+		"the writer that the certificate names did not append the last element that transaction 3 read",
 		evidence.Edge{From: 2, To: 1, Dep: evidence.RW, Writer: 3}, "1")
 	claim("s1: a(0,1) a(0,2) | s2: a(0,1) | s3: r(0,[1])", ser,
 		"transaction 1 is not the only transaction that appended 1",

@@ -95,7 +95,7 @@ func Verify(in io.Reader, h *history.History, o Options) (*evidence.Result, erro
 }
 
 // ErrUnknown says that a certificate's verdict is unknown, so that there is nothing that it could prove.
-var ErrUnknown = errors.New("the certificate says that its checker did not decide, and certifies nothing")
+var ErrUnknown = errors.New("the certificate says that its checker did not decide, so it certifies nothing")
 
 // hasTimes demands the times that real time needs of a committed transaction.
 func hasTimes(h *history.History, t uint32) error {

@@ -136,7 +136,7 @@ func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 	c := p.candidates(reader, v)
 	if !slices.Contains(c, writer) {
 		if writer == initial {
-			return nil, fmt.Errorf("%s is not the initial value of %s", p.h.ValueString(v),
+			return nil, fmt.Errorf("%s is not the initial value of key %s", p.h.ValueString(v),
 				p.h.KeyString(p.h.VerKey[v]))
 		}
 		return nil, fmt.Errorf("%s did not install %s = %s", name(p.h, writer), p.h.KeyString(p.h.VerKey[v]),

@@ -209,7 +209,7 @@ func (r *resolver) list(t, p, op, lo uint32) error {
 	}
 	first := &r.lists.first[read.key]
 	if first.by == p && first.from != read.from && r.x.level != level.ReadCommitted {
-		return fmt.Errorf("%s reads the list %s twice, in two states", name(r.x.h, t), r.x.h.KeyString(read.key))
+		return fmt.Errorf("%s reads list %s twice, in two different states", name(r.x.h, t), r.x.h.KeyString(read.key))
 	}
 	*first = firstRead{p, read.from}
 	r.x.reads = append(r.x.reads, read)
@@ -244,7 +244,8 @@ func (x *commitOrder) from(t, p, op, v uint32) (err error) {
 		return fmt.Errorf("%s reads %s = %s, which no transaction of the order installs", name(h, t), h.KeyString(k),
 			h.ValueString(v))
 	case w >= p:
-		return fmt.Errorf("%s reads from %s, which does not come before it", name(h, t), name(h, x.order[w-1]))
+		return fmt.Errorf("%s reads from %s, which does not precede it in the order", name(h, t),
+			name(h, x.order[w-1]))
 	}
 	x.reads = append(x.reads, weakRead{k, w, op})
 	return nil
@@ -315,13 +316,12 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 	}
 	switch {
 	case n > len(list) || !slices.Equal(seen, list[:n]):
-		return weakRead{}, fmt.Errorf("the order never makes the state of list %s that %s reads", h.KeyString(k),
-			name(h, t))
+		return weakRead{}, fmt.Errorf("list %s never has the state that %s reads", h.KeyString(k), name(h, t))
 	case n < len(list) && place[n] == from:
-		return weakRead{}, fmt.Errorf("the list %s that %s reads has a part of a transaction's appends", h.KeyString(k),
-			name(h, t))
+		return weakRead{}, fmt.Errorf("the list %s that %s reads has only a part of another transaction's appends",
+			h.KeyString(k), name(h, t))
 	case from >= p:
-		return weakRead{}, fmt.Errorf("%s reads from %s, which does not come before it", name(h, t),
+		return weakRead{}, fmt.Errorf("%s reads from %s, which does not precede it in the order", name(h, t),
 			name(h, l.x.order[from-1]))
 	}
 	return weakRead{k, from, op}, nil
@@ -342,11 +342,11 @@ func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 		return all[max(at-1, 0)], nil
 	case w == history.None || w == h.Init:
 		if h.InitVer[h.VerKey[v]] != v {
-			return 0, fmt.Errorf("%s is not the initial value of %s", h.ValueString(v), h.KeyString(h.VerKey[v]))
+			return 0, fmt.Errorf("%s is not the initial value of key %s", h.ValueString(v), h.KeyString(h.VerKey[v]))
 		}
 		return 0, nil
 	case x.pos[w] == history.None:
-		return 0, fmt.Errorf("%s reads from %s, which takes no part", name(h, t), name(h, w))
+		return 0, fmt.Errorf("%s reads from %s, which is not in the order", name(h, t), name(h, w))
 	}
 	if _, last := finalWrite(h, w, h.VerKey[v]); last != v {
 		return 0, fmt.Errorf("%s does not install %s = %s", name(h, w), h.KeyString(h.VerKey[v]), h.ValueString(v))

@@ -98,7 +98,7 @@ func (p *proof) ends(needs []Lit, e evidence.Edge) ([]Lit, error) {
 
 func (p *proof) so(e evidence.Edge) error {
 	if at := p.at(e.To); !at.Sessions() {
-		return fmt.Errorf("%s does not ask for session order", at)
+		return fmt.Errorf("%s does not demand session order", at)
 	}
 	if !p.x.sessionBefore(e.From, e.To) {
 		return fmt.Errorf("%s is not a committed transaction earlier in the session of %s", name(p.h, e.From),
@@ -170,7 +170,7 @@ func (p *proof) ww(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	a, from := finalWrite(h, e.From, e.Key)
 	b, to := finalWrite(h, e.To, e.Key)
 	if a == history.None || b == history.None {
-		return nil, fmt.Errorf("they do not both write %s", h.KeyString(e.Key))
+		return nil, fmt.Errorf("the two transactions do not both write %s", h.KeyString(e.Key))
 	}
 	if to != e.Ver {
 		return nil, fmt.Errorf("%s does not install %s = %s", name(h, e.To), h.KeyString(e.Key), h.ValueString(e.Ver))

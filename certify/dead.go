@@ -15,8 +15,8 @@ import (
 func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 	h, x := p.h, p.x
 	if a.Kind != level.G1a || len(a.Ops) != 1 {
-		return 0, fmt.Errorf("%d operations, and transactions that cannot have committed; expected one read, of an "+
-			"aborted version", len(a.Ops))
+		return 0, fmt.Errorf("found %d operations, and transactions that cannot have committed; expected one read "+
+			"of an aborted version", len(a.Ops))
 	}
 	dead := make(map[uint32]bool)
 	for _, ops := range a.Dead {

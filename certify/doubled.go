@@ -232,7 +232,7 @@ func (p *proof) doubledWR(d *doubledProof, needs []Lit, e evidence.Edge) ([]Lit,
 	}
 	l, never := p.in(d, e.From, n)
 	if never {
-		return nil, fmt.Errorf("%s did not read what %s appended", name(p.h, e.To), name(p.h, e.From))
+		return nil, fmt.Errorf("%s did not read the elements that %s appended", name(p.h, e.To), name(p.h, e.From))
 	}
 	return append(needs, l), nil
 }

@@ -70,7 +70,8 @@ func checkLinear(h *history.History, order []uint32, o Options) error {
 			continue
 		}
 		if history.InTime(endOf(h, t), late[k], o.ClockSkew) {
-			return fmt.Errorf("%s comes after an operation on %s that began after its end", name(h, t), h.KeyString(k))
+			return fmt.Errorf("%s comes after an operation on %s, but ended before it began", name(h, t),
+				h.KeyString(k))
 		}
 		late[k] = max(late[k], h.Start(t))
 	}
@@ -124,7 +125,7 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 		return err
 	}
 	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 || len(a.Ops) == 0 || int(a.Key) >= h.NumKeys() {
-		return fmt.Errorf("the anomaly has other parts; expected operations on one key only")
+		return fmt.Errorf("the anomaly has more than operations; expected only operations, on one key")
 	}
 	for _, op := range a.Ops {
 		if int(op) >= h.NumOps() {

@@ -243,6 +243,6 @@ func (p *proof) lacks(op uint32, e evidence.Edge, w uint32) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the transaction that the certificate names as the writer did not append the last element that "+
-		"%s read", name(h, e.From))
+	return fmt.Errorf("the writer that the certificate names did not append the last element that %s read",
+		name(h, e.From))
 }

@@ -36,7 +36,7 @@ func checkMixed(r *evidence.Result, o Options) error {
 		case x.at[t] == level.Linearizable:
 			return &Unsupported{fmt.Sprintf("%s at %s, among others", name(h, t), x.at[t])}
 		case !x.at[t].Snapshot() && commit[t] != begin[t]+1:
-			return fmt.Errorf("%s, at %s, commits apart from its begin", name(h, t), x.at[t])
+			return fmt.Errorf("%s, at %s, begins and commits at different places", name(h, t), x.at[t])
 		}
 	}
 	if err = x.sessions(); err == nil {
@@ -87,7 +87,8 @@ func (x *mixedOrder) time(events []uint32, skew int64) error {
 			early, end = t, u
 		}
 		if e&1 == 0 && x.at[t].RealTime() && early != history.None && history.InTime(end, h.Start(t), skew) {
-			return fmt.Errorf("%s begins before %s commits, but began after its end", name(h, t), name(h, early))
+			return fmt.Errorf("%s begins before %s commits, but began after that transaction ended", name(h, t),
+				name(h, early))
 		}
 	}
 	return nil

@@ -175,7 +175,7 @@ func serialTime(h *history.History, order []uint32, skew int64) error {
 			return err
 		}
 		if history.InTime(endOf(h, t), start, skew) {
-			return fmt.Errorf("%s comes after %s, which began after its end", name(h, t), name(h, late))
+			return fmt.Errorf("%s comes after %s, but ended before that transaction began", name(h, t), name(h, late))
 		}
 		if s := h.Start(t); s > start {
 			late, start = t, s
@@ -197,7 +197,8 @@ func snapshotTime(h *history.History, events []uint32, skew int64) error {
 				late, start = t, s
 			}
 		} else if history.InTime(endOf(h, t), start, skew) {
-			return fmt.Errorf("%s commits after %s begins, which began after its end", name(h, t), name(h, late))
+			return fmt.Errorf("%s commits after %s begins, but ended before that transaction began", name(h, t),
+				name(h, late))
 		}
 	}
 	return nil

@@ -22,11 +22,12 @@ func (x *commitOrder) sees(s evidence.Source) error {
 	p := x.pos[t]
 	switch {
 	case p == history.None:
-		return fmt.Errorf("a writer is given for an operation of %s, which is not in the order", name(h, t))
+		return fmt.Errorf("the certificate names a writer for an operation of %s, which is not in the order",
+			name(h, t))
 	case s.Writer == history.None || s.Writer == h.Init:
 		return nil
 	case x.pos[s.Writer] == history.None || x.pos[s.Writer] >= p:
-		return fmt.Errorf("%s sees %s, which does not come before it", name(h, t), name(h, s.Writer))
+		return fmt.Errorf("%s sees %s, which does not precede it in the order", name(h, t), name(h, s.Writer))
 	}
 	if op, _ := finalWrite(h, s.Writer, s.Key); op == history.None {
 		return fmt.Errorf("%s does not write %s", name(h, s.Writer), h.KeyString(s.Key))
@@ -46,8 +47,8 @@ func (r *resolver) rowsOnce(t, p, op uint32) error {
 			continue
 		}
 		if x.truths.Of(q, k, v) == predicates.False {
-			return fmt.Errorf("%s matched %s = %s, but its predicate is false there", name(h, t), h.KeyString(k),
-				h.ValueString(v))
+			return fmt.Errorf("%s matched %s = %s, but its predicate is false of this value", name(h, t),
+				h.KeyString(k), h.ValueString(v))
 		}
 		if x.stamp[k] == p {
 			if r.own[k] != v {
@@ -362,7 +363,7 @@ func (x *commitOrder) named(s evidence.Source) error {
 	h := x.h
 	if int(s.Op) >= h.NumOps() || int(s.Key) >= h.NumKeys() || s.Writer != history.None &&
 		int(s.Writer) >= h.NumTxns() {
-		return fmt.Errorf("operation %d, transaction index %d or key %d is not there", s.Op, s.Writer, s.Key)
+		return fmt.Errorf("the history has no operation %d, transaction index %d or key %d", s.Op, s.Writer, s.Key)
 	}
 	switch row := uint32(0); {
 	case h.Ops.Kind[s.Op] == history.Read && h.OpKey(s.Op) == s.Key:

@@ -202,14 +202,14 @@ func (s *stamps) check(a *evidence.Anomaly) error {
 func (s *stamps) checkSession(a *evidence.Anomaly, t uint32) error {
 	h := s.h
 	if !s.l.Sessions() {
-		return fmt.Errorf("%s does not ask for session order", s.l)
+		return fmt.Errorf("%s does not demand session order", s.l)
 	}
 	if len(a.Txns) != 2 {
 		return fmt.Errorf("the number of transactions is %d; expected 2", len(a.Txns))
 	}
 	u := a.Txns[1]
 	if !h.TimestampsCommit(u) || h.Txns.Sess[t] != h.Txns.Sess[u] {
-		return fmt.Errorf("%s did not commit, or not in the same session", name(h, u))
+		return fmt.Errorf("%s did not commit, or belongs to another session", name(h, u))
 	}
 	in := h.SessTxn[h.SessOff[h.Txns.Sess[t]]:h.SessOff[h.Txns.Sess[t]+1]]
 	if slices.Index(in, u) >= slices.Index(in, t) {

@@ -150,8 +150,8 @@ func (s *tables) predicate(t, op uint32) error {
 		}
 		truth := s.rows.Truth(q, k, c)
 		if truth == predicates.False {
-			return fmt.Errorf("%s matched %s, but in this order the row is %s, and its predicate is false of that",
-				name(h, t), h.KeyString(k), h.ValueString(c))
+			return fmt.Errorf("%s matched %s, but in this order the row is %s, and the predicate is false of this "+
+				"value", name(h, t), h.KeyString(k), h.ValueString(c))
 		}
 		if truth == predicates.True && s.match[k] != op+1 {
 			matched++
@@ -162,8 +162,8 @@ func (s *tables) predicate(t, op uint32) error {
 		var err error
 		s.rows.Each(q, func(k uint32) {
 			if s.match[k] != op+1 {
-				err = fmt.Errorf("%s did not match %s, but in this order the row is %s, and its predicate is true of "+
-					"that", name(h, t), h.KeyString(k), h.ValueString(s.cur[k]))
+				err = fmt.Errorf("%s did not match %s, but in this order the row is %s, and the predicate is true "+
+					"of this value", name(h, t), h.KeyString(k), h.ValueString(s.cur[k]))
 			}
 		})
 		if err != nil {
@@ -244,8 +244,8 @@ func wrongRead(h *history.History, op, t, cur uint32) error {
 }
 
 func wrongList(h *history.History, op, t uint32) error {
-	return fmt.Errorf("%s reads a list of %d elements at %s, but in this order the list is another",
-		name(h, t), len(h.Elems(h.Ops.Ver[op])), h.KeyString(h.OpKey(op)))
+	return fmt.Errorf("%s reads a list of %d elements at %s, but in this order the list is different", name(h, t),
+		len(h.Elems(h.Ops.Ver[op])), h.KeyString(h.OpKey(op)))
 }
 
 func conflict(h *history.History, t, k, other uint32) error {

@@ -40,8 +40,8 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 		case e.Dep != evidence.SO && e.Dep != evidence.WR && e.Dep != evidence.PWR:
 			return fmt.Errorf("the cycle has an anti-dependency and an edge %s, which %s allows", e.Dep, l)
 		case e.Dep == evidence.WR && !readsFrom(p.h, e.To, e.Ver):
-			return fmt.Errorf("%s read a list in which %s is not the last element of others", name(p.h, e.To),
-				p.h.ValueString(e.Ver))
+			return fmt.Errorf("%s read a list in which %s is not the last element that others appended",
+				name(p.h, e.To), p.h.ValueString(e.Ver))
 		}
 	}
 	switch {

@@ -60,7 +60,7 @@ func Prove(r *evidence.Result, o Options) (*Proof, error) {
 	case err != nil && !isWeak:
 		return nil, err
 	case r.H == nil || r.Verdict == evidence.Unknown:
-		return nil, &Unsupported{"answers that are unknown"}
+		return nil, &Unsupported{"unknown answers"}
 	case r.Timestamps && (isWeak || r.Level.RealTime()):
 		return nil, &Unsupported{"database timestamps at " + r.Level.String()}
 	case o.ClockSkew < 0:
@@ -154,7 +154,7 @@ func (x *terms) timed() error {
 	for t := range uint32(x.h.NumTxns()) {
 		if t != x.h.Init && x.h.Txns.Status[t] == history.Committed &&
 			(x.h.Start(t) == history.NoTime || x.h.End(t) == history.NoTime) {
-			return &Unsupported{"real time where transactions have no times"}
+			return &Unsupported{"real time without times of the transactions"}
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // Unsupported says why an answer cannot be expressed for the kernel.
 type Unsupported struct{ Why string }
 
-func (u *Unsupported) Error() string { return "the kernel does not know " + u.Why }
+func (u *Unsupported) Error() string { return "the kernel does not support " + u.Why }
 
 // Level returns the kernel's form of a level.
 func Level(l level.Level) (kernel.Level, error) {
@@ -65,7 +65,7 @@ func newTerms(h *history.History, l level.Level, skew int64) (*terms, error) {
 	}
 	if h.HasPredicates() {
 		if h.HasLists() {
-			return nil, &Unsupported{"histories of lists and predicates"}
+			return nil, &Unsupported{"histories with lists and predicates"}
 		}
 		truths, err := predicates.NewTruths(h)
 		if err != nil {
@@ -90,7 +90,7 @@ func (x *terms) lister() error {
 	}
 	for op, kind := range h.Ops.Kind {
 		if (kind == history.Read || kind == history.Write) && isList[h.OpKey(uint32(op))] {
-			return &Unsupported{"histories whose keys are lists and registers"}
+			return &Unsupported{"histories with lists and registers"}
 		}
 	}
 	x.lists = make([]uint32, len(h.Lists.Elem))

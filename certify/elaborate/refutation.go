@@ -107,7 +107,7 @@ func (r *strongRefuter) refute(a *evidence.Anomaly, left *int) (bool, error) {
 		for _, c := range cycles {
 			isNew, ok := r.cycle(c)
 			if !ok {
-				return false, &Unsupported{"the proof of a cycle that the search found"}
+				return false, &Unsupported{"proofs of the cycles that the search found"}
 			}
 			some = some || isNew
 		}

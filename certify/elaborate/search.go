@@ -54,7 +54,7 @@ func (s *search) add(step kernel.Step, clause kernel.Clause) {
 func (s *search) run(left *int, stopped func() bool) (open bool, err error) {
 	open, err = s.Run(left, stopped)
 	if errors.Is(err, unsat.ErrGaveUp) {
-		err = &Unsupported{"a proof of so few steps"}
+		err = &Unsupported{"proofs longer than the search's bound"}
 	}
 	return open, err
 }

@@ -170,7 +170,7 @@ func (r *weakRefuter) refute(_ *evidence.Anomaly, left *int) (bool, error) {
 		r.Undo()
 		for _, s := range steps {
 			if _, ok := r.step(s); !ok {
-				return false, &Unsupported{"the proof of a cycle that the search found"}
+				return false, &Unsupported{"proofs of the cycles that the search found"}
 			}
 		}
 		if len(steps) == 0 {

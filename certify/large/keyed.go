@@ -240,7 +240,7 @@ func (v *verifier) key(r *reader, name value, all []record, ops []uint32) error 
 			return refute("two transactions write and commit at %d", x.a.t)
 		}
 		if written && cur.a == x.a {
-			return refute("two writes of key %s stand at the same place", name)
+			return refute("two writes of key %s have the same place in the order", name)
 		}
 		cur, written = *x, true
 	}

@@ -91,7 +91,7 @@ func (v *verifier) read(in *lines, n int64) error {
 		}{{x.Begin, &e.begin, "begin"}, {x.Commit, &e.commit, "commit"}} {
 			if p.from == nil || !number(p.from[0], &p.to.t) || !number(p.from[1], &p.to.n) ||
 				!number(p.from[2], &p.to.sub) {
-				return in.errorf(p.name, "expected three numbers: time, place, and a number among those at one place")
+				return in.errorf(p.name, "expected three numbers: time, place, and rank at this place")
 			}
 		}
 		if x.Start == nil || x.End == nil {
@@ -130,14 +130,14 @@ func (v *verifier) apart() error {
 		}
 		for _, a := range []at{e.begin, e.commit} { // only who is of that place may stand where the rule has it
 			if a.sub == 0 && a.n != uint64(e.place) || a.t == math.MinInt64 {
-				return refute("transaction %d stands at a place that is reserved for another one", e.id)
+				return refute("transaction %d has a place that is reserved for another transaction", e.id)
 			}
 		}
 	}
 	slices.SortFunc(all, at.compare)
 	for i := 1; i < len(all); i++ {
 		if all[i] == all[i-1] {
-			return refute("two transactions stand at [%d,%d,%d]", all[i].t, all[i].n, all[i].sub)
+			return refute("two transactions have the place [%d,%d,%d]", all[i].t, all[i].n, all[i].sub)
 		}
 	}
 	return nil
@@ -210,12 +210,12 @@ func (v *verifier) realTime(id int64, begin, commit at, start, end int64) error 
 	// who commits behind its begin
 	i := sort.Search(len(v.byCommit), func(i int) bool { return begin.before(v.byCommit[i]) })
 	if v.minEnd[i] < start {
-		return refute("transaction %d stands before one that had ended when it began", id)
+		return refute("transaction %d comes before a transaction that had ended when it began", id)
 	}
 	// who begins before its commit
 	i = sort.Search(len(v.byBegin), func(i int) bool { return !v.byBegin[i].before(commit) })
 	if v.maxStart[i] > end {
-		return refute("transaction %d stands after one that began when it had ended", id)
+		return refute("transaction %d comes after a transaction that began when it had ended", id)
 	}
 	return nil
 }

@@ -65,9 +65,9 @@ func (p *pass) inSession(name, id int64, begin, commit at, writes, committed boo
 	switch {
 	case !ok:
 	case !p.stamps.on && !l.commit.before(begin):
-		return refute("transaction %d stands before an earlier one of session %d", id, name)
+		return refute("transaction %d comes before an earlier transaction of session %d", id, name)
 	case p.stamps.on && (begin.t < l.commit.t || p.level.Serial() && begin.t == l.commit.t && writes && !l.writes):
-		return refute("transaction %d starts before an earlier one of session %d has ended", id, name)
+		return refute("transaction %d starts before an earlier transaction of session %d has ended", id, name)
 	}
 	if committed {
 		p.sessions[name] = last{commit, writes}
@@ -84,7 +84,7 @@ func (p *pass) txn(h *history.History, t uint32, place int64) error {
 	e := p.find(place)
 	if e != nil {
 		if e.met = true; e.id != id {
-			return refute("found transaction %d; expected the one of exception %d", id, e.id)
+			return refute("found transaction %d; expected the transaction of exception %d", id, e.id)
 		}
 		if start, end := h.Window(t, 0); start != e.start || end != e.end {
 			return refute("exception %d differs from its transaction in its times", id)
@@ -116,7 +116,7 @@ func (p *pass) txn(h *history.History, t uint32, place int64) error {
 	case status != history.Committed:
 		return nil
 	case begin.t == history.NoTime:
-		return refute("transaction %d has no times and no exception", id)
+		return refute("transaction %d has neither times nor an exception", id)
 	}
 	if p.level.RealTime() {
 		if status == history.Committed && (h.Start(t) == history.NoTime || h.End(t) == history.NoTime) {

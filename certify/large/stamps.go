@@ -84,7 +84,7 @@ type read struct {
 
 // reads lists what some transactions read.
 func (v *verifier) reads(ctx context.Context, ids map[int64]bool) (reads []read, err error) {
-	err = v.each(ctx, "looking for its transactions", func(h *history.History, _ int64) error {
+	err = v.each(ctx, "reading the violation's transactions", func(h *history.History, _ int64) error {
 		for t, id := range h.Txns.ID {
 			if !ids[id] {
 				continue
@@ -124,7 +124,7 @@ func (v *verifier) installs(ctx context.Context, ids map[int64]bool, reads []rea
 			numbers[k.n] = numbers[k.n] || k.kind == history.Int
 		}
 	}
-	err := v.each(ctx, "looking for what they should have read", func(h *history.History, _ int64) error {
+	err := v.each(ctx, "looking for the expected versions", func(h *history.History, _ int64) error {
 		for t := range uint32(h.NumTxns()) {
 			if !h.TimestampsCommit(t) || ids[h.Txns.ID[t]] {
 				continue

@@ -97,7 +97,7 @@ func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.Hi
 		}
 	}
 	b := history.NewBuilder()
-	err = v.each(ctx, "looking for what they read", func(h *history.History, _ int64) error {
+	err = v.each(ctx, "looking for the versions that they read", func(h *history.History, _ int64) error {
 		for t := range uint32(h.NumTxns()) {
 			if w.ids[h.Txns.ID[t]] {
 				add(b, h, t, nil)
