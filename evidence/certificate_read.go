@@ -168,7 +168,7 @@ func (c *certificateReader) order(r *Result, n int) error {
 			if i := bytes.IndexByte(rest, ','); i >= 0 {
 				item, rest = rest[:i], rest[i+1:]
 				if len(rest) == 0 {
-					return c.errorf("", "a comma at the array's end")
+					return c.errorf("", "found a comma at the end of the array")
 				}
 			} else {
 				rest = nil
@@ -211,14 +211,14 @@ func (c *certificateReader) sources(r *Result, n int) error {
 			return c.jsonError(err)
 		}
 		if len(raw) == 0 || len(raw) > n-len(r.Sources) {
-			return c.errorf("sources", "%d in a line, %d are left", len(raw), n-len(r.Sources))
+			return c.errorf("sources", "found %d entries in the line; expected 1 to %d", len(raw), n-len(r.Sources))
 		}
 		for _, j := range raw {
 			var reader, place, writer *int64
 			if len(j) < 3 || len(j) > 4 || json.Unmarshal(j[0], &reader) != nil || json.Unmarshal(j[1],
 				&place) != nil || json.Unmarshal(j[2], &writer) != nil || reader == nil || place == nil {
-				return c.errorf("sources", "expected [reader, place, writer or null], and of a predicate "+
-					"operation the key")
+				return c.errorf("sources", "expected [reader, place, writer or null], and also the key for a "+
+					"predicate operation")
 			}
 			ops, err := c.ops("sources", [][2]int64{{*reader, *place}})
 			if err != nil {
@@ -232,7 +232,7 @@ func (c *certificateReader) sources(r *Result, n int) error {
 			}
 			switch predicate := c.h.Ops.Kind[s.Op].Predicate(); {
 			case predicate != (len(j) == 4):
-				return c.errorf("sources", "expected a key of a predicate operation, and of no other")
+				return c.errorf("sources", "expected a key for a predicate operation, and none for others")
 			case !predicate:
 				s.Key = c.h.OpKey(s.Op)
 			default:
@@ -348,7 +348,7 @@ func (c *certificateReader) ops(field string, raw [][2]int64) (out []uint32, err
 		}
 		lo, hi := c.h.TxnOps(t)
 		if o[1] < 0 || o[1] >= int64(hi-lo) {
-			return nil, c.errorf(field, "transaction %d has %s; there is none at %d", o[0],
+			return nil, c.errorf(field, "transaction %d has %s, and none at place %d", o[0],
 				plural.Of(hi-lo, "operation"), o[1])
 		}
 		out = append(out, lo+uint32(o[1]))

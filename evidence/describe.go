@@ -310,7 +310,7 @@ func (d *describer) dead(a *Anomaly) {
 	}
 	wrote := func(op uint32) string { // who did, of those said dead
 		if h.OpKey(op) == history.None {
-			return "which matched rows that only these can have written"
+			return "which matched rows that only the transactions below can have written"
 		}
 		var names []string
 		for _, ops := range a.Dead {
@@ -324,8 +324,8 @@ func (d *describer) dead(a *Anomaly) {
 		}
 		return "which only " + strings.Join(names, ", ") + " can have written"
 	}
-	fmt.Fprintf(d, "%s, %s. Their outcomes are unknown, and none can have committed:\n", read(a.Ops[0]),
-		wrote(a.Ops[0]))
+	fmt.Fprintf(d, "%s, %s. The possible writers have unknown outcomes, and none can have committed:\n",
+		read(a.Ops[0]), wrote(a.Ops[0]))
 	for i, ops := range a.Dead {
 		if i == maxCases && len(a.Dead) > maxCases {
 			fmt.Fprintf(d, "  And so on, %d more.\n", len(a.Dead)-i)
@@ -337,15 +337,14 @@ func (d *describer) dead(a *Anomaly) {
 			if len(ops) > 1 {
 				fmt.Fprintf(d, " … %s", d.op(ops[1]))
 			}
-			d.WriteString(", which contradicts itself, or matched rows that no transaction that can have " +
-				"committed wrote.\n")
+			d.WriteString(", which contradicts itself, or matched rows whose writers cannot have committed.\n")
 		case len(ops) == 1:
 			fmt.Fprintf(d, "  %s, %s.\n", read(op), wrote(op))
 		case h.Ops.Kind[op] == history.Write:
 			fmt.Fprintf(d, "  %s wrote %s = %s and then read %s.\n", d.txn(h.TxnOf(op)), d.key(h.OpKey(op)),
 				d.value(h.Ops.Ver[op]), d.value(h.Ops.Ver[ops[1]]))
 		default:
-			fmt.Fprintf(d, "  %s and then %s, with no write of its own between.\n", read(op),
+			fmt.Fprintf(d, "  %s and then %s, without a write of its own in between.\n", read(op),
 				d.value(h.Ops.Ver[ops[1]]))
 		}
 	}
@@ -357,11 +356,11 @@ func (d *describer) linear(a *Anomaly) {
 	h := d.h
 	t := h.TxnOf(a.Ops[0])
 	if a.ByThemselves(h) {
-		fmt.Fprintf(d, "No order in real time explains these, even if other operations on %s took effect again and "+
-			"again, or never, while they were under way:\n", d.key(a.Key))
+		fmt.Fprintf(d, "No order in real time explains these operations, even if other operations on %s took effect "+
+			"again and again, or never, while under way:\n", d.key(a.Key))
 	} else {
-		fmt.Fprintf(d, "Take the operations on %s that began by %d: no order that keeps real time explains those that "+
-			"had ended by then; before %s there is one", d.key(a.Key), h.End(t), d.txn(t))
+		fmt.Fprintf(d, "Consider the operations on %s that began by %d. No order in real time explains those that "+
+			"had ended by then; until %s ended, there was one", d.key(a.Key), h.End(t), d.txn(t))
 		if h.TxnOf(a.Ops[len(a.Ops)-1]) == t {
 			d.WriteString(":\n")
 		} else {

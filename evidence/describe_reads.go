@@ -124,7 +124,7 @@ func (d *describer) reads(a *Anomaly) {
 	case level.ThinAirRead:
 		why := "but no transaction wrote that value"
 		if list {
-			why = "with an element that no transaction appended, or fewer times"
+			why = "but no transaction appended one of its elements, or not as often"
 		}
 		fmt.Fprintf(d, "%s read %s, %s.", t, r, why)
 	case level.IncompatibleOrder:
@@ -132,9 +132,9 @@ func (d *describer) reads(a *Anomaly) {
 		for _, op := range a.Ops[1:] {
 			fmt.Fprintf(d, ", %s read %s", d.txn(h.TxnOf(op)), what(op))
 		}
-		d.WriteString(". No order of the appends, each whole and once, gives these lists.")
+		d.WriteString(". No order of the transactions' appends, each as a whole, gives these lists.")
 	case level.DuplicateElement:
-		fmt.Fprintf(d, "%s read %s, with an element more often than it was appended.", t, r)
+		fmt.Fprintf(d, "%s read %s, which has an element more often than it was appended.", t, r)
 	case level.G1a:
 		if list {
 			fmt.Fprintf(d, "%s read %s, but %s, which appended %s, aborted.", t, r, other, o)
@@ -181,12 +181,12 @@ func (d *describer) partOfList(read, by uint32) {
 	}
 	reader, writer, key := d.txn(h.TxnOf(read)), d.txn(by), d.key(h.OpKey(read))
 	if len(seen) == 0 {
-		fmt.Fprintf(d, "%s read %s = %s, but nothing of %s, which %s appended.", reader, key,
-			d.list(h.Ops.Ver[read]), and(missed), writer)
+		fmt.Fprintf(d, "%s read %s = %s, but none of %s, which %s appended.", reader, key, d.list(h.Ops.Ver[read]),
+			and(missed), writer)
 		return
 	}
 	if len(missed) == 0 {
-		fmt.Fprintf(d, "%s read %s = %s, but %s appended %s in this order, one after the other.", reader, key,
+		fmt.Fprintf(d, "%s read %s = %s, but %s appended %s in this order, with nothing in between.", reader, key,
 			d.list(h.Ops.Ver[read]), writer, and(seen))
 		return
 	}

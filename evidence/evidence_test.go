@@ -193,7 +193,7 @@ func TestCertificateErrors(t *testing.T) {
 		{strings.Replace(a, `"valid"`, `"good"`, 1), valid.H, `unknown verdict "good"`},
 		{strings.Replace(a, "[1,2]", "[1,7]", 1), valid.H, "2: the history has no transaction 7"},
 		{strings.Replace(a, "[1,2]", "[1,x]", 1), valid.H, `2: "x"; expected a transaction id`},
-		{strings.Replace(a, "[1,2]", "[1,2,]", 1), valid.H, "a comma at the array's end"},
+		{strings.Replace(a, "[1,2]", "[1,2,]", 1), valid.H, "found a comma at the end of the array"},
 		{strings.Replace(a, "[1,2]", "1,2", 1), valid.H, "expected an array"},
 		{strings.Replace(a, "[1,2]", "[1]", 1), valid.H, "ends too early"},
 		{strings.Replace(a, "[1,2]", "[1,2,1]", 1), valid.H, "more than 2 ids"},
@@ -207,7 +207,7 @@ func TestCertificateErrors(t *testing.T) {
 			`field "txns": the history has no transaction 9`},
 		{strings.Replace(b, `"dep":"rw"`, `"dep":"wrw"`, 1), violation.H, `unknown dependency "wrw"`},
 		{strings.Replace(b, `"cycle":[`, `"ops":[[1,2]],"cycle":[`, 1), violation.H,
-			"transaction 1 has 2 operations; there is none at 2"},
+			"transaction 1 has 2 operations, and none at place 2"},
 	} {
 		_, err := evidence.ReadCertificate(strings.NewReader(c.cert), c.h)
 		var in *history.InputError

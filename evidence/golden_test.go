@@ -184,7 +184,7 @@ func TestBrokenCertificates(t *testing.T) {
 	broken("pred-missed", `"kind":"non-repeatable-read",`, ``, `2: field "kind": missing`)
 	broken("pred-missed", `"ops":[[2,0]`, `"ops":[[4,0]`, `2: field "ops": the history has no transaction 4`)
 	broken("dead", `"dead":[[[1,0]`, `"dead":[[[1,3]`,
-		`2: field "dead": transaction 1 has 3 operations; there is none at 3`)
+		`2: field "dead": transaction 1 has 3 operations, and none at place 3`)
 	broken("no-version-order", `"cycles":[[{"from":1`, `"cycles":[[{"from":7`,
 		`2: field "from": the history has no transaction 7`)
 	broken("no-version-order", `"to":0`, `"to":8`, `2: field "to": the history has no transaction 8`)
@@ -193,11 +193,12 @@ func TestBrokenCertificates(t *testing.T) {
 	broken("many-cases", `"txns":[1`, `"txns":[{},1`, `2: field "txns": a JSON object; expected int64`)
 	broken("valid-weak", `"sources":1`, `"sources":9`, `1: field "sources": 9 for 3 operations`)
 	broken("valid-weak", `"sources":1`, `"sources":-1`, `1: field "sources": -1 for 3 operations`)
-	broken("valid-weak", `[[3,0,`, `[[3,1,`, `3: field "sources": transaction 3 has 1 operation; there is none at 1`)
-	broken("valid-weak", `[[3,0,`, `[[null,0,`, `3: field "sources": expected [reader, place, writer or null], and of a predicate operation the key`)
+	broken("valid-weak", `[[3,0,`, `[[3,1,`, `3: field "sources": transaction 3 has 1 operation, and none at place 1`)
+	broken("valid-weak", `[[3,0,`, `[[null,0,`, `3: field "sources": expected [reader, place, writer or null], and also the key for a predicate operation`)
 	broken("valid-weak", `[[3,0,2]]`, `[[3,0,4]]`, `3: field "sources": the history has no transaction 4`)
-	broken("valid-weak", `[[3,0,2]]`, `[]`, `3: field "sources": 0 in a line, 1 are left`)
-	broken("valid-weak", `[[3,0,2]]`, `[[3,0,1],[3,0,2]]`, `3: field "sources": 2 in a line, 1 are left`)
+	broken("valid-weak", `[[3,0,2]]`, `[]`, `3: field "sources": found 0 entries in the line; expected 1 to 1`)
+	broken("valid-weak", `[[3,0,2]]`, `[[3,0,1],[3,0,2]]`,
+		`3: field "sources": found 2 entries in the line; expected 1 to 1`)
 	broken("valid-weak", `[[3,0,2]]`, `{}`, `3: a JSON object; expected [][]json.RawMessage`)
 	broken("valid-weak", "[[3,0,2]]\n", ``, `2: the certificate ends too early`)
 	broken("valid-weak", `[[3,0,2]]`, `[[3,0,null]] 5`,

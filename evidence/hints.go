@@ -116,7 +116,7 @@ func kinds(h *history.History, v uint32) string {
 			}
 			return says
 		case k != h.VerKey[v] && x == value && alike(h, h.Keys[k], key):
-			return fmt.Sprintf("key %s is a %s, and key %s, of which %s is a value, a %s: they are two keys",
+			return fmt.Sprintf("key %s is a %s, but key %s, which has the value %s, is a %s: these are two keys",
 				h.KeyString(h.VerKey[v]), kindOf(key.Kind), h.KeyString(k), h.ValueString(v), kindOf(h.Keys[k].Kind))
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // boolean, was of another kind.
 func TestHints(t *testing.T) {
 	for name, want := range map[string]string{
-		"key-number-read-as-text": `key "1" is a text, and key 1, of which 3 is a value, a number: they are two keys`,
+		"key-number-read-as-text": `key "1" is a text, but key 1, which has the value 3, is a number`,
 		"boolean-read-as-text":    `"true" of key "x" is a text, but true is a boolean`,
 		"boolean-read-as-number":  `1 of key "x" is a number, but true is a boolean`,
 		"text-read-as-number":     `83 of key "x" is a number, but "83" is a text`,

@@ -213,7 +213,7 @@ func (d *describer) predicateReads(a *Anomaly) {
 		fmt.Fprintf(d, "%s last wrote %s = %s, and then %s, its own earlier write.", t, key, wrote(a.Ops[1]), saw(op))
 	case level.NonRepeatableRead:
 		if a.Ops[1] == op {
-			fmt.Fprintf(d, "In %s %s, and the same row in another version.", t, saw(op))
+			fmt.Fprintf(d, "In %s %s, and also another version of the same row.", t, saw(op))
 			return
 		}
 		fmt.Fprintf(d, "In %s %s, and then %s, without a write of its own in between.", t, saw(op), saw(a.Ops[1]))

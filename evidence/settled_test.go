@@ -67,7 +67,7 @@ func TestTitles(t *testing.T) {
 		level.G1a:                           "G1a (aborted read)",
 		level.NoOrder + "-realtime": "no-version-order-realtime (no order of the versions explains the reads and " +
 			"keeps real time)",
-		level.Session: "SESSION (started before the one before it in its session had committed)",
+		level.Session: "SESSION (started before its predecessor in the session had committed)",
 	} {
 		must.Equal(t, (&evidence.Anomaly{Kind: kind}).Title(nil), want, "the title of %s", kind)
 	}

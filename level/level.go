@@ -54,20 +54,20 @@ var levels = [numLevels]info{
 		"two concurrent writers of a key one aborts"},
 	SessionSnapshotIsolation: {"session-snapshot-isolation", []string{"session-si", "strong-session-si",
 		"strong-session-snapshot-isolation"}, []Level{SnapshotIsolation, Causal},
-		"snapshot isolation; a snapshot holds what its session did before"},
+		"snapshot isolation; a snapshot contains the session's earlier transactions"},
 	StrictSnapshotIsolation: {"strict-snapshot-isolation", []string{"strict-si", "strong-si",
 		"strong-snapshot-isolation"}, []Level{SessionSnapshotIsolation},
-		"snapshot isolation; a snapshot holds all that had committed before the transaction began"},
+		"snapshot isolation; a snapshot contains every transaction that had committed before its own began"},
 	Causal: {"causal", []string{"cc", "tcc"}, []Level{ReadAtomic},
 		"transactional causal consistency"},
 	ReadAtomic: {"read-atomic", []string{"ra"}, []Level{ReadCommitted},
-		"all of a transaction's writes are seen, or none"},
-	ReadCommitted: {"read-committed", []string{"rc"}, nil, "reads see committed final writes, in an " +
-		"order that never goes back"},
-	RepeatableRead: {"repeatable-read", []string{"rr", "pl-2.99"}, nil, "serializable but for predicates " +
+		"a reader sees all of a transaction's writes, or none"},
+	ReadCommitted: {"read-committed", []string{"rc"}, nil, "reads see final, committed writes, and never go " +
+		"back to older versions"},
+	RepeatableRead: {"repeatable-read", []string{"rr", "pl-2.99"}, nil, "serializable except for predicates " +
 		"(Adya PL-2.99)"},
-	Linearizable: {"linearizable", []string{"lin"}, nil, "each key by itself: single-key transactions " +
-		"take effect at a point between start and end"},
+	Linearizable: {"linearizable", []string{"lin"}, nil, "each key by itself: a transaction on one key takes effect " +
+		"at one moment between start and end"},
 }
 
 // mixed is the bit of a level by which each transaction is judged at its own.
@@ -153,7 +153,7 @@ func Parse(s string) (Level, error) {
 	}
 	if near, ok := Nearest(n); ok {
 		return 0, fmt.Errorf("isovet does not decide the isolation level %q; the nearest level is %s, which implies "+
-			"it: what is valid there is valid at %q, and what is not may be", s, near, s)
+			"it: a history that is valid there is valid at %q, too; one that violates it may be", s, near, s)
 	}
 	return 0, fmt.Errorf("unknown isolation level %q; expected one of %s", s, strings.Join(Names(), ", "))
 }
