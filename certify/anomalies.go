@@ -270,7 +270,7 @@ func (x *index) checkTxns(a *evidence.Anomaly) error {
 	listed := make(map[uint32]bool, len(a.Txns)) // and whether it takes part
 	for _, t := range a.Txns {
 		if int(t) >= x.h.NumTxns() {
-			return fmt.Errorf("transaction index %d of %d", t, x.h.NumTxns())
+			return fmt.Errorf("there is no transaction index %d: the number of transactions is %d", t, x.h.NumTxns())
 		}
 		if _, twice := listed[t]; twice {
 			return fmt.Errorf("%s is listed twice", name(x.h, t))
@@ -279,7 +279,8 @@ func (x *index) checkTxns(a *evidence.Anomaly) error {
 	}
 	for _, t := range x.involved(a) {
 		if int(t) >= x.h.NumTxns() {
-			return fmt.Errorf("the proof uses transaction index %d of %d", t, x.h.NumTxns())
+			return fmt.Errorf("the proof uses transaction index %d, but the number of transactions is %d", t,
+				x.h.NumTxns())
 		}
 		if _, is := listed[t]; !is {
 			return fmt.Errorf("the proof uses %s, but the anomaly does not list it", name(x.h, t))

@@ -205,7 +205,7 @@ func (p *proof) ww(needs []Lit, e evidence.Edge) ([]Lit, error) {
 func (p *proof) rw(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	h := p.h
 	if int(e.Key) >= h.NumKeys() {
-		return nil, fmt.Errorf("key %d of %d", e.Key, h.NumKeys())
+		return nil, fmt.Errorf("there is no key index %d: the number of keys is %d", e.Key, h.NumKeys())
 	}
 	w, _ := finalWrite(h, e.To, e.Key)
 	if w == history.None {

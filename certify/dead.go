@@ -26,7 +26,7 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 		}
 		for _, op := range ops {
 			if int(op) >= h.NumOps() {
-				return 0, fmt.Errorf("operation %d of %d", op, h.NumOps())
+				return 0, fmt.Errorf("there is no operation %d: the number of operations is %d", op, h.NumOps())
 			}
 		}
 		t := h.TxnOf(ops[0])
@@ -47,7 +47,7 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 		dead[t] = true
 	}
 	if int(a.Ops[0]) >= h.NumOps() {
-		return 0, fmt.Errorf("operation %d of %d", a.Ops[0], h.NumOps())
+		return 0, fmt.Errorf("there is no operation %d: the number of operations is %d", a.Ops[0], h.NumOps())
 	}
 	reader = h.TxnOf(a.Ops[0])
 	if h.Txns.Status[reader] == history.Aborted {

@@ -74,8 +74,8 @@ func TestDead(t *testing.T) {
 		{"later read", func(a *evidence.Anomaly) { a.Dead[0][1]++ }},
 		{"later read", func(a *evidence.Anomaly) { a.Dead[1] = append(ops(2), ops(2)[0]+1) }},
 		{"0 operations", func(a *evidence.Anomaly) { a.Dead[1] = nil }},
-		{"operation 99 of", func(a *evidence.Anomaly) { a.Dead[1] = []uint32{99} }},
-		{"operation 99 of", func(a *evidence.Anomaly) { a.Ops = []uint32{99} }},
+		{"there is no operation 99", func(a *evidence.Anomaly) { a.Dead[1] = []uint32{99} }},
+		{"there is no operation 99", func(a *evidence.Anomaly) { a.Ops = []uint32{99} }},
 		{"but the anomaly does not list it", func(a *evidence.Anomaly) { a.Txns = []uint32{0, 1, 2} }},
 		{"has operations and cycles", func(a *evidence.Anomaly) {
 			a.Kind, a.Ops, a.Cycle = level.G1c, nil, []evidence.Edge{{From: 0, To: 1}, {From: 1, To: 0}}

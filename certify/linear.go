@@ -129,7 +129,7 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 	}
 	for _, op := range a.Ops {
 		if int(op) >= h.NumOps() {
-			return fmt.Errorf("operation %d of %d", op, h.NumOps())
+			return fmt.Errorf("there is no operation %d: the number of operations is %d", op, h.NumOps())
 		}
 	}
 	p := &linear{x: x, key: a.Key, skew: o.ClockSkew, o: o}

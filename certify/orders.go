@@ -120,7 +120,8 @@ func lacksNone(h *history.History, pos []uint32) error {
 func mayTakePart(h *history.History, i int, t uint32) error {
 	switch {
 	case int(t) >= h.NumTxns():
-		return fmt.Errorf("the order's entry %d names transaction index %d of %d", i, t, h.NumTxns())
+		return fmt.Errorf("the order's entry %d names transaction index %d, but the number of transactions is %d", i,
+			t, h.NumTxns())
 	case t == h.Init:
 		return fmt.Errorf("the order has the initial transaction %s, which precedes every order", name(h, t))
 	case h.Txns.Status[t] == history.Aborted:

@@ -71,7 +71,7 @@ func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
 		return false, fmt.Errorf("operation %d is not a predicate operation of %s", op, name(h, t))
 	}
 	if int(k) >= h.NumKeys() {
-		return false, fmt.Errorf("key %d of %d", k, h.NumKeys())
+		return false, fmt.Errorf("there is no key index %d: the number of keys is %d", k, h.NumKeys())
 	}
 	r := rowOf(h, op, k)
 	if r != history.None && h.Preds.Old[r] != history.None {

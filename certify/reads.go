@@ -85,7 +85,7 @@ func (x *index) singleRead(a *evidence.Anomaly) (r singleRead, err error) {
 	predicate := false
 	for _, op := range a.Ops {
 		if int(op) >= h.NumOps() {
-			return r, fmt.Errorf("operation %d of %d", op, h.NumOps())
+			return r, fmt.Errorf("there is no operation %d: the number of operations is %d", op, h.NumOps())
 		}
 		predicate = predicate || h.Ops.Kind[op].Predicate()
 	}
@@ -96,7 +96,7 @@ func (x *index) singleRead(a *evidence.Anomaly) (r singleRead, err error) {
 		r.key = a.Key
 	}
 	if int(r.key) >= h.NumKeys() {
-		return r, fmt.Errorf("key %d of %d", r.key, h.NumKeys())
+		return r, fmt.Errorf("there is no key index %d: the number of keys is %d", r.key, h.NumKeys())
 	}
 	if h.Txns.Status[r.t] == history.Aborted {
 		return r, fmt.Errorf("%s, the reader, aborted", name(h, r.t))

@@ -48,12 +48,12 @@ func (s *stamps) want(a *evidence.Anomaly) error {
 	}
 	for _, t := range a.Txns {
 		if int(t) >= h.NumTxns() {
-			return fmt.Errorf("transaction index %d of %d", t, h.NumTxns())
+			return fmt.Errorf("there is no transaction index %d: the number of transactions is %d", t, h.NumTxns())
 		}
 	}
 	if a.Kind == level.NoConflict {
 		if int(a.Key) >= h.NumKeys() {
-			return fmt.Errorf("key %d of %d", a.Key, h.NumKeys())
+			return fmt.Errorf("there is no key index %d: the number of keys is %d", a.Key, h.NumKeys())
 		}
 		return nil
 	}
@@ -77,7 +77,7 @@ func (s *stamps) want(a *evidence.Anomaly) error {
 		}
 	case history.PredRead, history.PredWrite:
 		if int(k) >= h.NumKeys() {
-			return fmt.Errorf("key %d of %d", k, h.NumKeys())
+			return fmt.Errorf("there is no key index %d: the number of keys is %d", k, h.NumKeys())
 		}
 		for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
 			if old := h.Preds.Old[r]; old != history.None && h.RowKey(r) == k {
