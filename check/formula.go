@@ -164,7 +164,7 @@ var (
 	ErrNoAnswer      = errors.New("found neither SATISFIABLE nor UNSATISFIABLE, and no model; expected a " +
 		"solver's answer")
 	ErrNoModel = errors.New("found SATISFIABLE without a model of this formula's variables; expected lines of " +
-		"literals after it (minisat writes them to its second file), or define-funs")
+		"literals after it (minisat writes them to the second file that it is given), or define-funs")
 )
 
 // Read makes a certified "valid" of what a solver printed (external.ParseAnswer). Errors: ErrUnsatisfiable,

@@ -28,9 +28,8 @@ func (h *History) SetInitial(value Value) {
 // readers, as SetInitial. Cost: linear in the versions and operations.
 func (h *History) SetFirst(keys []uint32, values []Value) error {
 	if h.Init != None {
-		return &InputError{File: h.File, Off: -1, Msg: "the file has an initial transaction, which says what keys " +
-			"hold " +
-			"at first; expected a file without"}
+		return &InputError{File: h.File, Off: -1, Msg: "the file has an initial transaction, which already gives " +
+			"the first values; leave --initial out"}
 	}
 	if len(keys) == 0 {
 		return nil
@@ -203,7 +202,7 @@ func (b *Builder) inferInitial(v versions, ver, extra []uint32) []uint32 {
 	h := NewTxnHead()
 	h.Init = true
 	b.EndTxn(h)
-	b.Note(NoteInitial, len(found), "%s: the first value read that nobody wrote is taken as initial value",
+	b.Note(NoteInitial, len(found), "%s: isovet takes the first value read that nobody wrote as the initial value",
 		plural.Of(len(found), "key"))
 	return append(ver, found...)
 }

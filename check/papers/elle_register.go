@@ -20,8 +20,7 @@ func (elleRegister) Info() run.Info {
 	return run.Info{
 		Name: "elle-register", Paper: "Elle", Levels: run.OrderLevels, Partial: true,
 		Takes: run.ByCasesTakes(graphItems),
-		About: "registers: the order of versions as far as Elle infers it; incomplete, so that most valid histories " +
-			"stay unknown",
+		About: "registers: uses only the order of versions that Elle infers, so most valid histories stay unknown",
 	}
 }
 

@@ -136,7 +136,7 @@ const (
 // techniques are all of them, the default first.
 func techniques() []technique {
 	return []technique{
-		{"default", "all of them as they are", nil},
+		{"default", "every technique is on", nil},
 		{"no-restarts", "the solver never restarts", func(s *encode.Search) { s.Solver.NoRestarts = true }},
 		{"restart-glue", "restarts by the glue of learned clauses, not by Luby's sequence",
 			func(s *encode.Search) { s.Solver.Restart = solver.RestartGlue }},
@@ -152,9 +152,9 @@ func techniques() []technique {
 			func(s *encode.Search) { s.Propagate = true }},
 		{"no-dont-cares", "the Pearce-Kelly theory decides every variable",
 			func(s *encode.Search) { s.NoDontCares = true }},
-		{NoStrictFirst, "the level's own question is asked at once, no stricter one first", nil},
-		{noTimeEdges, "client times add no edges where the level does not ask for them", nil},
-		{noAvoidance, "a choice for each pair of writes, overlapping in time or not", nil},
+		{NoStrictFirst, "the level is decided directly, without trying a stricter level first", nil},
+		{noTimeEdges, "client times add no edges unless the level needs them", nil},
+		{noAvoidance, "every pair of writes gets a choice, whether or not they overlap in time", nil},
 	}
 }
 

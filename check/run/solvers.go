@@ -51,7 +51,7 @@ func Solvers() []Solver {
 	giniBack := func(*encode.Problem) solver.Backend { return gini.New() }
 	gopher := func(*encode.Problem) solver.Backend { return gophersat.New() }
 	return []Solver{
-		{"cdcl", "isovet's own CDCL; cdcl-pk, and after many conflicts cdcl-closure: \"theory\" says which", "cdcl",
+		{"cdcl", "isovet's own CDCL: cdcl-pk, then cdcl-closure after many conflicts (\"theory\" says which)", "cdcl",
 			theoryAuto, encode.OrderFirst},
 		{"cdcl-closure", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl",
 			encode.TheoryClosure, encode.WithClosure},

@@ -211,7 +211,7 @@ func (j *judge) weighElements(all []*element) {
 	j.stat("stale-count", stale)
 	j.stat("worst-stale-ms", worst.Milliseconds())
 	if stable == 0 && j.a.Counts["lost"] == 0 {
-		j.unknown("inconclusive: no read shows that an element stayed in the set")
+		j.unknown("no read shows that an element stayed in the set")
 	}
 }
 

@@ -38,19 +38,19 @@ var (
 		},
 	}
 	jepsenJSON = Format{
-		Name: "jepsen-json", About: "the same operations in JSON: an array of objects, or an object a line",
+		Name: "jepsen-json", About: "Jepsen's operations in JSON: an array of objects, or an object a line",
 		Tool: "elle-cli", Holds: Times | Timestamps | Aborted | Unknown | Lists,
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, true) }),
 		Read:   jepsenRead(jepsen.Read, true), Events: true, tellsNil: true,
 	}
 	jepsenLog = Format{
-		Name: "jepsen-log", About: "the same operations as lines of a log: history.txt, jepsen.log",
+		Name: "jepsen-log", About: "Jepsen's operations as lines of a log: history.txt, jepsen.log",
 		Tool: "Jepsen, Maelstrom", Holds: Times | Aborted | Unknown | Lists,
 		Detect: detect(jepsen.IsLog),
 		Read:   jepsenRead(jepsen.ReadLog, false), Events: true, tellsNil: true,
 	}
 	jepsenTest = Format{
-		Name: "jepsen-test", About: "the same operations in a store's binary files: test.jepsen, test.fressian",
+		Name: "jepsen-test", About: "Jepsen's operations in a store's binary files: test.jepsen, test.fressian",
 		Tool: "Jepsen, Maelstrom", Holds: Times | Aborted | Unknown | Lists, Ext: []string{".jepsen", ".fressian"},
 		Detect: func(head []byte, _ string) Confidence {
 			switch {
@@ -95,7 +95,7 @@ var (
 	}
 	// It is read as Plume's format, which includes it. It is a format of its own for writing files for PolySI.
 	polysiText = Format{
-		Name: "polysi", About: "the same text without aborted transactions and without an initial one",
+		Name: "polysi", About: "text as plume's, but without aborted and initial transactions",
 		Tool: "PolySI", Holds: 0,
 		Detect: func([]byte, string) Confidence { return No },
 		Read:   some(plume.Read),
@@ -104,7 +104,7 @@ var (
 		}),
 	}
 	awditText = Format{
-		Name: "awdit", About: "text, r key value a line, transactions and sessions apart by lines of - and =",
+		Name: "awdit", About: "text, r key value a line; lines of - separate transactions, lines of = sessions",
 		Tool: "AWDIT", Holds: 0,
 		Detect: detect(awdit.Is),
 		Read:   some(awdit.Read),
@@ -128,7 +128,7 @@ var (
 		Read:   some(dbcop.ReadJSON),
 	}
 	dbcopHist = Format{
-		Name: "dbcop-hist", About: "text, [x:=1 y==2] for a transaction, sessions apart by lines of -",
+		Name: "dbcop-hist", About: "text, [x:=1 y==2] for a transaction; lines of - separate sessions",
 		Tool: "dbcop since 2026", Holds: Aborted, Ext: []string{".hist"},
 		Detect: detect(dbcop.IsText),
 		Read:   whole(dbcop.ReadText),
@@ -192,8 +192,8 @@ var (
 		Read: positions(func(data []byte, file string) (*history.History, error) {
 			h, repeated, err := porcupine.ReadKV(data, file)
 			if err == nil && repeated > 0 {
-				h.AddNote(history.NoteTimes, repeated, "%s to a key more than once; the order of events then "+
-					"says which operation a state came from, as in a linearizable store",
+				h.AddNote(history.NoteTimes, repeated, "%s to a key more than once; isovet takes the order of "+
+					"events to find the operation that a state came from, as in a linearizable store",
 					plural.Phrase(repeated, "token was put or appended", "tokens were put or appended"))
 			}
 			return h, err
@@ -261,8 +261,8 @@ func positions(read func(data []byte, file string) (*history.History, error)) fu
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
 		if o.RealTime == ByTime {
-			return nil, &history.InputError{File: in.Name, Off: -1, Msg: "real time by time: the format has no " +
-				"times; expected index or none"}
+			return nil, &history.InputError{File: in.Name, Off: -1,
+				Msg: "--real-time time: the format has no times; expected index or none"}
 		}
 		h, err := whole(read)(ctx, in, o)
 		switch {
@@ -271,7 +271,7 @@ func positions(read func(data []byte, file string) (*history.History, error)) fu
 			h.Txns.Start, h.Txns.End = nil, nil
 		default:
 			h.Positions = true
-			h.AddNote(history.NoteTimes, 0, "the format has no times: those shown are positions of events in the file")
+			h.AddNote(history.NoteTimes, 0, "the format has no times; isovet shows the places of events in the file")
 		}
 		return h, err
 	}

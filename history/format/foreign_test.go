@@ -175,18 +175,18 @@ func TestLossy(t *testing.T) {
 	for _, c := range []struct {
 		format, doc, want, wantLossy string
 	}{
-		{"plume", `{"session":1,"start":1,"end":2,"ops":[["w",1,1]]}`, "format plume cannot hold what the history " +
-			"has: times;", ""},
-		{"polysi", `{"session":1,"status":"aborted","ops":[["w",1,1]]}`, "cannot hold what the history has: aborted",
+		{"plume", `{"session":1,"start":1,"end":2,"ops":[["w",1,1]]}`, "format plume cannot hold this history, " +
+			"which has times;", ""},
+		{"polysi", `{"session":1,"status":"aborted","ops":[["w",1,1]]}`, "cannot hold this history, which has aborted",
 			""},
-		{"dbcop", `{"session":1,"status":"unknown","ops":[["w",1,1]]}`, "cannot hold what the history has: unknown",
+		{"dbcop", `{"session":1,"status":"unknown","ops":[["w",1,1]]}`, "cannot hold this history, which has unknown",
 			""},
 		{"plume", `{"session":1,"ops":[["w","x",1]]}`, `format plume: key "x" is a string; expected an integer`, ""},
 		{"plume", `{"session":1,"ops":[["w",1,0]]}`,
-			`format plume: key 1 has the value 0, which readers of the format take for its initial one`, ""},
+			`format plume: key 1 has the value 0, which readers of the format take for the initial value`, ""},
 		{"dbcop", `{"session":1,"ops":[["r",1,null]]}`, `format dbcop: key 1 has the value null; expected an integer`,
 			""},
-		{"plume", `{"session":1,"ops":[["a",1,1]]}`, `cannot hold what the history has: lists`,
+		{"plume", `{"session":1,"ops":[["a",1,1]]}`, `cannot hold this history, which has lists`,
 			"the history has list operations"},
 		{"jepsen-edn", `{"session":1,"ops":[["w",1,1],["w",1,null]]}`, `the history deletes keys`,
 			`the history deletes keys`},
@@ -197,7 +197,7 @@ func TestLossy(t *testing.T) {
 		{"jepsen-edn", "{\"session\":1,\"start\":1,\"end\":3,\"ops\":[[\"w\",1,2]]}\n{\"session\":2,\"ops\":[[\"w\",1,3]]}", `transaction 1 has no start or no end while others have`, ""},
 		{"jepsen-edn", "{\"session\":1,\"start\":1,\"end\":3,\"ops\":[[\"w\",1,2]]}\n{\"session\":1,\"start\":2,\"end\":4,\"ops\":[[\"w\",1,3]]}", `transaction 1 starts at 2, before its predecessor in the session ended at 3`, ""},
 		{"jepsen-edn", "{\"session\":1,\"start\":0,\"end\":0,\"ops\":[[\"w\",1,2]]}\n{\"session\":2,\"start\":0,\"end\":0,\"ops\":[[\"w\",1,3]]}", `all times are 0`, ""},
-		{"jepsen-edn", `{"init":true,"ops":[["a",1,1]]}`, `cannot hold what the history has: initial values`,
+		{"jepsen-edn", `{"init":true,"ops":[["a",1,1]]}`, `cannot hold this history, which has initial values`,
 			`lists that are not empty at first`},
 		{"plume", "{\"format\":\"isovet-history\",\"version\":1,\"initial\":0}\n{\"session\":1,\"ops\":[[\"w\",1,0]]}",
 			`format plume: key 1 is written as 0, which it holds at first`, ""},

@@ -167,8 +167,8 @@ func (v InitialValue) Apply(h *history.History) error {
 				n++
 			}
 		}
-		h.AddNote(history.NoteInitial, n, "%s: the first value read that nobody wrote before is taken as initial value",
-			plural.Of(n, "key"))
+		h.AddNote(history.NoteInitial, n, "%s: isovet takes the first value read that nobody had written as the "+
+			"initial value", plural.Of(n, "key"))
 	}
 	return h.SetFirst(keys, values)
 }
@@ -202,9 +202,8 @@ func Nils() []string { return []string{string(NilAbsent), string(NilUnknown), st
 // OneFile returns an error if an option needs a history in one file that is read at once.
 func (o *Options) OneFile() error {
 	if o.Nil != "" || o.TextNumbers || o.Initial.ofKeys() {
-		return fmt.Errorf("--nil, --text-numbers, --initial KEY=VALUE and --initial first-read are for a history in " +
-			"one " +
-			"file that memory holds")
+		return fmt.Errorf("--nil, --text-numbers, --initial KEY=VALUE and --initial first-read need a history in " +
+			"one file, all in memory")
 	}
 	return nil
 }

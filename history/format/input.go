@@ -265,8 +265,8 @@ func Detect(in *Input) (Format, error) {
 		names = append(names, f.Name)
 	}
 	if best != nil {
-		return Format{}, &history.InputError{File: in.Name, Off: -1, Msg: "the format could be " + strings.Join(names,
-			" or ") + "; expected one to be named (--format)"}
+		return Format{}, &history.InputError{File: in.Name, Off: -1,
+			Msg: "the format could be " + strings.Join(names, " or ") + "; name it with --format"}
 	}
 	return Format{}, unknown(in, head)
 }
@@ -362,7 +362,7 @@ type limited struct {
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if l.left -= int64(n); l.left < 0 {
-		return 0, errors.New("decompressed, it is larger than the memory that it may take")
+		return 0, errors.New("decompressed, it is larger than its memory bound")
 	}
 	return n, err
 }
@@ -375,11 +375,11 @@ func (r RealTime) apply(h *history.History, f Format) error {
 	case r == Untimed:
 		h.Txns.Start, h.Txns.Commit, h.Txns.End, h.Ops.Start, h.Ops.End = nil, nil, nil, nil, nil
 	case r == ByIndex:
-		return &history.InputError{File: h.File, Off: -1, Msg: "real time by index: format " + f.Name +
-			" has no invocations and completions in an order; expected time or none"}
+		return &history.InputError{File: h.File, Off: -1, Msg: "--real-time index: format " + f.Name + " has no " +
+			"order of invocations and completions; expected time or none"}
 	case r == ByTime:
 		if h.Txns.Start == nil && h.Txns.End == nil {
-			return &history.InputError{File: h.File, Off: -1, Msg: "real time by time: the history has no times; " +
+			return &history.InputError{File: h.File, Off: -1, Msg: "--real-time time: the history has no times; " +
 				"expected none"}
 		}
 	}

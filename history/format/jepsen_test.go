@@ -44,12 +44,10 @@ func TestJepsenNotes(t *testing.T) {
 		{"times", strings.ReplaceAll(write1, "100", "15") + read1, "", 20, false, "", ""},
 		{"nil", "{:type :ok :f :write :value 1}\n{:type :ok :f :read :value nil}\n{:type :ok :f :read}", Untimed,
 			history.NoTime, false, history.NoteNil, "2 reads of nil are not judged, the first at line 2: Knossos " +
-				"takes nil " +
-				"for an answer that is not known (--nil absent or --nil initial judges them)"},
+				"takes nil for an unknown answer (--nil absent or --nil initial judges them)"},
 		{"twice", "{:type :ok :f :add :value 5}\n{:type :ok :f :read :value [5 6 5]}", Untimed, history.NoTime, false,
-			history.NoteTwice, "1 element stands twice in one read of a set, the first at line 2: each is judged as " +
-				"if it " +
-				"stood there once"},
+			history.NoteTwice, "1 element occurs twice in one read of a set, the first at line 2: isovet judges " +
+				"each as if it occurred once"},
 		{"index", strings.ReplaceAll(write1, "100", "15") + read1, ByIndex, 2, true, "", ""},
 		{"none", write1 + read1, Untimed, history.NoTime, false, "", ""},
 		{"back", write1 + read1, "", 20, false, history.NoteTimes, "2 times go back, the first at line 3: real time " +
@@ -125,7 +123,7 @@ func TestJepsenErrors(t *testing.T) {
 			"1}": `FILE:1: field "time": missing; expected an integer, since real time is taken from it`,
 		"1 :invoke :write 1\n1 :ok :write 1\n":                                               `FILE:1: field "time": missing: lines of a log have none; expected real time by index or none`,
 		"{:type :invoke :f :write :value 1 :time 5}\n{:type :ok :f :write :value 1 :time 4}": `FILE:2: field "end": transaction 0 ends at 4, before its start at 5`,
-		"{\"ops\":[[\"w\",1,1]]}":                                                            `FILE: real time by time: the history has no times; expected none`,
+		"{\"ops\":[[\"w\",1,1]]}":                                                            `FILE: --real-time time: the history has no times; expected none`,
 	} {
 		path := write(t, "in", []byte(text))
 		_, err := Read(t.Context(), path, Options{RealTime: ByTime})

@@ -49,7 +49,7 @@ func ReadPartList(dir string) (PartList, error) {
 		return l, wrong("version", "found %d; expected %d", l.Version, partlist.Version)
 	case l.Unfinished:
 		return l, wrong("unfinished", "the parts are still being written, or the writer stopped early; expected all "+
-			"of them (delete this file to take the parts that are there as the history)")
+			"parts (to use the existing parts as the history, delete this file)")
 	case len(l.Parts) == 0 && !l.Recording:
 		return l, wrong("parts", "lists no part; expected some")
 	}
@@ -102,8 +102,8 @@ func partsOnce(dir string) (paths []string, list *PartList, err error) {
 					history.Reason(err) + "; expected the part that " + PartsName + " lists"}
 			}
 			if st.Size() != p.Bytes {
-				return nil, nil, &history.InputError{File: path, Off: -1, Msg: fmt.Sprintf("found %d bytes; expected "+
-					"%d, as %s lists", st.Size(), p.Bytes, PartsName)}
+				return nil, nil, &history.InputError{File: path, Off: -1,
+					Msg: fmt.Sprintf("found %d bytes; expected %d, as %s says", st.Size(), p.Bytes, PartsName)}
 			}
 			listed[stem(p.File)] = true
 			paths = append(paths, path)

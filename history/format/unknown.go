@@ -132,7 +132,7 @@ func known(head []byte) string {
 		{"<!DOCTYPE", "a page in HTML"},
 		{"<html", "a page in HTML"},
 		{"<?xml", "XML"},
-		{"version https://git-lfs", "a pointer of Git LFS in the file's place"},
+		{"version https://git-lfs", "a pointer of Git LFS instead of the file"},
 	} {
 		if bytes.HasPrefix(head, []byte(k.magic)) {
 			return k.what

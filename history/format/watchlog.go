@@ -234,8 +234,8 @@ func withoutBeginning(h *history.History) *history.History {
 	}
 	part := history.Restrict(h, keep, func(op uint32) bool { return !drop[op] }).H
 	part.Meta = h.Meta
-	part.AddNote(history.NoteSkipped, dropped, "the beginning of the log has been deleted (watch --keep): %s "+
-		"on it and left out, and so are operations on predicates and lists, and the times of operations",
+	part.AddNote(history.NoteSkipped, dropped, "watch --keep has deleted the beginning of the log: %s on it and was "+
+		"left out, as were operations on predicates and lists, and the times of operations",
 		plural.Phrase(dropped, "operation may depend", "operations may depend"))
 	return part
 }

@@ -41,8 +41,8 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 		return err
 	}
 	if lost := Used(h) &^ f.Holds; lost != 0 && !lossy {
-		return fmt.Errorf("format %s cannot hold what the history has: %v; expected a history without, or --lossy, "+
-			"which drops it", f.Name, lost)
+		return fmt.Errorf("format %s cannot hold this history, which has %v; --lossy drops what the format cannot "+
+			"hold", f.Name, lost)
 	}
 	if f.WriteDir != nil {
 		return writeDir(path, h, f)
@@ -174,7 +174,7 @@ func writeDir(path string, h *history.History, f Format) error {
 		return fmt.Errorf("format %s is a folder and cannot be written to standard output", f.Name)
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s: there already; expected a new folder", path)
+		return fmt.Errorf("%s: exists already; expected a new folder", path)
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

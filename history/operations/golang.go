@@ -83,9 +83,9 @@ func (r *goReader) members(of string, m Map, known member) (at map[string]any, n
 		as, is := known[small(p.Key)]
 		switch {
 		case !is && !slices.Contains([]string{"nil", `""`, "0", "false", "[]", "{}"}, Text(p.Value)):
-			return nil, nil, r.fail(field, p.Value, "a member of operations of Porcupine's models, or nothing in it")
+			return nil, nil, r.fail(field, p.Value, "a member of operations of Porcupine's models, or an empty value")
 		case name[as] != "" && at[as] != nil && p.Value != nil && is && as != "":
-			return nil, nil, r.fail(field, p.Value, "it to stand there once, beside "+name[as])
+			return nil, nil, r.fail(field, p.Value, "it only once, beside "+name[as])
 		case is && at[as] == nil:
 			at[as], name[as] = p.Value, field
 		}

@@ -47,7 +47,7 @@ func ReadMapped(ctx context.Context, paths []string, o format.Options, dir strin
 		return nil, context.Cause(ctx)
 	}
 	if _, full := errors.AsType[*os.PathError](err); full { // errors about the history are input errors
-		return nil, fmt.Errorf("cannot copy the history to look at it: %w; expected room in %s", err, dir)
+		return nil, fmt.Errorf("cannot make a temporary copy of the history: %w; expected free space in %s", err, dir)
 	}
 	// Only all of it tells, or words what is wrong with it.
 	h, err := Read(ctx, paths, o)

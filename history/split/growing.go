@@ -50,8 +50,7 @@ func (e *goneError) Unwrap() error { return e.InputError }
 func cannotOpen(file string, err error) error {
 	in := &history.InputError{File: file, Off: -1, Msg: "cannot open: " + history.Reason(err)}
 	if _, serr := os.Stat(file); errors.Is(serr, fs.ErrNotExist) && strings.HasSuffix(file, partlist.Recording) {
-		in.Msg = "the part was being recorded and has been finished meanwhile: it is another file now; read the " +
-			"folder again"
+		in.Msg = "the recorder has finished this part meanwhile, under another file name; read the folder again"
 		return &goneError{in}
 	}
 	return in

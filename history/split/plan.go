@@ -182,7 +182,7 @@ func (p *planner) file(ctx context.Context, path string, st os.FileInfo, txns in
 	}
 	f.Txns = p.set.Txns - before
 	if txns >= 0 && f.Txns != txns {
-		return &history.InputError{File: path, Off: -1, Msg: fmt.Sprintf("found %s; expected %d, as %s lists",
+		return &history.InputError{File: path, Off: -1, Msg: fmt.Sprintf("found %s; expected %d, as %s says",
 			plural.Of(f.Txns, "transaction"), txns, format.PartsName)}
 	}
 	p.set.Files = append(p.set.Files, f)
@@ -276,7 +276,7 @@ func (p *planner) native(ctx context.Context, f *File) error {
 	} else if ok, err := n.Ordered(); err != nil {
 		return err
 	} else if !ok {
-		return &OrderError{File: f.Path, Msg: "a session's transactions do not stand in its order"}
+		return &OrderError{File: f.Path, Msg: "the transactions of a session are not in session order"}
 	}
 	if err := n.Do(func() error { return p.facts.history(f.Path, len(p.set.Files), h) }); err != nil {
 		return err

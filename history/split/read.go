@@ -106,8 +106,8 @@ func (p *Piece) timed(h *history.History) error {
 	case format.Untimed:
 		h.Txns.Start, h.Txns.Commit, h.Txns.End, h.Ops.Start, h.Ops.End = nil, nil, nil, nil, nil
 	case format.ByIndex:
-		return &history.InputError{File: h.File, Off: -1, Msg: "real time by index: format " + p.File.Format +
-			" has no invocations and completions in an order; expected time or none"}
+		return &history.InputError{File: h.File, Off: -1, Msg: "--real-time index: format " + p.File.Format + " has " +
+			"no order of invocations and completions; expected time or none"}
 	}
 	return nil
 }
@@ -312,7 +312,7 @@ func (p *Piece) ordered(h *history.History) error {
 		for i := 1; i < len(txns) && !p.anyOrder; i++ {
 			if txns[i] < txns[i-1] {
 				return &OrderError{File: p.File.Path, Line: int(h.Txns.Line[txns[i]]), Msg: fmt.Sprintf("transaction "+
-					"%d of session %d stands behind one that follows it", h.Txns.ID[txns[i]], h.SessName[s])}
+					"%d comes after a later transaction of session %d", h.Txns.ID[txns[i]], h.SessName[s])}
 			}
 		}
 	}

@@ -172,8 +172,8 @@ func (e *OrderError) Error() string {
 	if e.Line > 0 {
 		at = fmt.Sprintf("%s:%d", e.File, e.Line)
 	}
-	return at + ": " + e.Msg + "; expected a session's transactions in their order, in a history that is not read as " +
-		"a whole"
+	return at + ": " + e.Msg + "; isovet reads this history piece by piece, which needs each session's " +
+		"transactions in their order"
 }
 
 // Each reads all pieces, one after the other: see [Piece.Each].

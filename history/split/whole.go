@@ -64,8 +64,8 @@ func readParts(ctx context.Context, paths []string, o format.Options) (*history.
 	}
 	h, err := s.whole(ctx, order, o.Progress)
 	if err == nil && o.RealTime == format.ByTime && h.Txns.Start == nil && h.Txns.End == nil {
-		return nil, &history.InputError{File: h.File, Off: -1, Msg: "real time by time: the history has no times; " +
-			"expected none"}
+		return nil, &history.InputError{File: h.File, Off: -1,
+			Msg: "--real-time time: the history has no times; expected none"}
 	}
 	return h, err
 }

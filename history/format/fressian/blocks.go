@@ -107,8 +107,8 @@ func (f *blocks) wrong(at int64, format string, args ...any) error {
 // block checks the block at an offset. It returns the block's type, its content and the offset of the content.
 func (f *blocks) block(at int64) (typ uint16, data []byte, from int64, err error) {
 	if at < fileHeader || at > int64(len(f.data))-header {
-		return 0, nil, 0, f.wrong(max(at, 0), "found no room for a block of the file, which has %d bytes; expected "+
-			"the offset of a block", len(f.data))
+		return 0, nil, 0, f.wrong(max(at, 0), "found an offset where no block can begin; the file has %d bytes; "+
+			"expected the offset of a block", len(f.data))
 	}
 	head := f.data[at : at+header]
 	n := binary.BigEndian.Uint64(head)

@@ -260,13 +260,13 @@ func (n *Numbers) fits(init Explicit) error {
 		case v != history.None && h.VerN[v] != 0:
 			return fmt.Errorf("key %s holds %s at first; expected 0", h.KeyString(at), h.ValueString(v))
 		case explicit && init == AllKeys:
-			return fmt.Errorf("key %s: the initial transaction does not write it, or writes 0; expected one that "+
-				"gives every key another value", h.KeyString(at))
+			return fmt.Errorf("key %s: the initial transaction does not write it, or writes 0; expected another "+
+				"first value for every key", h.KeyString(at))
 		}
 	}
 	for v, x := range h.VerN {
 		if k := h.VerKey[v]; x == 0 && h.InitVer[k] != uint32(v) && !covered[k] {
-			return fmt.Errorf("key %s has the value 0, which readers of the format take for its initial one",
+			return fmt.Errorf("key %s has the value 0, which readers of the format take for the initial value",
 				h.KeyString(k))
 		}
 	}

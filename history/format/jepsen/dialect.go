@@ -34,8 +34,8 @@ func (r *reader) shaped(s shape, e *event) error {
 	expected := "all operations with a key, [key value], or all without"
 	switch {
 	case r.model == sets && !r.used[addFn]:
-		expected = "what is written to be what is read (write k with read [k [subkeys]] is Jepsen's sequential " +
-			"workload, which is no set: --workload sequential)"
+		expected = "writes and reads of the same values (write k with read [k [subkeys]] is Jepsen's sequential " +
+			"workload, not a set: --workload sequential)"
 	case r.model == sets:
 		expected = "add v and read #{v …}, or add [key v] and read [key #{v …}]"
 	case s >= txnShape && r.shape >= txnShape:

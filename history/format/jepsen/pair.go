@@ -250,7 +250,7 @@ func (r *reader) txns() error {
 // saySkipped adds notes about operations that are not judged.
 func (r *reader) saySkipped() {
 	if r.nils > 0 {
-		means := "Knossos takes nil for an answer that is not known"
+		means := "Knossos takes nil for an unknown answer"
 		if r.nilMeans != "" {
 			means = "--nil unknown says so"
 		}
@@ -258,8 +258,8 @@ func (r *reader) saySkipped() {
 			"judges them)", plural.Phrase(r.nils, "read of nil is", "reads of nil are"), r.nilLine, means)
 	}
 	if r.again > 0 {
-		r.b.Note(history.NoteTwice, r.again, "%s twice in one read of a set, the first at line %d: each is judged as "+
-			"if it stood there once", plural.Phrase(r.again, "element stands", "elements stand"), r.againLine)
+		r.b.Note(history.NoteTwice, r.again, "%s twice in one read of a set, the first at line %d: isovet judges "+
+			"each as if it occurred once", plural.Phrase(r.again, "element occurs", "elements occur"), r.againLine)
 	}
 	if r.versions > 0 {
 		r.b.Note(history.NoteIgnored, r.versions, "%s with a version that the database gave it; isovet ignores "+
@@ -382,8 +382,8 @@ func (r *reader) onlyWrites(done *event, invoked event) error {
 			return err
 		}
 		if isRead(f) {
-			return r.s.Errorf(done.pos, "value", "none, or an empty one, of a transaction that is ok and reads "+
-				"(line %d); expected its micro-operations with what they read", invoked.line)
+			return r.s.Errorf(done.pos, "value", "missing or empty, but the transaction is ok and reads (line %d); "+
+				"expected its micro-operations with the values read", invoked.line)
 		}
 		for f.Kind != edn.Close {
 			if err := r.s.SkipRest(f); err != nil {

@@ -44,10 +44,10 @@ func Check(h *history.History, lossy bool) error {
 			switch k := h.Ops.Kind[op]; {
 			case lists && k == history.Read && !written[h.OpKey(op)]:
 				return fmt.Errorf("the history has lists and registers, and nothing writes key %s, which "+
-					"transaction %d reads; in such a file Jepsen's registers are the keys that are written",
+					"transaction %d reads; in such a file Jepsen takes only written keys for registers",
 					h.KeyString(h.OpKey(op)), h.Txns.ID[t])
 			case k == history.Append && t == h.Init:
-				return errors.New("the history has lists that are not empty at first; Jepsen's are")
+				return errors.New("the history has lists that are not empty at first; Jepsen's lists are empty")
 			case (k == history.Read || k == history.ReadList) && h.Txns.Status[t] == history.Unknown && !lossy:
 				return fmt.Errorf("transaction %d, of unknown outcome, says what it read; Jepsen's info operations "+
 					"do not", h.Txns.ID[t])
@@ -64,7 +64,7 @@ func Check(h *history.History, lossy bool) error {
 	case lossy:
 		return nil
 	case h.Txns.Commit != nil:
-		return errors.New("the history has times of commits; expected starts and ends alone")
+		return errors.New("the history has times of commits; expected only starts and ends")
 	}
 	return times(h)
 }

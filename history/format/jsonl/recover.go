@@ -49,7 +49,7 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 		lineNo++
 		switch {
 		case complete > 0:
-			return nil, wrong("", "found %.60q behind line %d, which ends the recording; expected no more", line,
+			return nil, wrong("", "found %.60q after line %d, which ends the recording; expected no more lines", line,
 				complete)
 		case bytes.Equal(bytes.TrimSpace(line), []byte(completeLine)):
 			complete = lineNo
@@ -64,7 +64,8 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 			rest = bytes.TrimSpace(rest)
 			if _, twice := outcomes[string(id)]; !ok || !bytes.HasSuffix(rest, []byte("}")) || !intents[string(id)] ||
 				twice {
-				return nil, wrong("outcome", "found %.60q; expected the outcome of a transaction of a line above", line)
+				return nil, wrong("outcome", "found %.60q; expected the outcome of an earlier line's transaction",
+					line)
 			}
 			outcomes[string(id)] = rest[:len(rest)-1]
 		}
@@ -79,7 +80,7 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 		case bytes.HasPrefix(line, []byte(initPrefix)):
 			ops, ok := bytes.CutSuffix(bytes.TrimSpace(line[len(initPrefix):]), []byte("]}"))
 			if !ok {
-				return nil, wrong("init", "found %.60q; expected the versions that were there before", line)
+				return nil, wrong("init", "found %.60q; expected the versions that existed before", line)
 			}
 			if first != nil {
 				first = append(first, ',')
@@ -111,7 +112,7 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 	if complete > 0 && torn == 0 {
 		return h, nil
 	}
-	h.AddNote(history.NoteTorn, 0, "the recording was cut off: it holds what the database had answered by then")
+	h.AddNote(history.NoteTorn, 0, "the recording was cut off: it holds the database's answers up to that moment")
 	if torn > 0 {
 		h.AddNote(history.NoteTorn, 1, "the last line, %d, is incomplete and was ignored: %s", lineNo+1,
 			plural.Of(torn, "byte"))

@@ -229,7 +229,7 @@ func readKV(data []byte, file string, slow bool) (h *history.History, repeated i
 	if open.either != nil && !ruledOut {
 		a, b := open.ops[open.either[0]], open.ops[open.either[1]]
 		return nil, 0, &history.InputError{File: file, Line: int(b.line), Off: -1, Field: "value",
-			Msg: fmt.Sprintf("%.60q is put or appended in line %d too, and either could be what gets saw; expected "+
+			Msg: fmt.Sprintf("%.60q is put or appended in line %d too, and a get may have seen either; expected "+
 				"tokens that tell the operations of a key apart", r.text(b.text), a.line)}
 	}
 	h, err = r.build()

@@ -100,7 +100,7 @@ func TestKV(t *testing.T) {
 		}
 		if wantErr != nil {
 			bad++
-			if bytes.Contains([]byte(wantErr.Error()), []byte("could be what gets saw")) {
+			if bytes.Contains([]byte(wantErr.Error()), []byte("a get may have seen either")) {
 				unsaid++
 			}
 			continue

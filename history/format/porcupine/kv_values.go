@@ -109,8 +109,8 @@ func (r *kvReader) follow(k *kvKey, file string) error {
 		}
 		if !r.get(k, o) {
 			return &history.InputError{File: file, Line: int(o.line), Off: -1, Field: "value",
-				Msg: fmt.Sprintf("found %.60q, which is made of the key's tokens in more than one way; expected "+
-					"tokens that do not run into each other", r.text(o.text))}
+				Msg: fmt.Sprintf("found %.60q, which the key's tokens form in more than one way; expected tokens "+
+					"that do not run into each other", r.text(o.text))}
 		}
 		if o.state > 0 {
 			if st := &k.states[o.state]; st.seen == 0 || o.end < st.seen {

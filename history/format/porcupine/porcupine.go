@@ -278,8 +278,8 @@ func Read(data []byte, file string, unknownNil bool) (h *history.History, passed
 		return nil, 0, nothing(file, first, firstText, "an event: INFO  jepsen.util - 0	:invoke	:read	nil")
 	}
 	if h, err = build(ops, file); err == nil && nils > 0 {
-		h.AddNote(history.NoteNil, nils, "reads of nil that isovet does not judge: %d (--nil unknown asks for that; "+
-			"--nil absent judges them)", nils)
+		h.AddNote(history.NoteNil, nils, "isovet does not judge reads of nil: %d (as --nil unknown says; --nil "+
+			"absent judges them)", nils)
 	}
 	return h, passed, err
 }
@@ -289,8 +289,8 @@ func nothing(file string, line int, text []byte, expected string) error {
 	if text == nil {
 		return &history.InputError{File: file, Line: 1, Off: -1, Msg: "the file is empty; expected " + expected}
 	}
-	return &history.InputError{File: file, Line: line, Off: -1, Msg: fmt.Sprintf("found %.60q, and in no other line "+
-		"what is a part of a history; expected %s", text, expected)}
+	return &history.InputError{File: file, Line: line, Off: -1,
+		Msg: fmt.Sprintf("found %.60q, and no line is part of a history; expected %s", text, expected)}
 }
 
 // values reads nil, n or [n n].

@@ -122,12 +122,11 @@ func read(data []byte, file string) (*history.History, error) {
 // notes adds notes on the conversion of timestamps and on initial values.
 func (r *reader) notes(logical bool) {
 	if logical {
-		r.b.Note(history.NoteTimes, 0,
-			"timestamps have logical parts; the numbers shown are their ranks")
+		r.b.Note(history.NoteTimes, 0, "timestamps have logical parts; isovet shows their ranks")
 	}
 	if r.zeroRead && !r.zeroWritten && !r.nullRead {
 		r.b.Initial = history.IntValue(0)
-		r.b.Note(history.NoteInitial, 0, "keys hold 0 at first: reads find it, and nobody writes it")
+		r.b.Note(history.NoteInitial, 0, "keys hold 0 at first: reads return 0, and nobody writes it")
 	}
 }
 

@@ -143,7 +143,7 @@ func (r *reader) fields(t edn.Token, x *txn) error {
 		switch {
 		case name.Is("value"):
 			if x.value >= 0 {
-				return r.s.Errorf(name.Pos, "value", "a second one; expected one array of operations a transaction")
+				return r.s.Errorf(name.Pos, "value", "found a second array; expected one a transaction")
 			}
 			x.value = r.s.Pos()
 			err = r.s.Skip()
