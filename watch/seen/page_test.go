@@ -203,7 +203,7 @@ func TestStampedIncident(t *testing.T) {
 		must.Equal(t, ask(t, h, http.MethodGet, path, nil).StatusCode, http.StatusNotFound, "%s", path)
 	}
 	text := body(t, ask(t, h, http.MethodGet, "/incidents/1", nil))
-	for _, want := range []string{"Incident 1: EXT", `href="/incidents/1/evidence.html"`, "where its snapshot has 2",
+	for _, want := range []string{"Incident 1: EXT", `href="/incidents/1/evidence.html"`, "but its snapshot has 2",
 		" --checker chronos --level session-snapshot-isolation\nisovet verify ", "T2",
 		"/evidence/evidence/000001.cert.json"} {
 		if !strings.Contains(text, want) {

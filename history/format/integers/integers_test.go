@@ -85,7 +85,7 @@ func TestRenumber(t *testing.T) {
 		{null, AnyKeys, []txn{{ops: []op{{false, history.IntValue(1), null}, w(1, 4)}}},
 			"key 1 has the value null; expected an integer"},
 		{null, AnyKeys, []txn{{ops: []op{w(1, 0)}}}, "key 1 has the value 0, which readers of the format take for " +
-			"its initial one"},
+			"the initial value"},
 		{zero, AnyKeys, []txn{{ops: []op{w(1, 0), w(1, 5)}}}, "key 1 is written as 0, which it holds at first"},
 		{history.IntValue(3), AnyKeys, []txn{{ops: []op{r(1, 3), w(1, 5)}}}, "key 1 holds 3 at first; expected 0"},
 		{zero, NoKeys, []txn{{init: true, ops: []op{w(1, 5)}}, {session: 1, ops: []op{r(1, 5)}}},

@@ -285,7 +285,7 @@ func (k *naiveKey) follow(file string) error {
 			var clear bool
 			if o.chain, clear = k.parse(o); !clear {
 				return &history.InputError{File: file, Line: int(o.line), Off: -1, Field: "value",
-					Msg: fmt.Sprintf("found %.60q, which is made of the key's tokens in more than one way; expected "+
+					Msg: fmt.Sprintf("found %.60q, which the key's tokens form in more than one way; expected "+
 						"tokens that do not run into each other", o.text)}
 			}
 			for _, s := range o.chain {
