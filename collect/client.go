@@ -142,7 +142,7 @@ func (c *client) draw() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("node %s is a replica, but workload %s has no read-only transactions",
+	return fmt.Errorf("node %s is a replica, but workload %s has no read-only transactions; leave this node out",
 		c.r.info.Nodes[c.node].Name, c.r.what)
 }
 
@@ -173,7 +173,8 @@ func (c *client) reach() bool {
 			return false
 		}
 		if time.Now().After(deadline) {
-			c.r.fail(fmt.Errorf("node %s has been gone for %v: %w", c.r.info.Nodes[c.node].Name, c.r.cfg.Patience, err))
+			c.r.fail(fmt.Errorf("node %s has been gone for %v: %w", c.r.info.Nodes[c.node].Name, c.r.cfg.Patience,
+				err))
 			return false
 		}
 		time.Sleep(pause)

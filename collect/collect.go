@@ -122,8 +122,8 @@ func (c *Config) Validate() error {
 	switch {
 	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.NoRecord || c.Timestamps ||
 		c.Values > 0):
-		return errors.New("a workload of your own SQL statements takes no --watch, no --timestamps and no --values; " +
-			"leave them out")
+		return errors.New("--watch, --timestamps and --values do not work with a workload of your own SQL " +
+			"statements; leave them out")
 	case c.Own != nil && c.Fault.Kind == Schema:
 		return fmt.Errorf("fault %v needs isovet's own tables; expected a built-in workload",
 			c.Fault)
@@ -176,7 +176,7 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 	}()
 	if slices.ContainsFunc(urls, server.Is) {
 		if len(urls) > 1 {
-			return nil, errors.New("postgres:start and its like name a whole database; expected no second --db")
+			return nil, errors.New("postgres:start and the like start a whole database; expected no second --db")
 		}
 		c.tell(Progress{Stage: "starting " + urls[0]})
 		if t.cluster, err = server.StartWith(ctx, urls[0], c.Fault.options()); err != nil {

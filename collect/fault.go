@@ -98,8 +98,8 @@ func (f Fault) options() server.Options {
 
 func (f Fault) validate() error {
 	if (f.Kind == Scripted) != (f.Program != "") {
-		return fmt.Errorf("fault %v with program %q; expected a program with faults of kind script, and no other",
-			f, f.Program)
+		return fmt.Errorf("fault %v with program %q; expected a program for a fault of kind script, and none for "+
+			"others", f, f.Program)
 	}
 	return nil
 }

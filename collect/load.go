@@ -128,7 +128,7 @@ func (t *Target) load(ctx context.Context, d driver.Data) error {
 		_ = t.DB.Close() // it is broken: the error means nothing
 		db, err := driver.Open(ctx, t.URLs, t.Options)
 		if err != nil {
-			return fmt.Errorf("opening it anew: %w", err)
+			return fmt.Errorf("opening it again: %w", err)
 		}
 		t.DB = db
 		t.Broken.Store(false)

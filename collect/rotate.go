@@ -42,7 +42,7 @@ func (c *Config) validateRotate() error {
 	case o == nil:
 		return nil
 	case o.Dir == "":
-		return errors.New("parts without a folder; expected its name")
+		return errors.New("the folder for the parts is missing; expected its name")
 	case o.Bytes < 0 || o.Txns < 0 || o.Every < 0:
 		return fmt.Errorf("parts of %d bytes, %d transactions, %v; none may be negative", o.Bytes, o.Txns, o.Every)
 	case o.Ending != "" && !slices.Contains(split.Endings(), o.Ending):
@@ -51,7 +51,7 @@ func (c *Config) validateRotate() error {
 		return errors.New("isovet reads the database's timestamps after the run, but writes parts during it; " +
 			"expected one or the other")
 	case c.NoRecord || c.Partial != "":
-		return errors.New("a run without a recording, or with one elsewhere, cannot have parts")
+		return errors.New("a run that writes no recording, or writes it to another file, cannot have parts")
 	}
 	return nil
 }

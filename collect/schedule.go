@@ -141,7 +141,7 @@ func (st *Step) parseWhere(verb, arg string) error {
 	st.Op = workload.Op{Key: workload.MakeKey(1, 0), Kind: workload.ReadWhere}
 	where, set, hasSet := strings.Cut(arg, ":")
 	if hasSet != (verb == "u") {
-		return fmt.Errorf("%q; expected a change behind a colon in updates alone, such as v=10:+5", arg)
+		return fmt.Errorf("%q; expected a change after a colon, such as v=10:+5, and only in updates", arg)
 	}
 	switch verb {
 	case "u":

@@ -291,7 +291,7 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 	case t.List && st.Do != "read" && st.Do != "append", !t.List && st.Do == "append",
 		where && len(t.Columns) == 0, !where && len(st.Where) > 0,
 		(op.Kind == workload.UpdateWhere) != (len(st.Set) > 0):
-		return x, fmt.Errorf("%s does not fit this table, or its condition or change is missing or not allowed",
+		return x, fmt.Errorf("%s is impossible on this table, or its condition or change is missing or not allowed",
 			st.Do)
 	case op.Kind == workload.Write && len(t.Columns) > 0 && len(st.Row) != len(t.Columns):
 		return x, fmt.Errorf("row %v; expected %d numbers", st.Row, len(t.Columns))

@@ -137,7 +137,7 @@ func (r *run) otherPlan() string {
 		}
 		plan := strings.Join(planLines(&a), "; ")
 		if differs(words, driver.IndexName(i, t.Columns[at]), plan) {
-			return fmt.Sprintf("%s asks for the plan %v; %s takes another one: %s", r.what, t.Plan, product, plan)
+			return fmt.Sprintf("%s asks for the plan %v, but %s chose another plan: %s", r.what, t.Plan, product, plan)
 		}
 	}
 	return ""

@@ -54,7 +54,7 @@ func (c *client) attemptAlone(x *txnRec) ended {
 		c.write(*x)
 		c.r.committed.Add(1)
 		if c.work.Step(t); len(t.Ops) > 1 {
-			c.r.fail(fmt.Errorf("workload %s has more operations for a transaction of one statement", c.r.what))
+			c.r.fail(fmt.Errorf("workload %s has several operations for a transaction of one statement", c.r.what))
 			return stopped
 		}
 		return committed

@@ -253,7 +253,7 @@ func (p *Plan) look(ctx context.Context, d *Database) (cells []*Cell, away []Awa
 	for _, iso := range isolations {
 		first, err := driver.IsolationName(urls[0], iso)
 		if err == nil && d.Levels == nil && len(driver.Promised(info, first).Levels) == 0 {
-			err = errors.New("its documentation promises no level, so there is none to hunt")
+			err = errors.New("its documentation promises no level, so there is no level to hunt at")
 		}
 		if err != nil {
 			away = append(away, Away{name + ", " + iso, err.Error()})

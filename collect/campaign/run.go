@@ -130,7 +130,7 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	}
 	g.Wait()
 	for i := range p.places {
-		p.Away = append(p.Away, Away{p.places[i].name(), "the time was up before it was looked at"})
+		p.Away = append(p.Away, Away{p.places[i].name(), "the time was up before the campaign reached it"})
 	}
 	return p, p.err
 }
@@ -310,7 +310,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 		cfg.Keep = func(ctx context.Context, f *collect.Found, g []*hunt.Group) error {
 			where, err := p.cfg.Keep(ctx, c, f, g)
 			if err != nil {
-				unkept = fmt.Errorf("cannot keep the violation found: %w", err)
+				unkept = fmt.Errorf("cannot write the violation: %w", err)
 				return unkept
 			}
 			r.Kept = where

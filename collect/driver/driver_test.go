@@ -94,7 +94,7 @@ func TestClean(t *testing.T) {
 			"postgres://h/d?user=sa&password=… is sad"},
 		{"postgres://h/d?user=sa&password=Xy_12345", "bad Xy_12345", "bad …"},
 		{"postgres://me:pw@h/d", "see https://example.org/a for x@y", ""},
-		{"postgres://me:pa/ss1@h/d", "cannot parse: invalid port \":pa\" after host", "not a URL that can be read"},
+		{"postgres://me:pa/ss1@h/d", "cannot parse: invalid port \":pa\" after host", "the URL cannot be parsed"},
 	} {
 		want := c.want
 		if want == "" {

@@ -224,8 +224,8 @@ func clean(err error, urls []string) error {
 		if e != nil {
 			// The fault may be inside a password, and the library then quotes a part of it.
 			if strings.Contains(s, "@") && strings.Contains(text, "parse") {
-				return redacted{err, "not a URL that can be read; expected scheme://user:password@host:port/database," +
-					" with other characters than letters and digits in user and password as %XX"}
+				return redacted{err, "the URL cannot be parsed; expected scheme://user:password@host:port/database; " +
+					"in user and password, write characters other than letters and digits as %XX"}
 			}
 			if _, rest, ok := strings.Cut(s, "://"); ok {
 				text = strings.ReplaceAll(text, rest[:strings.LastIndex(rest, "@")+1], "")

@@ -162,7 +162,7 @@ func Undoes(ctx context.Context, c *sql.Conn, begin, rollback, name string, mark
 	var u int64
 	err := c.QueryRowContext(ctx, fmt.Sprintf("select u from isovet_kv where k = %d", MarkKey)).Scan(&u)
 	if err == nil && u != mark {
-		err = Unsupported("%s: what a transaction begun by %q wrote stays after its rollback", name, begin)
+		err = Unsupported("%s: the writes of a transaction that %q began remain after its rollback", name, begin)
 	}
 	return err
 }

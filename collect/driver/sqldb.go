@@ -183,7 +183,7 @@ func (s *sqlDB) undoes(ctx context.Context, c *sql.Conn, mark int64) error {
 	var u int64
 	err = c.QueryRowContext(ctx, fmt.Sprintf("select u from isovet_kv where k = %d", MarkKey)).Scan(&u)
 	if err == nil && u != mark {
-		err = Unsupported("%s: what a transaction wrote stays after its rollback", s.info.Name)
+		err = Unsupported("%s: the writes of a transaction remain after its rollback", s.info.Name)
 	}
 	return err
 }

@@ -152,7 +152,7 @@ func Run(ctx context.Context, c Config) (_ *Probed, err error) {
 	urls, nodes := c.DB, []string(nil)
 	if slices.ContainsFunc(urls, server.Is) {
 		if len(urls) > 1 {
-			return nil, errors.New("postgres:start and its like name a whole database; expected no second --db")
+			return nil, errors.New("postgres:start and the like start a whole database; expected no second --db")
 		}
 		p.tell("starting " + urls[0])
 		cluster, err := server.Start(ctx, urls[0])

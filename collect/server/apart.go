@@ -34,7 +34,7 @@ func (c *Cluster) hostOf(i int) string {
 // cluster must have been started with Options.Apart.
 func (c *Cluster) Split(ctx context.Context, i int, cut bool) error {
 	if c.net == nil {
-		return fmt.Errorf("%w: the servers were not started apart", ErrNotHere)
+		return fmt.Errorf("%w: the servers were not started in separate networks", ErrNotHere)
 	}
 	return c.net.split(ctx, i, len(c.nodes), cut)
 }
@@ -78,7 +78,7 @@ func ips(ctx context.Context, lines ...string) error {
 // add makes the namespace of a node and its link to the router.
 func (n *network) add(ctx context.Context, i int) error {
 	if i >= mostApart {
-		return fmt.Errorf("%w: %d servers apart; expected at most %d", ErrNotHere, i+1, mostApart)
+		return fmt.Errorf("%w: %d servers in separate networks; expected at most %d", ErrNotHere, i+1, mostApart)
 	}
 	space, here, there := n.space(i), fmt.Sprintf("r%d", i+1), "eth0"
 	if err := ip(ctx, "netns", "add", space); err != nil {

@@ -35,7 +35,7 @@ func newNetwork(ctx context.Context) (_ *network, err error) {
 		}
 	}
 	if n.name == "" {
-		return nil, fmt.Errorf("%w: all of 10.213.0.0/16 is taken", ErrNotHere)
+		return nil, fmt.Errorf("%w: the network 10.213.0.0/16 has no free addresses", ErrNotHere)
 	}
 	defer func() {
 		if err != nil {

@@ -40,7 +40,7 @@ func (c *Cluster) StopAt(i int, rng *rand.Rand, function string, stopped func() 
 		}
 	}
 	if len(sessions) == 0 {
-		return fmt.Errorf("%w: no session of the server is a process; expected PostgreSQL, on Linux", ErrNotHere)
+		return fmt.Errorf("%w: the server's sessions are not processes; expected PostgreSQL, on Linux", ErrNotHere)
 	}
 	return stopAt(sessions[rng.IntN(len(sessions))], function, 3*time.Second, stopped)
 }

@@ -56,7 +56,7 @@ func (p *Parameter) check(name string, all map[string]*Parameter) error {
 	case p.Zipf != 0 && (p.Int == nil || p.Zipf <= 1 || math.IsInf(p.Zipf, 0) || math.IsNaN(p.Zipf)):
 		return fmt.Errorf("zipf %v; expected an exponent above 1, of an int", p.Zipf)
 	case p.Choice != nil && len(p.Choice) == 0:
-		return errors.New("choice: there is nothing to choose")
+		return errors.New("choice: the list is empty; expected values")
 	}
 	for i, c := range p.Choice {
 		switch c := c.(type) {
@@ -72,8 +72,8 @@ func (p *Parameter) check(name string, all map[string]*Parameter) error {
 	}
 	other := all[p.Differs]
 	if other == nil || other == p || other.Differs != "" || other.Unique || p.values() < 2 {
-		return fmt.Errorf("differs %q; expected another parameter, which itself differs from none, and two values at "+
-			"least", p.Differs)
+		return fmt.Errorf("differs %q; expected another parameter, which has no differs itself, and at least two "+
+			"values", p.Differs)
 	}
 	return nil
 }

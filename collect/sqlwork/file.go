@@ -123,7 +123,7 @@ func Parse(text []byte, postgres bool) (*Workload, error) {
 		return nil, err
 	}
 	if err := d.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return nil, errors.Join(errors.New("the file goes on behind its first document; expected one"), err)
+		return nil, errors.Join(errors.New("the file has text after its first document; expected one document"), err)
 	}
 	return w, w.check()
 }
@@ -147,7 +147,7 @@ func (w *Workload) check() error {
 		}
 		label := strings.ToLower(t.table.Name)
 		if other, ok := labels[label]; ok {
-			return fmt.Errorf("table %s: it differs from %s by quotes or capitals alone", name, other)
+			return fmt.Errorf("table %s: it differs from %s only by quotes or capitals", name, other)
 		}
 		labels[label] = name
 	}
@@ -235,7 +235,7 @@ func (w *Workload) resolve(s *Step, kept map[string]bool) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Keep)) {
 		if !identifier.MatchString(name) {
-			return fmt.Errorf("keep: %q; expected a parameter's name, and the column that it is kept of", name)
+			return fmt.Errorf("keep: %q; expected a parameter's name, and the column whose value it keeps", name)
 		}
 		if w.Parameters[name] != nil {
 			return fmt.Errorf("keep: %s is a parameter already", name)

@@ -50,7 +50,7 @@ func (w *Workload) parse(s *Step) error {
 	case strings.Trim(s.SQL, "; \t\n") == "":
 		return errors.New("a step without sql")
 	case strings.Contains(s.SQL, `\'`), strings.Contains(s.SQL, `\"`):
-		return fmt.Errorf("%q: a backslash before a quote, which not all databases read alike; expected the quote "+
+		return fmt.Errorf("%q: a backslash before a quote, which databases read differently; expected the quote "+
 			"doubled, or a parameter", s.SQL)
 	case s.Unrecorded:
 		return nil
@@ -68,10 +68,10 @@ func (w *Workload) parse(s *Step) error {
 	switch {
 	case err != nil, len(all) == 1 && (all[0].Kind < sqltext.Select || all[0].Kind > sqltext.Delete):
 		if err == nil {
-			err = errors.New("it is another statement")
+			err = errors.New("it is another kind of statement")
 		}
-		return fmt.Errorf("%q is not understood (%w); expected a select, insert (…) values (…), update or delete of "+
-			"one table, or table, key and version beside it, or unrecorded: true", s.SQL, err)
+		return fmt.Errorf("isovet does not understand %q (%w); expected a select, insert (…) values (…), update or "+
+			"delete of one table, or table, key and version beside it, or unrecorded: true", s.SQL, err)
 	case len(all) == 0:
 		return errors.New("a step without sql")
 	case len(all) > 1:
@@ -91,7 +91,7 @@ func (w *Workload) parse(s *Step) error {
 		st.plan, why = sqlstmt.Declare(s.SQL, q, st.names, &t.table)
 	}
 	if why != "" {
-		return fmt.Errorf("%q is not understood: %s", s.SQL, why)
+		return fmt.Errorf("isovet does not understand %q: %s", s.SQL, why)
 	}
 	return nil
 }
@@ -137,8 +137,8 @@ func (w *Workload) table(s *Step, q *sqltext.Stmt) (*Table, error) {
 	case found != nil:
 		return found, nil
 	case len(names) == 0:
-		return nil, fmt.Errorf("%q is not understood (%s); expected a select of a table's rows, or table beside it, "+
-			"or unrecorded: true", s.SQL, cmp.Or(q.Why, "no rows of a table"))
+		return nil, fmt.Errorf("isovet does not understand %q (%s); expected a select of a table's rows, or table "+
+			"beside it, or unrecorded: true", s.SQL, cmp.Or(q.Why, "it selects no rows of a table"))
 	}
 	return nil, fmt.Errorf("%q: table %q is not among tables (%v); name it there, or say unrecorded: true", s.SQL,
 		names[0].Name, slices.Sorted(maps.Keys(w.Tables)))
@@ -279,7 +279,7 @@ func (s *Step) KeepFrom(values map[string]any, columns []string, rows [][]any) e
 		is := func(c string) bool { return strings.EqualFold(c, column) }
 		i := slices.IndexFunc(columns, is)
 		if i < 0 || slices.ContainsFunc(columns[i+1:], is) {
-			return fmt.Errorf("%q: the answer has the columns %v; expected %s, which is to be kept", s.SQL, columns,
+			return fmt.Errorf("%q: the answer has the columns %v; expected %s, which keep names", s.SQL, columns,
 				column)
 		}
 		values[name] = nil

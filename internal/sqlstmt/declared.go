@@ -277,7 +277,7 @@ func (x *effect) write1(key, version any) {
 }
 
 const (
-	unseen  = "its rows are not all seen"
+	unseen  = "isovet did not see all its rows"
 	noKey   = "the key is not returned: select it too"
 	foreign = "a version that nobody wrote in the recording: a trigger, another program, or the column rounds it"
 )

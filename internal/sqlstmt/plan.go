@@ -382,7 +382,7 @@ type edit struct {
 // extend adds the hidden columns.
 func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 	if strings.Contains(p.SQL, HiddenName) {
-		p.why = "it names columns as isovet does"
+		p.why = "it uses a column name that isovet reserves"
 		return
 	}
 	for _, f := range s.Outer {

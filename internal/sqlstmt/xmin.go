@@ -127,7 +127,7 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 	oid, _ := hiddenText(row[from.at+n+1])
 	xid, err := strconv.ParseUint(id, 10, 32)
 	if !ok || err != nil || oid != from.r.oid {
-		return "a row of another table than the catalogue has"
+		return "the row is of another table than in the catalogue"
 	}
 	key := from.r.row(parts)
 	if s.Kind == sqltext.Select {
@@ -196,7 +196,7 @@ func (r *relation) rekeyed(sets []string) bool {
 
 const (
 	missing = "a version whose writer is not recorded: a trigger, a function, COPY, or another program"
-	longAgo = "a version of long ago, whose writer is forgotten"
+	longAgo = "an old version, whose writer isovet no longer remembers"
 )
 
 // valueOfID is the value of a transaction's versions of a row.

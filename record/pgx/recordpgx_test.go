@@ -249,7 +249,7 @@ func TestReadCommitted(t *testing.T) {
 	defer c.Close(context.Background())
 	must.Get(c.Exec(t.Context(), "SELECT v FROM accounts WHERE id = 1"))(t)
 	s := trace.Stats()
-	if s.NotUnderstood["its rows are not all seen"] != 1 || len(s.NotUnderstood) != 1 {
+	if s.NotUnderstood["isovet did not see all its rows"] != 1 || len(s.NotUnderstood) != 1 {
 		t.Error(s)
 	}
 	b := &pgx.Batch{}

@@ -28,7 +28,7 @@ func init() {
 	driver.Register(driver.Scheme{
 		Name:  "mysql",
 		URLs:  []string{"mysql", "mariadb", "galera"},
-		About: "MariaDB, Galera and MySQL, and what speaks their protocol",
+		About: "MariaDB, Galera, MySQL, and databases with their protocol",
 		Isolations: []string{
 			"default",
 			"serializable=ser=session-serializable",
@@ -355,7 +355,7 @@ func (m *server) Load(ctx context.Context, d driver.Data) error {
 				var u int64
 				err := c.QueryRowContext(ctx, "select u from isovet_kv where k = ?", int64(driver.MarkKey)).Scan(&u)
 				if err == nil && u != d.Mark {
-					err = errors.New("it shows an older load")
+					err = errors.New("it shows the rows of an earlier load")
 				}
 				return err
 			})

@@ -93,7 +93,7 @@ func (p *server) levelInForce(c *pgconn.PgConn) string {
 		_ = run(c, "rollback")
 	}
 	if p.level == "default" {
-		return "its default, which it does not tell"
+		return "its default, which it does not report"
 	}
 	return p.level + ", as asked for"
 }
@@ -169,8 +169,8 @@ func (p *server) undoes(c *pgconn.PgConn, d driver.Data) error {
 	}
 	u, err := ask(c, "select u from isovet_kv where k = "+row[0])
 	if err == nil && u != row[1] {
-		err = driver.Unsupported("%s: what a transaction begun by %q wrote stays after its rollback", p.info.Name,
-			p.begin)
+		err = driver.Unsupported("%s: the writes of a transaction that %q began remain after its rollback",
+			p.info.Name, p.begin)
 	}
 	return err
 }

@@ -174,7 +174,7 @@ func TestNoRollback(t *testing.T) {
 	if err == nil {
 		err = db.Load(context.Background(), driver.Data{Rows: func(func(int64, driver.Row) bool) {}, Mark: 77})
 	}
-	if !errors.Is(err, driver.ErrUnsupported) || !strings.Contains(fmt.Sprint(err), "stays after its rollback") {
+	if !errors.Is(err, driver.ErrUnsupported) || !strings.Contains(fmt.Sprint(err), "remain after its rollback") {
 		t.Errorf("error %v", err)
 	}
 }

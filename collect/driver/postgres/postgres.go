@@ -25,7 +25,7 @@ func init() {
 	driver.Register(driver.Scheme{
 		Name:  "postgres",
 		URLs:  []string{"postgres", "postgresql", "cockroachdb", "cockroach", "yugabyte", "yugabytedb"},
-		About: "PostgreSQL and what speaks its protocol: CockroachDB, YugabyteDB",
+		About: "PostgreSQL and databases with its protocol: CockroachDB, YugabyteDB",
 		Isolations: []string{
 			"default",
 			"serializable=ser=session-serializable",
@@ -120,7 +120,7 @@ func (p *server) look(ctx context.Context, node int) error {
 		return nil
 	}
 	if n.ReadOnly {
-		return fmt.Errorf("%s is a replica; expected the primary first", n.Name)
+		return fmt.Errorf("%s is a replica; name the primary first", n.Name)
 	}
 	if p.info.Version, err = ask(c, "select version()"); err != nil {
 		return err
@@ -258,7 +258,7 @@ func (p *server) await(ctx context.Context, node int, mark int64) error {
 	err = dial.Until(ctx, 30*time.Second, func() error {
 		got, err := ask(c, fmt.Sprintf("select u from isovet_kv where k = %d", int64(driver.MarkKey)))
 		if err == nil && got != want {
-			err = errors.New("it shows an older load")
+			err = errors.New("it shows the rows of an earlier load")
 		}
 		return err
 	})
