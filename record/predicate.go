@@ -30,7 +30,7 @@ func predicate(condition any) ([]byte, error) {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	if d.More() {
-		return nil, errors.New("something behind the JSON")
+		return nil, errors.New("found text after the JSON")
 	}
 	if err := shape(x, 0); err != nil {
 		return nil, err

@@ -303,7 +303,7 @@ func (r *Recorder) SessionOn(node string) *Session {
 // same history. A recorder that streams has none: read what it has written.
 func (r *Recorder) History() (*history.History, error) {
 	if r.stream != nil || r.parts != nil {
-		return nil, errors.New("record: the history is streamed, not kept; read what Create, To or Send has written")
+		return nil, errors.New("record: the history is streamed, not kept; read the output of Create, To or Send")
 	}
 	if err := r.end(); err != nil {
 		return nil, err

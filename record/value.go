@@ -263,7 +263,7 @@ func (r *Recorder) json(b []byte) (value, error) {
 		return value{}, fmt.Errorf("JSON that cannot be read: %w", err)
 	}
 	if d.More() {
-		return value{}, errors.New("JSON with text behind it")
+		return value{}, errors.New("JSON with text after it")
 	}
 	switch x := x.(type) {
 	case nil, bool, string:

@@ -59,7 +59,7 @@ func (s *session) request(kind byte, n int) error {
 		body, err = s.execute(e, body)
 	case 'F':
 		if p := s.plan("SELECT fast_path_function()"); p != nil {
-			s.p.o.Log.Miss("a function call of the protocol's", "what it does is not seen", true)
+			s.p.o.Log.Miss("a function call of the protocol's", "isovet does not see its effect", true)
 		}
 	}
 	if err != nil {

@@ -141,6 +141,6 @@ func refuse(client *link, err error) error {
 func (p *Proxy) fault(v any) {
 	p.faults.Add(1)
 	if p.o.OnError != nil {
-		p.o.OnError(fmt.Errorf("a fault of the recording; the session goes on without it: %v\n%s", v, debug.Stack()))
+		p.o.OnError(fmt.Errorf("the recorder failed; the session goes on unrecorded: %v\n%s", v, debug.Stack()))
 	}
 }

@@ -142,7 +142,7 @@ func (s *session) guard(f func()) {
 		if v := recover(); v != nil {
 			s.log, s.records = nil, false
 			s.p.fault(v)
-			s.p.o.Log.Miss("the rest of a session", "a fault of the recording", true)
+			s.p.o.Log.Miss("the rest of a session", "the recorder failed", true)
 		}
 	}()
 	f()
