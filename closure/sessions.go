@@ -58,8 +58,8 @@ func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err erro
 	for c, in := range chains {
 		for p, x := range in {
 			if x < 0 || int(x) >= n || s.chain[x] >= 0 {
-				return nil, false, fmt.Errorf("closure: node %d of chain %d is not one of %d, or stands in two places",
-					x, c, n)
+				return nil, false, fmt.Errorf("closure: node %d of chain %d is not one of %d, or occurs twice", x, c,
+					n)
 			}
 			s.chain[x], s.place[x] = int32(c), int32(p)
 		}

@@ -207,7 +207,7 @@ func TestSchedules(t *testing.T) {
 	}
 	for schedule, want := range map[string]string{
 		"R1x":       "transaction 1 has no end",
-		"C1 R1x":    "goes on after its end",
+		"C1 R1x":    "has an operation after its end",
 		"X1 C1":     "expected one of R W",
 		"Rx C1":     "expected an operation and a transaction",
 		"P1=3 C1":   "expected < or >=",

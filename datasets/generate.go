@@ -127,7 +127,7 @@ func RunTold(ctx context.Context, spec Spec, tell func(stage string, done, total
 		return nil, err
 	}
 	if tell != nil {
-		tell("telling what the clients saw", 0, 0)
+		tell("recording the clients' observations", 0, 0)
 	}
 	b := history.NewBuilder()
 	c := convert{spec: &p.spec, log: log, b: b, values: p.params.Values}

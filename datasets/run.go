@@ -48,8 +48,8 @@ func prepare(spec Spec) (*run, error) {
 			"or an SQL database (isovet collect)", info.Name, params.Variant)
 	}
 	if params.Values > 0 && spec.Fault != "" {
-		return nil, fmt.Errorf("a planted fault among values written more than once may have another explanation; " +
-			"expected one of the two")
+		return nil, fmt.Errorf("a planted fault is ambiguous if values are written more than once; expected a fault " +
+			"or repeated values, not both")
 	}
 	if spec.FenceEvery < 0 {
 		return nil, fmt.Errorf("fences every %d transactions; expected none or a positive number", spec.FenceEvery)
@@ -78,7 +78,7 @@ func (p *run) plant() error {
 	case spec.Faults < 0:
 		return fmt.Errorf("%d faults; expected none or a positive number", spec.Faults)
 	case spec.Fault == "" && spec.Faults > 0:
-		return fmt.Errorf("%d faults are asked for, but not which; expected one of %s", spec.Faults,
+		return fmt.Errorf("the number of faults is %d, but no fault is named; expected one of %s", spec.Faults,
 			strings.Join(FaultNames(), ", "))
 	case spec.Fault == "":
 		return nil

@@ -21,9 +21,9 @@ func Streams(spec Spec) (why string, bounded bool, err error) {
 	}
 	switch {
 	case spec.Hint != TrueTimes:
-		return "times that are reversed or shuffled take all transactions at once", false, nil
+		return "reversed or shuffled times need all transactions in memory", false, nil
 	case spec.Times == NoTimes:
-		return "without times the transactions stand session by session, which takes all of them at once", false, nil
+		return "without times the file is ordered by session, which needs all transactions in memory", false, nil
 	}
 	return "", !slices.ContainsFunc(p.cfg.Workload.Tables(), func(t workload.Table) bool {
 		return t.Columns != nil || t.List || t.WideOf != nil

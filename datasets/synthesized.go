@@ -273,7 +273,7 @@ func (a *Synthesized) build(steps []scheduled, inits []string, initial map[strin
 				head.Start = s.at
 			}
 			if head.End != history.NoTime {
-				return nil, fmt.Errorf("transaction %d goes on after its end", t)
+				return nil, fmt.Errorf("transaction %d has an operation after its end", t)
 			}
 			if s.kind != 'C' && s.kind != 'A' {
 				s.write(b, key)

@@ -108,7 +108,7 @@ func Encodings() []Encoding {
 	return []Encoding{
 		{"vbox", "one variable a choice, carrying all edges of the side chosen", "Vbox §4.5", Vbox},
 		{"cobra", "one variable an edge, one more a choice", "Cobra §4.2", Cobra},
-		{"order", "one variable a pair of transactions, transitive: acyclic by its clauses alone",
+		{"order", "one variable a pair of transactions, with clauses for transitivity, which keep the graph acyclic",
 			"Vbox §5, its MiniSat baseline made transitive", Order},
 	}
 }

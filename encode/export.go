@@ -24,7 +24,7 @@ type Export struct {
 // Exports returns all text forms.
 func Exports() []Export {
 	return []Export{
-		{"dimacs", "DIMACS CNF, for any SAT solver; acyclic by its clauses", true, func(w io.Writer, q *Problem) error {
+		{"dimacs", "DIMACS CNF, for any SAT solver; clauses exclude cycles", true, func(w io.Writer, q *Problem) error {
 			return dimacs.Write(w, &dimacs.CNF{Vars: q.Vars, Clauses: q.Clauses})
 		}},
 		{"gnf", "MonoSAT's GNF: clauses and a graph that must be acyclic", false, func(w io.Writer, q *Problem) error {

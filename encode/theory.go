@@ -76,7 +76,7 @@ func (q *Problem) closureWork() float64 {
 func WithClosure(ctx context.Context, q *Problem) Answer {
 	a, ok := q.byClosure(ctx, closure.Options{MaxBytes: maxClosure, Stop: func() bool { return ctx.Err() != nil }})
 	if !ok && ctx.Err() == nil {
-		a.Reason = fmt.Sprintf("the closure of %d nodes would take more than %d bytes; theory order needs none",
+		a.Reason = fmt.Sprintf("the closure of %d nodes would need more than %d bytes; theory order needs no closure",
 			q.P.N, maxClosure)
 	}
 	return a

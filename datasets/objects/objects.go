@@ -338,7 +338,7 @@ func casRegister() *object {
 
 func semaphore(permits int) *object {
 	held := 0
-	return &object{about: "a lock; a faulty one gives permits on", ask: func(r *rand.Rand, n int) (string, string) {
+	return &object{about: "a lock; a faulty one is given too often", ask: func(r *rand.Rand, n int) (string, string) {
 		return []string{"acquire", "release"}[r.IntN(2)], "nil"
 	}, do: func(_ *rand.Rand, f, _ string, broken bool) (string, bool, bool) {
 		switch full := held == permits; {

@@ -145,7 +145,7 @@ func rising() *object {
 // dirty is values that are read one by one, and at the end all; a faulty one loses a value that it acknowledged.
 func dirty() *object {
 	var in []string
-	return &object{about: "values, read one by one and at the end all", last: "strong-read",
+	return &object{about: "values, read one by one, and all of them at the end", last: "strong-read",
 		ask: func(r *rand.Rand, n int) (string, string) {
 			if r.IntN(2) == 0 {
 				return "write", fmt.Sprint(n)

@@ -239,8 +239,8 @@ func (s *store) putOff(now int64) {
 	r, sc := &s.script, s.cfg.Scripts[s.script.n].Script
 	last := s.cfg.Txns - r.reserved
 	if s.log.Stats.Committed >= last || !grows(s.cfg.Workload) {
-		s.err = fmt.Errorf("fault %s needs %d rows at once that were not deleted, and no counters; there are fewer",
-			sc.Name, sc.Keys)
+		s.err = fmt.Errorf("fault %s needs %d rows at once that were not deleted and are no counters, but there are "+
+			"fewer", sc.Name, sc.Keys)
 		return
 	}
 	r.at = last - (last-s.log.Stats.Committed)/2

@@ -222,7 +222,7 @@ func (p *Program) answer(text string, exit int) (model, error) {
 		case 20:
 			m.status = solver.Unsat
 		default:
-			return model{}, fmt.Errorf("%s: it says neither SATISFIABLE nor UNSATISFIABLE%s", p.Name, LastLine(text))
+			return model{}, fmt.Errorf("%s: it prints neither SATISFIABLE nor UNSATISFIABLE%s", p.Name, LastLine(text))
 		}
 	}
 	return m, nil
@@ -263,7 +263,7 @@ func parse(text string) (model, error) {
 		}
 		if said != solver.Unknown {
 			if m.status != solver.Unknown && m.status != said {
-				return model{}, errors.New("it says both SATISFIABLE and UNSATISFIABLE")
+				return model{}, errors.New("it prints both SATISFIABLE and UNSATISFIABLE")
 			}
 			m.status = said
 			continue

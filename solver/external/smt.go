@@ -58,7 +58,7 @@ func parseSMT(text string) (model, error) {
 			return model{}, fmt.Errorf("it says unknown%s", LastLine(text))
 		}
 	}
-	return model{}, fmt.Errorf("it says neither sat nor unsat%s", LastLine(text))
+	return model{}, fmt.Errorf("it prints neither sat nor unsat%s", LastLine(text))
 }
 
 // definitions reads (define-fun v3 () Bool true), however it is broken into lines.
