@@ -93,8 +93,8 @@ func (w *watcher) accept() error {
 		return nil
 	}
 	w.cfg.Log.Warn("watch asks the source again for the lines that the log lost, and reports their violations "+
-		"again; if the source no longer has them, watch may report reads of what they wrote as violations",
-		"lines", l.at.Lines)
+		"again; if the source no longer has these lines, watch may report reads of values written in them as "+
+		"violations", "lines", l.at.Lines)
 	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
 }
 

@@ -424,6 +424,6 @@ func (j *aion) Stats(s *Snapshot) {
 		{"gaps_total", "counter", "Gaps: numbers that a session skipped.", "gaps", a.Gaps},
 		{"gaps_found_total", "counter", "Transactions that filled a gap later.", "gaps filled", a.Found},
 		{"gap_sessions", "gauge", "Sessions in which numbers are missing.", "sessions with gaps", int64(a.GapSessions)},
-		{"shortened_total", "counter", "How often transactions became final early, for want of memory.",
+		{"shortened_total", "counter", "How often transactions became final early, for lack of memory.",
 			"early finals", j.shortened}}, j.g.counts()...)
 }

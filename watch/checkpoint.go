@@ -149,9 +149,8 @@ func (w *watcher) restore() (*manifest, error) {
 			w.keeper.whole = append(w.keeper.whole, kept{n, m.Log})
 		case errors.As(err, new(*LostError)):
 			w.state.lost = true
-			w.cfg.Log.Warn("watch ignored a checkpoint that continues behind the end of the "+
-				"log", "folder", dir, "error",
-				err)
+			w.cfg.Log.Warn("watch ignored a checkpoint that continues after the end of the log", "folder", dir,
+				"error", err)
 			if err := os.Rename(dir, dir+damagedName); err != nil {
 				return nil, err
 			}

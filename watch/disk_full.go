@@ -28,9 +28,8 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 	if !isFull(err) {
 		return err
 	}
-	w.cfg.Log.Error("the disk is full: watch accepts no line until there is room; no accepted line is "+
-		"lost", "file", file,
-		"error", err)
+	w.cfg.Log.Error("the disk is full: watch accepts no line until space is free; no accepted line is lost", "file",
+		file, "error", err)
 	w.halt(true)
 	defer w.halt(false)
 	for isFull(err) {
@@ -42,7 +41,7 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 		err = what()
 	}
 	if err == nil {
-		w.cfg.Log.Info("the disk has room again: watch goes on", "file", file)
+		w.cfg.Log.Info("the disk has free space again: watch goes on", "file", file)
 	}
 	return err
 }

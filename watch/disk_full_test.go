@@ -60,8 +60,8 @@ func TestDiskFull(t *testing.T) {
 	if got, want := content(t, again), content(t, once); got != want {
 		t.Errorf("%d bytes of lines and violations, %d where there was room", len(got), len(want))
 	}
-	if a, b := strings.Count(said.String(), "the disk is full"), strings.Count(said.String(),
-		"the disk has room again"); a < 3 ||
+	if a, b := strings.Count(said.String(), "the disk is full"),
+		strings.Count(said.String(), "the disk has free space again"); a < 3 ||
 		a != b {
 		t.Errorf("said %d times that the disk is full, %d times that it is not any more:\n%s", a, b, said.String())
 	}

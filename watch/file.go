@@ -94,7 +94,7 @@ func (s *files) resume(after Places) error {
 		if m, ok := s.find(all, place); ok {
 			return s.open(m, place)
 		}
-		s.o.Log.Warn("the file is gone, and with it the lines that watch had not read; watch goes on with the "+
+		s.o.Log.Warn("the file is missing, and the lines that watch had not read are lost; watch goes on with the "+
 			"oldest file that is left", "path", s.o.Path, "read", place)
 		return s.begin(all, 0)
 	}

@@ -68,8 +68,7 @@ func (w *watcher) open() error {
 	w.state.out, short, err = openEmitted(emittedOptions{w.cfg.Dir, w.cfg.Grouped, w.cfg.ViolationsMax,
 		disk{w.cfg.disk}, w.cfg.Violation, w.cfg.Log, w.cfg.Evidence, w.log}, w.from.Emitted, w.incidents)
 	if err == nil && short {
-		w.cfg.Log.Warn("somebody truncated violations.jsonl; watch goes on with its next number",
-			"folder", w.cfg.Dir)
+		w.cfg.Log.Warn("violations.jsonl was truncated; watch goes on with its next number", "folder", w.cfg.Dir)
 	}
 	return err
 }

@@ -399,13 +399,13 @@ func (j *leopard) Stats(s *Snapshot) {
 	}
 	s.More = []Count{
 		{"versions", "gauge", "Versions remembered.", "versions", int64(o.Versions)},
-		{"locks", "gauge", "Locks remembered beside those of versions.", "locks", int64(o.Locks)},
+		{"locks", "gauge", "Locks in memory that belong to no version.", "locks", int64(o.Locks)},
 		{"suspects", "gauge", "Reads of values whose writer has not arrived.", "suspects", int64(o.Suspects)},
 		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "suspects confirmed", j.confirmed},
 		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "suspects withdrawn",
 			j.withdrawn},
 		{"spilled_keys", "gauge", "Keys whose state is on disk.", "keys on disk", spilled},
-		{"shortened_total", "counter", "How often transactions became final early, for want of memory.",
+		{"shortened_total", "counter", "How often transactions became final early, for lack of memory.",
 			"early finals", j.shortened},
 	}
 	s.More = append(s.More, j.g.counts()...)

@@ -137,8 +137,8 @@ func (s *stream) find(ctx context.Context) (err error) {
 }
 
 // errOther says that the stream is not that of the log.
-var errOther = errors.New("it is not the stream of the log, or it was created anew; expected the stream of the log, " +
-	"or another --state folder")
+var errOther = errors.New("it is another stream, or was created again; expected the stream of the log, or another " +
+	"--state folder")
 
 // look asks for the stream's state, and reports deleted messages.
 func (s *stream) look(ctx context.Context) error {
@@ -162,7 +162,7 @@ func (s *stream) look(ctx context.Context) error {
 // gone reports missing messages.
 func (s *stream) gone(from, to int64) {
 	s.o.Log.Warn("the stream lost messages before watch read them: purged, deleted or over its limits; watch may "+
-		"report reads of what they wrote as violations", "stream", s.name, "first", from, "last", to)
+		"report reads of values written in them as violations", "stream", s.name, "first", from, "last", to)
 }
 
 // restart makes the consumer anew, behind the last message received.

@@ -455,7 +455,7 @@ func (j *replayJudge) Stats(s *Snapshot) {
 		{"unknown", "gauge", "Transactions of unknown outcome that may still be read.", "unknown outcomes",
 			int64(x.Unknown)},
 		{"spilled_keys", "gauge", "Keys whose state is on disk.", "keys on disk", j.keys.Stored()},
-		{"shortened_total", "counter", "How often transactions became final early, for want of memory.",
+		{"shortened_total", "counter", "How often transactions became final early, for lack of memory.",
 			"early finals", j.mem.shortened},
 		{"suspects", "gauge", "Reads of values whose writer has not arrived.", "suspects", int64(x.Suspects)},
 		{"suspects_confirmed_total", "counter", "Suspects that were violations.", "suspects confirmed", x.Confirmed},

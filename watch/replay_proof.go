@@ -173,7 +173,7 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 	case f.f.Why != "":
 		v.Why = f.f.Why
 	case class == undecided:
-		v.Why = "no order of what is remembered explains this, and what is remembered violates nothing by itself"
+		v.Why = "no order of the transactions in memory explains this, but alone they do not violate the level"
 	}
 	return json.Marshal(v)
 }

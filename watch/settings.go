@@ -35,7 +35,7 @@ func (e *SettingsError) Error() string {
 		}
 		fmt.Fprintf(&b, "given %s", e.Given[i].said())
 	}
-	b.WriteString("; expected the same ones, or another --state folder")
+	b.WriteString("; expected the same options, or another --state folder")
 	return b.String()
 }
 

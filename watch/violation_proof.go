@@ -80,7 +80,7 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 		return json.Marshal(&out)
 	}
 	if id, is := twice(ws); is { // these make no history
-		out.Text = fmt.Sprintf("the stream has transaction %d twice, and together they contradict the proof's "+
+		out.Text = fmt.Sprintf("the stream has transaction %d twice, and the two copies contradict the proof's "+
 			"assumption", id)
 		return json.Marshal(&out)
 	}
@@ -229,7 +229,7 @@ type item struct {
 }
 
 // unique is the assumption of a proof: only writers that have arrived are known.
-const unique = "no missing or forgotten transaction wrote a value that these read"
+const unique = "no missing or forgotten transaction wrote a value that these transactions read"
 
 // prove looks for a violation of the level in the transactions alone. A version that others wrote, or may have written,
 // gets a writer of its own that overlaps everything. So an order of the whole stream, restricted to these transactions,

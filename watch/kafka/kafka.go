@@ -190,9 +190,8 @@ func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) e
 			p.next = last + 1
 			switch {
 			case p.next > end[n]:
-				return fmt.Errorf("partition %d ends at offset %d, but the log has offset %d: it is not the topic "+
-					"of the log, or it was created anew; expected the topic of the log, or another --state folder", n,
-					end[n], last)
+				return fmt.Errorf("partition %d ends at offset %d, but the log has offset %d: it is another topic, "+
+					"or was created again; expected the topic of the log, or another --state folder", n, end[n], last)
 			case first[n] > p.next:
 				s.gone(p, first[n])
 				p.next = first[n]
@@ -212,8 +211,8 @@ func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) e
 // gone reports missing messages.
 func (s *source) gone(p *part, to int64) {
 	s.o.Log.Warn("the topic lost messages before watch read them: deleted or over its limits; watch may report "+
-		"reads of what they wrote as "+
-		"violations", "topic", s.o.Topic, "partition", p.number, "first", p.next, "last", to-1)
+		"reads of values written in them as violations", "topic", s.o.Topic, "partition", p.number, "first", p.next,
+		"last", to-1)
 }
 
 // Next waits for messages.

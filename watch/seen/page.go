@@ -223,7 +223,7 @@ func (p *live) numbers(s *watch.Snapshot, now time.Time) (chief, further []numbe
 			}
 		}
 	}
-	checkpoint := "of a run before"
+	checkpoint := "of an earlier run"
 	if s.CheckpointBytes > 0 {
 		checkpoint = size(float64(s.CheckpointBytes))
 	}
