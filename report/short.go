@@ -228,7 +228,7 @@ func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge)
 	}
 	switch e.Dep {
 	case evidence.SO:
-		say("%s (%s) stands before %s (%s) in the same session.", txnName(h, e.From), where(e.From), txnName(h, e.To),
+		say("%s (%s) comes before %s (%s) in the same session.", txnName(h, e.From), where(e.From), txnName(h, e.To),
 			where(e.To))
 	case evidence.RT:
 		if h.Positions {
@@ -245,15 +245,14 @@ func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge)
 		if e.From == h.Init {
 			say("Every version comes after the initial one.")
 		} else {
-			say("Rests on the version order of %s: %s's before %s's.", key, txnName(h, e.From),
-				txnName(h, e.To))
+			say("Assumes the version order of %s: %s's before %s's.", key, txnName(h, e.From), txnName(h, e.To))
 			if reader, ok := s.order[e]; ok && reader != history.None {
 				op(h.TxnOf(reader), reader)
 			}
 		}
 	case evidence.RW:
-		say("Rests on the version order of %s: %s, which %s read, before %s's.", key, version(),
-			txnName(h, e.From), txnName(h, e.To))
+		say("Assumes the version order of %s: %s, which %s read, before %s's.", key, version(), txnName(h, e.From),
+			txnName(h, e.To))
 	case evidence.PWR, evidence.PRW:
 		t := e.To
 		if e.Dep == evidence.PRW {

@@ -72,8 +72,8 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 		}
 		if r.Counts != nil && len(r.Anomalies)+r.Also > 1 {
 			out, may := r.Levels()
-			fmt.Fprintf(b, "  in all: %s\n  ruled out: %s, and what implies them; may hold: %s\n", kindCounts(Kinds(r)),
-				LevelNames(out), LevelNames(may))
+			fmt.Fprintf(b, "  in all: %s\n  ruled out: %s, and the levels that imply these; may hold: %s\n",
+				kindCounts(Kinds(r)), LevelNames(out), LevelNames(may))
 		}
 		for _, hint := range evidence.Hints(r) {
 			fmt.Fprintf(b, "  hint: %s\n", escape.Line(hint))
@@ -110,7 +110,7 @@ func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 			escape.Text(v.Assumes), proved)
 	}
 	if n := m.Total() - most; n > 0 {
-		fmt.Fprintf(b, "    and %s\n", plural.Phrase(n, "further one", "further ones"))
+		fmt.Fprintf(b, "    and %s\n", plural.Phrase(n, "further violation", "further violations"))
 	}
 }
 
@@ -152,7 +152,7 @@ func Summary(r *evidence.Result) string {
 	if r.H != nil {
 		txns := plural.Of(s.Txns, "transaction")
 		if s.Invented > 0 {
-			txns += " and " + plural.Of(s.Invented, "writer") + " that the file has no record of"
+			txns += " and " + plural.Of(s.Invented, "writer") + " without a record in the file"
 		}
 		parts = append(parts, fmt.Sprintf("%s, %s, %s, %s", txns,
 			plural.Of(s.Ops, "operation"), plural.Of(s.Sessions, "session"), plural.Of(s.Keys, "key")))
@@ -166,13 +166,13 @@ func Summary(r *evidence.Result) string {
 			by += " (" + r.Settings + ")"
 		}
 		if r.DecidedBy != "" {
-			by += ", which asked " + r.DecidedBy
+			by += ", decided by " + r.DecidedBy
 		}
 		switch {
 		case r.Implied && r.Verdict == evidence.Holds:
-			by += " at " + r.ImpliedBy.String() + ", which implies it"
+			by += " at " + r.ImpliedBy.String() + ", which implies this level"
 		case r.Implied:
-			by += " at " + r.ImpliedBy.String() + ", which it implies"
+			by += " at " + r.ImpliedBy.String() + ", which this level implies"
 		}
 		parts = append(parts, by)
 	}

@@ -148,8 +148,8 @@ func (b *book) has(h *history.History) {
 
 // index makes the table of keys.
 func (b *book) index() {
-	b.doing("looking at the keys", 0, 100)
-	k, err := newKeys(b.ctx, b.axis, func(done int) { b.doing("looking at the keys", int64(done), 100) })
+	b.doing("examining the keys", 0, 100)
+	k, err := newKeys(b.ctx, b.axis, func(done int) { b.doing("examining the keys", int64(done), 100) })
 	if err == nil {
 		b.keys.Store(k)
 	}

@@ -213,7 +213,7 @@ func (b *book) baseOf(r uint32, candidates []basedOn, writers []final) (basedOn,
 		return basedOn{}, false
 	}
 	name := func(t uint32) string { return report.TxnName(h, t) }
-	left[0].by = name(last) + " had written the row before " + name(r) + " began: of the versions that the condition " +
-		"does not match only " + name(left[0].txn) + "'s can have been there then or later"
+	left[0].by = name(last) + " had written the row before " + name(r) + " began. Of the versions that the " +
+		"condition does not match, only " + name(left[0].txn) + "'s can have existed then or later"
 	return left[0], true
 }

@@ -131,14 +131,14 @@ func (b *book) byReaders(a, c, k uint32, near []uint32) (ordered, bool) {
 		case b.readFrom(r, c):
 			how = "which read from " + name(c)
 		case b.inSession(c, r):
-			how = "before which " + name(c) + " is in its session"
+			how = "whose session has " + name(c) + " before it"
 		case b.inTime(c, r):
 			how = "before which " + name(c) + " had ended"
 		default:
 			continue
 		}
-		return ordered{false, false, fmt.Sprintf("%s, %s, read %s's version: so %s's was overwritten by then", name(r),
-			how, name(a), name(c))}, true
+		return ordered{false, false, fmt.Sprintf("%s, %s, read %s's version, so %s's version had been overwritten "+
+			"by then", name(r), how, name(a), name(c))}, true
 	}
 	return ordered{}, false
 }
@@ -166,8 +166,8 @@ func (b *book) byAnswer(a, c uint32) (ordered, bool) {
 	b.mu.Unlock()
 	for i := len(answers) - 1; i >= 0; i-- {
 		if x, y, ok := answers[i].places(b.axis.h, a, c); ok {
-			return ordered{x < y, false, "so it is in the order that the check at " + answers[i].Level +
-				" found, there may be others"}, true
+			return ordered{x < y, false, "the check at " + answers[i].Level + " found this order; others may exist"},
+				true
 		}
 	}
 	return ordered{}, false
