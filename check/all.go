@@ -52,14 +52,14 @@ func Choose(name, solver string, h *history.History, l level.Level) (Checker, st
 // deciders says which checkers decide a level.
 func deciders(l level.Level) string {
 	if l.IsMixed() {
-		return "; auto does"
+		return "; auto decides it"
 	}
 	var names []string
 	for _, c := range Deciding(l) {
 		names = append(names, c.Info().Name)
 	}
 	if len(names) == 0 {
-		return "; no checker does"
+		return "; no checker decides it"
 	}
 	return "; these decide the level: " + strings.Join(names, ", ")
 }

@@ -174,7 +174,7 @@ func (l *Lattice) filled(h *history.History) *Lattice {
 	p := &Lattice{H: h, Results: slices.Clone(l.Results)}
 	for i, r := range p.Results {
 		if r == nil {
-			p.Results[i] = &evidence.Result{Level: level.All()[i], H: h, Checker: "auto", Reason: "not yet looked at"}
+			p.Results[i] = &evidence.Result{Level: level.All()[i], H: h, Checker: "auto", Reason: "not checked yet"}
 			p.Results[i].Stats.Sizes = evidence.SizesOf(h)
 		}
 	}

@@ -65,14 +65,14 @@ func ParseFault(s string) (Fault, error) {
 		}
 		if k == StopAt {
 			if !functionName.MatchString(every) {
-				return Fault{}, fmt.Errorf("fault %q: %q is no function; expected one such as "+
+				return Fault{}, fmt.Errorf("fault %q: %q is not the name of a function; expected one such as "+
 					"%s:PredicateLockRelation", s, every, name)
 			}
 			return Fault{Kind: k, Every: time.Millisecond, Function: every}, nil
 		}
 		d, err := time.ParseDuration(every)
 		if err != nil || d <= 0 {
-			return Fault{}, fmt.Errorf("fault %q: %q is no duration; expected one such as %s:5s", s, every, name)
+			return Fault{}, fmt.Errorf("fault %q: %q is not a duration; expected one such as %s:5s", s, every, name)
 		}
 		return Fault{Kind: k, Every: d}, nil
 	}

@@ -38,11 +38,11 @@ func TestParseFault(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"split":   `"" is no duration`,
-		"skew:-1": `"-1" is no duration`,
+		"split":   `"" is not a duration`,
+		"skew:-1": `"-1" is not a duration`,
 		"burn:1s": "expected one of kill:DURATION, pause:DURATION, partition:DURATION, split:DURATION, " +
 			"skew:DURATION, script:DURATION, ddl:DURATION, stall:DURATION, gdb:FUNCTION",
-		"gdb:f\nshell": "is no function; expected one such as gdb:PredicateLockRelation",
+		"gdb:f\nshell": "is not the name of a function; expected one such as gdb:PredicateLockRelation",
 		"gdb":          `"" is no function`,
 	} {
 		if _, err := collect.ParseFault(text); err == nil || !strings.Contains(err.Error(), want) {

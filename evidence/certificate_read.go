@@ -299,7 +299,7 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 		return a, c.errorf("kind", "missing")
 	}
 	if !known(j.Kind) {
-		return a, c.errorf("kind", "%q is no anomaly; expected one such as %s or %s", j.Kind, level.G1c,
+		return a, c.errorf("kind", "%q is not an anomaly; expected one such as %s or %s", j.Kind, level.G1c,
 			level.LostUpdate)
 	}
 	for _, id := range j.Txns {
@@ -380,7 +380,7 @@ func (c *certificateReader) edges(raw []certificateEdge) (out []Edge, err error)
 			}
 			e.Op = lo + uint32(*j.Op)
 			if k := c.h.Ops.Kind[e.Op]; k != history.PredRead && k != history.PredWrite {
-				return nil, c.errorf("op", "operation %d of transaction %d is no predicate operation", *j.Op,
+				return nil, c.errorf("op", "operation %d of transaction %d is not a predicate operation", *j.Op,
 					c.h.Txns.ID[t])
 			}
 			if j.Key == nil {

@@ -171,16 +171,16 @@ func TestBrokenCertificates(t *testing.T) {
 		`2: field "op": expected the place of a predicate operation in transaction 1, from 0 to 1`)
 	broken("pred-pwr", `,"op":1`, ``,
 		`2: field "op": expected the place of a predicate operation in transaction 1, from 0 to 1`)
-	broken("pred-pwr", `"op":1`, `"op":0`, `2: field "op": operation 0 of transaction 1 is no predicate operation`)
+	broken("pred-pwr", `"op":1`, `"op":0`, `2: field "op": operation 0 of transaction 1 is not a predicate operation`)
 	broken("pred-pwr", `"key":"x",`, ``, `2: field "key": missing for a dependency pwr`)
 	broken("pred-pwr", `"value":{"v":0}`, `"value":{"v":9}`,
 		`2: field "value": no operation of the history has the value {"v":9} at key "x"`)
 	broken("pred-missed", `"key":"x"`, `"key":null`, `2: field "key": the history has no key null`)
 	broken("pred-missed", `,"key":"x"`, ``, `2: field "key": missing for a predicate operation or a conflict`)
 	broken("pred-missed", `"kind":"non-repeatable-read"`, `"kind":"non-readable"`,
-		`2: field "kind": "non-readable" is no anomaly; expected one such as G1c or lost-update`)
+		`2: field "kind": "non-readable" is not an anomaly; expected one such as G1c or lost-update`)
 	broken("pred-missed", `"kind":"non-repeatable-read"`, `"kind":"G0-session-realtime"`,
-		`2: field "kind": "G0-session-realtime" is no anomaly; expected one such as G1c or lost-update`)
+		`2: field "kind": "G0-session-realtime" is not an anomaly; expected one such as G1c or lost-update`)
 	broken("pred-missed", `"kind":"non-repeatable-read",`, ``, `2: field "kind": missing`)
 	broken("pred-missed", `"ops":[[2,0]`, `"ops":[[4,0]`, `2: field "ops": the history has no transaction 4`)
 	broken("dead", `"dead":[[[1,0]`, `"dead":[[[1,3]`,

@@ -180,7 +180,7 @@ func scalar(v any) (Scalar, error) {
 	case json.Number:
 		n, err := v.Int64()
 		if err != nil {
-			return Scalar{}, fmt.Errorf("%s is no 64-bit integer", v)
+			return Scalar{}, fmt.Errorf("%s is not a 64-bit integer", v)
 		}
 		return Scalar{Kind: history.Int, N: n}, nil
 	}

@@ -83,7 +83,7 @@ func TestParseErrors(t *testing.T) {
 		`{"v":{"in":1}}`:         "predicate.v.in: expected an array",
 		`{"or":{}}`:              "predicate.or: expected an array",
 		`{"and":[1]}`:            "predicate.and[0]: expected an object",
-		`{"v":{"=":1.5}}`:        "predicate.v.=: 1.5 is no 64-bit integer",
+		`{"v":{"=":1.5}}`:        "predicate.v.=: 1.5 is not a 64-bit integer",
 		`{"v":{"=":{}}}`:         "expected an integer, a string",
 		`{"v":{"=":1}} {}`:       "more than one",
 		`{"not":{"v":{"=":[]}}}`: "predicate.not.v.=",

@@ -34,7 +34,7 @@ func sarif(version string) Stream {
 					Short: sarifText{k.Name + ": " + k.About}})
 			}
 			for _, r := range [][2]string{{"unknown", "the checker did not decide"},
-				{"bad-input", "the file is no history"}} {
+				{"bad-input", "the file is not a history"}} {
 				driver.Rules = append(driver.Rules, sarifRule{ID: r[0], Name: ruleName(r[0]), Short: sarifText{r[1]}})
 			}
 			b, err := json.Marshal(driver)

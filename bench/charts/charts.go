@@ -271,7 +271,7 @@ func (c *chart) places(s string) (xy, paper, late, none plotter.XYs, err error) 
 		}
 		x, err := strconv.ParseFloat(pt.Group, 64)
 		if err != nil {
-			return nil, nil, nil, nil, fmt.Errorf("%s: group %q is no number", c.r.Figure, pt.Group)
+			return nil, nil, nil, nil, fmt.Errorf("%s: group %q is not a number", c.r.Figure, pt.Group)
 		}
 		switch v, ok := c.r.Height(pt, c.m); {
 		case ok && pt.Decided():

@@ -229,8 +229,8 @@ var isolationNames = map[string]string{
 func LookupProfile(name string) (*Profile, error) {
 	db, iso, ok := strings.Cut(name, ":")
 	if !ok {
-		return nil, fmt.Errorf("%q is no profile; expected database:isolation (isovet profiles lists them), auto, "+
-			"or a file", name)
+		return nil, fmt.Errorf("%q is not a profile; expected database:isolation (isovet profiles lists them), "+
+			"auto, or a file", name)
 	}
 	db, iso = normal(db), normal(iso)
 	wanted := []string{iso, isolationNames[iso]}

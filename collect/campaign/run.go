@@ -152,7 +152,7 @@ func (p *Campaign) look(ctx context.Context, until time.Time) {
 			time.Sleep(tick)
 			continue
 		}
-		p.cfg.Told("looking at " + d.name())
+		p.cfg.Told("examining " + d.name())
 		at := time.Now()
 		cells, away := p.cfg.Plan.look(ctx, d)
 		spent += time.Since(at)

@@ -92,9 +92,8 @@ func (f *viewFlags) split(args []string) (files []string, cert string, err error
 		return nil, "", console.Usagef("%s is a certificate; name its history too", cert)
 	}
 	if len(files) > 1 && !f.loading.Together {
-		return nil, "", console.Exit(console.StatusBadInput,
-			fmt.Errorf("%s is no certificate; files that are one history: "+
-				"--together", files[1]))
+		return nil, "", console.Exit(console.StatusBadInput, fmt.Errorf("%s is not a certificate; for several files "+
+			"of one history add --together", files[1]))
 	}
 	return files, cert, nil
 }

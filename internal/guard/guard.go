@@ -112,7 +112,7 @@ func (l Limits) Reason(cause error, stage string) string {
 	case errors.Is(cause, ErrMemory):
 		return fmt.Sprintf("memory bound: %s reached while %s", BytesText(l.Memory), stage)
 	case errors.Is(cause, ErrMachine):
-		return fmt.Sprintf("out of memory while %s: the program leaves a tenth of the free memory to other programs; "+
+		return fmt.Sprintf("out of memory while %s: isovet leaves a tenth of the free memory to other programs; "+
 			"--memory sets another bound", stage)
 	case errors.Is(cause, ErrInterrupted):
 		return "interrupted while " + stage

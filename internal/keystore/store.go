@@ -101,7 +101,7 @@ type logger struct{}
 func (logger) Infof(string, ...any)  {}
 func (logger) Errorf(string, ...any) {}
 func (logger) Fatalf(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "isovet: the store of keys on disk cannot go on: %s\n", fmt.Sprintf(format, args...))
+	fmt.Fprintf(os.Stderr, "isovet: the store of keys on disk failed: %s\n", fmt.Sprintf(format, args...))
 	os.Exit(254)
 }
 

@@ -96,7 +96,7 @@ func (x *Incident) server(b *bytes.Buffer) {
 		}
 	}
 	say("Server", escape.Code(d.Name))
-	say("It says of itself", escape.Code(d.Version))
+	say("Version", escape.Code(d.Version))
 	if len(d.Nodes) > 1 {
 		say("Nodes", escape.Code(strings.Join(d.Nodes, ", ")))
 	}

@@ -202,7 +202,7 @@ func (v SizeValue) Set(s string) error {
 	}
 	x, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
 	if err != nil || !(x > 0) || x*unit >= math.MaxInt64 {
-		return fmt.Errorf("%q is no size; expected a positive number of bytes, as in 512MB, 2GiB, 1000000", s)
+		return fmt.Errorf("%q is not a size; expected a positive number of bytes, as in 512MB, 2GiB, 1000000", s)
 	}
 	*v.N = int64(x * unit)
 	return nil
