@@ -125,7 +125,7 @@ func (f *followed) addRates(r *Report, series string, parts int) {
 		if !ok {
 			p := point("rate", g, series, &f.m, fixed(0))
 			if p.Verdict != evidence.Unknown { // it ends with the violation
-				p.Verdict, p.Reason = evidence.Unknown, "it stops at the first violation"
+				p.Verdict, p.Reason = evidence.Unknown, "Cobra stops at the first violation"
 			}
 			begin := float64(f.txns*(i-1)) / float64(parts)
 			end, ok := f.atLeast(float64(f.txns*i) / float64(parts))
@@ -139,8 +139,8 @@ func (f *followed) addRates(r *Report, series string, parts int) {
 		was = now
 	}
 	if n := f.verified(); f.m.Verdict == evidence.Unknown {
-		r.Note("%s had verified %d of %d transactions when it was stopped after %v, loading "+
-			"included.", series, n, f.txns, f.timeout)
+		r.Note("%s verified %d of %d transactions before it was stopped after %v, loading included.", series, n,
+			f.txns, f.timeout)
 	}
 }
 
@@ -194,8 +194,9 @@ func (f *followed) addWhole(r *Report, series string) {
 }
 
 // cobraNote says how Cobra is run.
-const cobraNote = "Cobra is cobra-rounds, with rounds of at least R transactions, in a process of its own for a " +
-	"minute at most. A round's first closure is Warshall's on one core, which the paper's has on a GPU, or Purdom's " +
-	"where that is said. Its workload is the same at serializable, with a fence in each session after every F " +
-	"transactions; fences count as transactions. It is given a history in a file, and takes as many transactions " +
-	"from each session in turn: that one overtakes another of its session, as the delays have it, it does not know."
+const cobraNote = "Cobra is the checker cobra-rounds, with rounds of at least R transactions, in a process of " +
+	"its own for a minute at most. It computes a round's first closure by Warshall's algorithm on one core (the " +
+	"paper uses a GPU), or by Purdom's where a series says so. It gets the same workload at serializable, with " +
+	"a fence in each session after every F transactions; fences count as transactions. It reads the history " +
+	"from a file, and takes equally many transactions from each session in turn, so it never sees delays " +
+	"reorder a session."

@@ -70,14 +70,14 @@ func onDatasets(ctx context.Context, lab *Lab, r *Report, isolation string, at l
 		}
 	}
 	if at == level.SessionSerializable {
-		r.Note(cobraNote + " What it loads and how long that takes is part of the whole run alone.")
+		r.Note(cobraNote + " Loading counts only in the whole run.")
 	} else {
-		r.Note("Cobra decides serializability alone: it is in aion/online-datasets.")
+		r.Note("Cobra decides only serializability; see aion/online-datasets.")
 	}
-	r.Note("isovet watch in a process of its own, by JSON lines through a pipe, as fast as they are taken, in batches "+
-		"of %d with delays of N(100, 10²) ms; 24 sessions; --lateness %v by the clock; the log is written and synced. "+
-		"The histories are this project's forms of RUBiS (200 users to begin with) and of a small Twitter (500 "+
-		"users), %s, not Dgraph's.", batched, lab.patience(), isolation)
+	r.Note("isovet watch runs in a process of its own and reads JSON lines from a pipe at full speed, in batches of "+
+		"%d with delays of N(100, 10²) ms; 24 sessions; --lateness %v by the clock; the log is written and synced. "+
+		"The histories are isovet's versions of RUBiS (200 users at first) and of a small Twitter (500 users), %s, "+
+		"not Dgraph's.", batched, lab.patience(), isolation)
 	return nil
 }
 
@@ -104,10 +104,10 @@ func aionRectified(ctx context.Context, lab *Lab, r *Report) error {
 		r.Add(decided("wrong", "all", name, runs[i].last["violations_total"]))
 	}
 	r.Note("%d transactions, of which %d commit a second, sent in batches of %d with delays of N(100, 10²) ms; "+
-		"verdicts are final %v later, by the clock. The paper does not say whether a transaction comes after its "+
-		"delay or with its batch, whose transactions are in the order of their delays: both are measured. A verdict "+
-		"is wrong from the arrival of the read, or of a version that it has not seen, until the version comes that "+
-		"it has.", txns, paperRate, batch, lab.patience())
+		"verdicts are final %v later, by the clock. The paper does not say whether a transaction arrives after its "+
+		"own delay or with its batch, in the order of the delays: both are measured. A verdict is wrong from the "+
+		"arrival of the read, or of another version, until the version read arrives.", txns, paperRate, batch,
+		lab.patience())
 	return nil
 }
 
@@ -192,11 +192,11 @@ func aionOverhead(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("Half of the operations read and half write, of 1,000 keys in their order, in 24 sessions; %d runs of %d "+
-		"operations each, in turns: the medians of the rates, and of what each loses to the run that is not collected "+
-		"beside it. Transactions are recorded by package record; isovet watch (--checker replay) takes them "+
-		"over HTTP, and judges them, on the machine and the cores that the database and its clients use, where the "+
-		"paper's checker has a machine of its own.", rounds, 5*txns)
+	r.Note("Half of the operations read and half write 1,000 keys in order, in 24 sessions; %d runs of %d "+
+		"operations each take turns. The table has the medians of the rates, and of the loss against the "+
+		"neighbouring run without collection. Package record records the transactions; isovet watch (--checker "+
+		"replay) gets them over HTTP and judges them on the same machine and cores as the database and its clients; "+
+		"the paper's checker has a machine of its own.", rounds, 5*txns)
 	return nil
 }
 

@@ -140,9 +140,9 @@ func aionFig12(ctx context.Context, lab *Lab, r *Report) error {
 		f.addRounds(r, c.String())
 	}
 	inOrder(r, "rounds", "window", "choices", "left")
-	r.Note("24 sessions, 8 operations a transaction, of which 90 %% read at SER; arrivals at 25 K a second of the " +
-		"database's time with delays of N(100, 10²) ms; one goroutine, parsing apart. SER is of a serializable " +
-		"history, \"with fences\" of the one that Cobra has with F 20.")
+	r.Note("24 sessions, 8 operations a transaction, 90 %% of them reads at SER; 25,000 arrivals a second of the " +
+		"database's time with delays of N(100, 10²) ms; one goroutine, without parsing. SER uses a serializable " +
+		"history, \"with fences\" Cobra's history with F 20.")
 	r.Note(cobraNote)
 	return nil
 }
@@ -231,8 +231,8 @@ func aionFig13(ctx context.Context, lab *Lab, r *Report) error {
 }
 
 // oneByOne says how transactions come.
-const oneByOne = "Each transaction comes after a delay of its own; in batches, as the paper sends them, they come in " +
-	"aion/fig20 and aion/online-rectified."
+const oneByOne = "Each transaction arrives after a delay of its own; aion/fig20 and aion/online-rectified send " +
+	"batches, as the paper does."
 
 func aionFig14(ctx context.Context, lab *Lab, r *Report) error {
 	for _, d := range delays {

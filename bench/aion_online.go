@@ -337,7 +337,7 @@ func byWatch(measure measuring) measuring {
 		if lab.watches(ctx) {
 			return measure(ctx, lab, r)
 		}
-		r.Note("This program has no command watch; nothing was measured.")
+		r.Note("Nothing was measured, because this program has no command watch.")
 		return nil
 	}
 }
@@ -390,11 +390,11 @@ func aionOnlineRate(ctx context.Context, lab *Lab, r *Report) error {
 		}
 	}
 	r.Note(cobraNote + " What it loads and how long that takes is part of the whole run alone.")
-	r.Note("isovet watch in a process of its own, by JSON lines through a pipe, as fast as they are taken, in batches "+
-		"of %d with delays of N(100, 10²) ms; 24 sessions, 8 operations a transaction; --lateness 5s by the clock; "+
-		"the log is written and synced. Memory is as the system counts it. Many keys are a million, all of which an "+
-		"initial transaction writes; else 1,000. RUBiS and Twitter (Figures 12c, 12d) are in "+
-		"aion/online-datasets.", batched)
+	r.Note("isovet watch runs in a process of its own and reads JSON lines from a pipe at full speed, in batches of "+
+		"%d with delays of N(100, 10²) ms; 24 sessions, 8 operations a transaction; --lateness 5s by the clock; the "+
+		"log is written and synced. Memory is the system's count. \"Many keys\" are a million keys, which an "+
+		"initial transaction writes; the other histories have 1,000 keys. RUBiS and Twitter (Figures 12c, 12d) are "+
+		"in aion/online-datasets.", batched)
 	return nil
 }
 
@@ -411,9 +411,9 @@ func aionOnlineFlips(ctx context.Context, lab *Lab, r *Report) error {
 		r.Add(decided("flips", d.String(), "verdicts", runs[i].last["flips_total"]))
 		r.Add(decided("wrong", d.String(), "violations", runs[i].last["violations_total"]))
 	}
-	r.Note("%d transactions, of which %d commit a second; each is sent at once and comes after its delay, by the "+
-		"clock; verdicts are final %v later. In batches of %d, as the paper sends them, the lines of one come in no "+
-		"order at all, whatever the deviation. isovet watch in a process of its own, six at a time.", txns, paperRate,
+	r.Note("%d transactions, of which %d commit a second; each arrives after its own delay, by the clock; verdicts "+
+		"are final %v later. In batches of %d, as in the paper, the lines of a batch would arrive in no order, "+
+		"whatever the deviation. Each isovet watch runs in a process of its own, six at a time.", txns, paperRate,
 		lab.patience(), batched)
 	return nil
 }
@@ -444,8 +444,8 @@ func aionOnlineMemory(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("%.0f transactions a second, %d keys; time-outs of %v by the clock. Memory is the process's, as the system "+
-		"counts it.", rate, spec.Keys, lab.patience())
+	r.Note("%.0f transactions a second, %d keys; time-outs of %v by the clock. Memory is the system's count for the "+
+		"process.", rate, spec.Keys, lab.patience())
 	return nil
 }
 

@@ -16,8 +16,8 @@ const bcLevel = level.StrictSnapshotIsolation
 
 // bcSource is the paper's workload.
 func bcSource(ctx context.Context, lab *Lab, r *Report, txns int) (Source, error) {
-	r.Note("The paper's histories are of TiDB, its x-axis seconds of running; here the store in memory runs the " +
-		"workload, and the axis is transactions. A list is appended to 20 to 24 times.")
+	r.Note("The paper's histories come from TiDB, and its x-axis shows seconds of running time; here the store in " +
+		"memory runs the workload, and the axis shows transactions. Each list gets 20 to 24 appends.")
 	return lab.Source(ctx, datasets.Spec{Workload: "list-append", Variant: "short", Isolation: "snapshot-isolation",
 		Sessions: 24, Txns: txns})
 }
@@ -53,9 +53,9 @@ func bcFig1(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("bc-full is ours, to tell the paper's two ideas apart: its graph is of begins and commits, and has " +
-		"adya-si-full's start-dependencies. From it to bc is what the chain of time is worth, from adya-si-full to " +
-		"it what begins and commits are.")
+	r.Note("bc-full is isovet's own checker. It separates the paper's two ideas: its graph has begins and commits, " +
+		"and the start-dependencies of adya-si-full. The step from adya-si-full to bc-full shows the value of " +
+		"begins and commits, the step from bc-full to bc that of the chain of time.")
 	return nil
 }
 
@@ -77,8 +77,8 @@ func bcFig2(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("The reduction is exact here. The store's histories have few and small components to search, so that the " +
-		"baseline is not exponential on them; its graph is the larger one.")
+	r.Note("The reduction is exact here. The store's histories have few and small components to search, so the " +
+		"baseline is not exponential on them, but its graph is larger.")
 	return bcLong(ctx, lab, r)
 }
 
@@ -108,11 +108,11 @@ func bcLong(ctx context.Context, lab *Lab, r *Report) error {
 			late = late || p.TimedOut
 		}
 	}
-	r.Note("In the last table the history is made for it, and valid: rounds of four concurrent transactions, each " +
-		"on a key of its own, and one transaction that begins before the first, reads what it overwrites, and " +
-		"writes after the last what that has read. " +
-		"Its anti-dependencies from the last round and to the first are the only way back, and follow each other, " +
-		"so that each of the more than 4ⁿ paths through the rounds is a cycle that is allowed.")
+	r.Note("The history of the last table is constructed, and valid: rounds of four concurrent transactions, each " +
+		"on its own key, and one long transaction. It begins before the first round, reads a version that this " +
+		"round overwrites, and after the last round overwrites a version that the last round read. Its two " +
+		"anti-dependencies, from the last round and to the first, are the only edges back, and they are adjacent. " +
+		"So each of the more than 4ⁿ paths through the rounds is an allowed cycle.")
 	return nil
 }
 

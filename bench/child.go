@@ -290,9 +290,9 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 			m.Stats.CheckMS = milliseconds(end.Sub(out.begun)) // a lower bound
 		}
 	case killed(err):
-		m.Reason = "the process was killed, perhaps for want of memory"
+		m.Reason = "the process was killed, perhaps for lack of memory"
 	case strings.Contains(errs.String(), "out of memory") || strings.Contains(errs.String(), "cannot allocate memory"):
-		m.Reason = "the process died for want of memory"
+		m.Reason = "the process ran out of memory"
 	default:
 		m.Fault = fmt.Sprintf("the process died: %v\n%s", err, strings.TrimSpace(errs.String()))
 	}

@@ -159,9 +159,10 @@ func chronosFig6(ctx context.Context, lab *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.Note("%s is CHRONOS in a process of its own. In one process beside each other, the least of %d runs: %s, and "+
-		"Go's collector called after every so many transactions. Its state is 24 bytes a key, and the history is "+
-		"no garbage: there is little to collect.", "chronos", lab.Pick(1, repeats, repeats), neverCollected)
+	r.Note("%s is CHRONOS in a process of its own. The other series run in one process; each shows the least of %d "+
+		"runs: %s, or Go's collector called after the given number of transactions. CHRONOS keeps 24 bytes a key, "+
+		"and the history stays in use, so there is little to collect.", "chronos", lab.Pick(1, repeats, repeats),
+		neverCollected)
 	return nil
 }
 
@@ -225,8 +226,8 @@ func chronosFig7(ctx context.Context, lab *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.Note("ElleKV is elle-register. The rivals run on the histories of the first parameter alone, up to the first " +
-		"that they do not end in time.")
+	r.Note("ElleKV is elle-register. The rivals run only on the histories of the first parameter, up to the first " +
+		"time-out.")
 	return nil
 }
 
@@ -307,7 +308,7 @@ func chronosFig10(ctx context.Context, lab *Lab, r *Report) error {
 	r.Add(decided("use", "100", "in use after a collection", live()-before))
 	runtime.KeepAlive(h)
 	runtime.KeepAlive(o)
-	r.Note("Loading and checking in this process; what else it holds is included.")
+	r.Note("This process loads and checks; the figures include its other memory.")
 	return nil
 }
 

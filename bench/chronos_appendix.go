@@ -75,9 +75,9 @@ func chronosFig9(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The paper calls Java's collector after every so many transactions of the checking. Go's runs when " +
-		"memory has grown by the percentage on the axis, beside the other stages: its time is what it computes, " +
-		"and is part of theirs where the processor's cores are busy; one collection at the end is counted too.")
+	r.Note("The paper calls Java's collector after a fixed number of checked transactions. Go's collector runs " +
+		"beside the other stages when memory has grown by the percentage on the axis: its time is its processor " +
+		"time, and is part of the other stages' times if all cores are busy. One collection at the end counts too.")
 	return nil
 }
 
@@ -143,10 +143,9 @@ func aionFig20(ctx context.Context, lab *Lab, r *Report) error {
 		addRectified(r, d.String(), runs[i].last)
 		r.Add(decided("wrong", "all", d.String(), runs[i].last["violations_total"]))
 	}
-	r.Note("%d transactions, of which %d commit a second, in batches of %d that come as a whole, their "+
-		"transactions in the "+
-		"order of their delays; verdicts are final %v later, by the clock. Six runs at a time.", txns, paperRate, batch,
-		lab.patience())
+	r.Note("%d transactions, of which %d commit a second; batches of %d arrive as a whole, with their transactions "+
+		"in the order of their delays; verdicts are final %v later, by the clock. Six runs at a time.", txns,
+		paperRate, batch, lab.patience())
 	return nil
 }
 
@@ -191,7 +190,7 @@ func aionFig25(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("The store's transactions at snapshot isolation, 24 sessions, 8 operations, of which 90 %% read; the " +
-		"paper counts 11,839 violations among 500,000 of Dgraph's.")
+	r.Note("Transactions of the store at snapshot isolation, 24 sessions, 8 operations, 90 %% of them reads; the " +
+		"paper counts 11,839 violations in 500,000 transactions of Dgraph.")
 	return nil
 }

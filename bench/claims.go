@@ -15,16 +15,16 @@ import (
 // claimRule explains the verdicts on every page.
 const claimRule = "" +
 	"A claim holds if the number measured here reaches the paper's, in the direction that the paper claims, " +
-	"and is not beyond twice the paper's. What is beyond that, or against a rival that is not the paper's, is " +
-	"not comparable: the algorithm, its settings or the hardware are others. That rule leaves out orders " +
-	"(\"more than 1\"), growth, and bounds of our own time and memory. Each run is kept; a number is made of their " +
-	"medians, and its interval of runs drawn again (bootstrap, 95 %). If the claim holds at one end of it only, the " +
-	"verdict is \"within noise\". Where the paper says \"about\" or " +
-	"\"almost\", states what it measured (\"29.8 %\"), or gives no number to reach (linear, stable, " +
-	"negligible), a tenth may be missing; nowhere else; super-linear is what is not linear by that. Where a " +
-	"rival ran into the time-out the number is a lower bound. What was not run at the size that the claim " +
-	"names, or not with its rival, is not comparable. Why a claim does not hold is recomputed from these " +
-	"rows, or by the test that is named, unless it is called a conjecture."
+	"without exceeding twice the paper's. A number beyond twice the paper's, or against another rival than " +
+	"the paper's, is not comparable: the algorithm, its settings or the hardware differ. The bound of twice " +
+	"does not apply to orders (\"more than 1\"), growth, and bounds of our own time and memory. The results " +
+	"keep every run; each number comes from their medians, and its interval from resampled runs (bootstrap, " +
+	"95 %). If the claim holds at only one end of the interval, the verdict is \"within noise\". A tenth " +
+	"may be missing only where the paper says \"about\" or \"almost\", states what it measured (\"29.8 " +
+	"%\"), or gives no number to reach (linear, stable, negligible); growth that is not linear by this rule " +
+	"is super-linear. If a rival ran into the time-out, the number is a lower bound. A claim is not " +
+	"comparable if its size, or its rival, was not run. The reason why a claim does not hold is recomputed " +
+	"from these rows, or by the named test, unless it is called a conjecture."
 
 // tenth is the tolerance of claimRule.
 const tenth = 0.1

@@ -253,10 +253,9 @@ func Differences(rows []Row) []string {
 				continue
 			}
 			out = append(out, fmt.Sprintf("%s: %s says valid at %s, %s says violation of ts:%s. Both can be right: "+
-				"there is an order that explains the reads, and it is not the order of the database's timestamps, "+
-				"in which %s. Either the database did not run the transactions as its timestamps tell, or the "+
-				"timestamps are not those by which it runs them.",
-				b.source().Name(), b.Contender(), b.Level, t.Checker, t.Level, t.what()))
+				"an order explains the reads, but the order of the database's timestamps does not, because in it "+
+				"%s. Either the database did not run the transactions in the order of its timestamps, or it orders "+
+				"them by other timestamps.", b.source().Name(), b.Contender(), b.Level, t.Checker, t.Level, t.what()))
 			break
 		}
 	}

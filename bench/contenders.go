@@ -275,8 +275,8 @@ func rival(series string) Run {
 }
 
 // purdomNote says what the series are.
-const purdomNote = "Cobra's first closure is Warshall's, as in its paper, which has a GPU for it; in the series with " +
-	"\"Purdom\" it is Purdom's (cobra:purdom), which is faster without a GPU."
+const purdomNote = "Cobra's first closure is Warshall's, as in its paper, which uses a GPU; the series with " +
+	"\"Purdom\" use Purdom's (cobra:purdom), which is faster without a GPU."
 
 // warshallTakes is the least factor by which Warshall's closure slows Cobra down.
 func warshallTakes(r *Report) Found {

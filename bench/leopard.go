@@ -116,8 +116,8 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The paper's database is PostgreSQL, with network times of its own, on a million records. The store's " +
-		"operations take about 0.1 ms each; PostgreSQL and all its clients share this machine's cores here.")
+	r.Note("The paper's database is PostgreSQL across a network, with a million records. Here the store's " +
+		"operations take about 0.1 ms each, and PostgreSQL shares this machine's cores with all its clients.")
 	return nil
 }
 
@@ -183,7 +183,7 @@ func leopardFig9(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("Traces come as fast as they are taken; in the paper they come from a running database.")
+	r.Note("Traces arrive at full speed; in the paper they arrive from a running database.")
 	return nil
 }
 
@@ -335,9 +335,9 @@ func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The cycle search is the naive one: the whole graph, after every hundred transactions with new " +
-		"dependencies. Once its graph is given to it, so that nothing but the search is measured; once the time in " +
-		"which the dependencies are deduced is added, which a graph cannot be had without.")
+	r.Note("The cycle search is naive: it searches the whole graph after every hundred transactions with new " +
+		"dependencies. One series gives it the graph and measures only the search; the other adds the time to " +
+		"deduce the dependencies, which the graph needs.")
 	return nil
 }
 
@@ -379,8 +379,8 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("With first updater wins and locks every pair of writes is decided. The paper leaves some of TPC-C and " +
-		"SmallBank undecided, where values repeat; here each write has a value of its own.")
+	r.Note("First updater wins and locks decide every pair of writes. The paper leaves some pairs of TPC-C and " +
+		"SmallBank undecided, because values repeat; here each write has a unique value.")
 	return nil
 }
 
@@ -435,11 +435,11 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("Cobra's histories have a fence after every %d transactions of a session, the others' none. Leopard "+
-		"proves nothing where it finds nothing, Cobra does.", fenceEvery)
+	r.Note("Cobra's histories have a fence after every %d transactions of a session, the other histories have none. "+
+		"If Leopard finds no violation, it has proved nothing; Cobra has proved validity.", fenceEvery)
 	r.Note(purdomNote)
-	r.Note("The checker cobra-rounds forgets by a rule of its own (docs/checkers/cobra-rounds.md): rounds over what " +
-		"is left cost less than one over all, where the paper's Cobra spends its time on finding out what it may " +
-		"forget. Either Cobra holds the whole history.")
+	r.Note("The checker cobra-rounds forgets by its own rule (docs/checkers/cobra-rounds.md), so its rounds cost " +
+		"less than one round over the whole history; the paper's Cobra spends its time on finding what it may " +
+		"forget. Both keep the whole history in memory.")
 	return nil
 }

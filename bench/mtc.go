@@ -87,8 +87,8 @@ func mtcFig8(ctx context.Context, lab *Lab, r *Report) error {
 		return err
 	}
 	r.Note("polysi is PolySI's algorithm as published, in the same language and on the same tables as mtc; its " +
-		"closure leaves out the rows that others imply, and isovet's solver, which these histories do not need, " +
-		"stands in for MonoSAT.")
+		"closure leaves out the rows that others imply, and isovet's solver replaces MonoSAT, but these histories " +
+		"need no solver.")
 	return nil
 }
 
@@ -132,8 +132,7 @@ func mtcFig9(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The histories are of lightweight transactions on one object, in a run of as many sessions as the axis " +
-		"says, all of them issuing transactions at once. Of Porcupine the time of its search alone is shown, " +
-		"without the conversion.")
+	r.Note("The histories have lightweight transactions on one object; all sessions, as many as the axis says, " +
+		"issue transactions at once. Porcupine's time is that of its search, without the conversion.")
 	return nil
 }

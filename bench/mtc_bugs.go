@@ -66,16 +66,16 @@ func weakDatabases() []weak {
 // runTrials runs each of mtcTrials on each weak database, once for all figures.
 func (l *Lab) runTrials(ctx context.Context, r *Report) ([]trialsOf, error) {
 	n, repeat := l.Pick(100, 500, 3000), l.Pick(2, 10, 40)
-	r.Note("A trial is a run of %d transactions on ten keys by ten sessions, on a database that promises less than "+
-		"the level asked for. The paper's are PostgreSQL 12.3 at serializable, with a bug that later releases do "+
-		"not have, and MongoDB 4.2.6; 3,000 transactions each, as many in half an hour as there were.", n)
+	r.Note("A trial runs %d transactions on ten keys in ten sessions, on a database that promises less than the "+
+		"level checked. The paper uses PostgreSQL 12.3 at serializable, with a bug that later releases do not have, "+
+		"and MongoDB 4.2.6; it ran as many trials of 3,000 transactions as half an hour allowed.", n)
 	if l.trials != nil {
-		r.Note("The runs are those of the figure before.")
+		r.Note("The runs are those of the previous figure.")
 		return l.trials, nil
 	}
 	patience := time.Duration(l.Pick(1, 2, 5)) * time.Minute
-	r.Note("Where trials of one kind take more than %v on a server no further one begins: transactions that wait for "+
-		"each other's locks take a second to be refused.", patience)
+	r.Note("After %v of trials of one kind on a server, no further trial begins: the server needs a second to "+
+		"refuse transactions that wait for each other's locks.", patience)
 	var out []trialsOf
 	for _, db := range weakDatabases() {
 		times := repeat
@@ -348,7 +348,7 @@ func mtcTable2(ctx context.Context, lab *Lab, r *Report) error {
 			}
 			if res == nil && !b.none {
 				r.Add(Point{Metric: "position", Group: b.name, Series: "mtc", Paper: b.paper,
-					Reason: fmt.Sprintf("not found in %d transactions", txns)})
+					Reason: fmt.Sprintf("no violation found in %d transactions", txns)})
 				return nil
 			}
 			if res != nil && b.server != "" {

@@ -103,7 +103,7 @@ func (m endToEnd) histories(ctx context.Context, group string, spec datasets.Spe
 		res.History); err != nil {
 		return err
 	}
-	m.r.Note("The paper's database is PostgreSQL 14.7, ours %s.", res.DB)
+	m.r.Note("The paper's database is PostgreSQL 14.7; here it is %s.", res.DB)
 	return m.verify(ctx, group, inPostgres, mini, src, milliseconds(res.Elapsed))
 }
 

@@ -56,7 +56,7 @@ func Distinct(programs []Program, contenders []Contender) error {
 			return fmt.Errorf("two programs are named %q; expected a name for each", p.Name)
 		}
 		if slices.ContainsFunc(contenders, func(c Contender) bool { return c.Checker == p.Name }) {
-			return fmt.Errorf("%q is the name of a checker of isovet's in the table; expected another", p.Name)
+			return fmt.Errorf("%q is the name of one of isovet's checkers in the table; expected another name", p.Name)
 		}
 	}
 	return nil

@@ -202,12 +202,12 @@ func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report
 	l.wall, l.cpu, l.made = 0, 0, madeOf{}
 	err = l.measure(ctx, f, r)
 	if l.cpu > 0 && l.wall > busy*l.cpu {
-		r.Note("The machine was busy with other work: these runs took %.1f times as long as they computed. "+
-			"Times are too long, and time-outs too early.", l.wall/l.cpu)
+		r.Note("The machine was busy with other work: these runs took %.1f times their processor time. So the times "+
+			"are too long, and the time-outs too early.", l.wall/l.cpu)
 	}
 	if l.keep.parts > 0 {
-		r.Note("It was measured in several goes: %d parts of it, %.0f s, in those before the last.", l.keep.parts,
-			l.keep.seconds)
+		r.Note("The figure was measured in several sessions: %d parts of it, %.0f s, before the last one.",
+			l.keep.parts, l.keep.seconds)
 	}
 	r.Seconds = time.Since(start).Seconds() + l.keep.seconds
 	r.Complete = err == nil

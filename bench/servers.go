@@ -71,7 +71,7 @@ func (l *Lab) serve(ctx context.Context, r *Report, start string) (*served, erro
 		return l.servers[i], nil
 	}
 	if l.noServers {
-		r.Note("What %s asks for is left out: no database servers were asked for.", start)
+		r.Note("The runs that need %s are left out: --no-servers forbids database servers.", start)
 		return nil, nil
 	}
 	l.tell("starting " + start)
@@ -81,7 +81,7 @@ func (l *Lab) serve(ctx context.Context, r *Report, start string) (*served, erro
 		return nil, ctx.Err()
 	case err != nil:
 		why, _, _ := strings.Cut(err.Error(), "\n")
-		r.Note("What %s asks for is left out: %s.", start, strings.TrimRight(why, " :"))
+		r.Note("The runs that need %s are left out: %s.", start, strings.TrimRight(why, " :"))
 		return nil, nil
 	}
 	s := &served{start, c}

@@ -59,7 +59,7 @@ func TestReproduceOnServers(t *testing.T) {
 				continue
 			}
 			missing := slices.ContainsFunc(r.Notes, func(n string) bool {
-				return strings.Contains(n, "postgres:start") && strings.Contains(n, "is left out: ") &&
+				return strings.Contains(n, "postgres:start") && strings.Contains(n, "are left out: ") &&
 					!strings.Contains(n, "it does not start")
 			})
 			if missing && os.Getenv("ISOVET_SERVERS") == "" {

@@ -101,8 +101,8 @@ func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
 		return err
 	}
 	r.Note(purdomNote)
-	r.Note("replay is isovet's own checker; the paper has none like it. A dash: the checker does not decide this " +
-		"history; why is said below.")
+	r.Note("replay is isovet's own checker; the paper has none like it. A dash means that the checker does not " +
+		"decide this history; the reason is below.")
 	return nil
 }
 
@@ -186,10 +186,10 @@ func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.Note("All rows are words of 64 bits here, the full matrices' too; the paper's Warshall times out, ours works " +
-		"on 64 pairs at once.")
-	r.Note("algorithm-1 is the paper's Purdom+ with its sorted lists, three lines of it corrected; purdom+ is ours, " +
-		"which propagates one bound over known edges and merges words.")
+	r.Note("All rows are 64-bit words here, also those of full matrices; the paper's Warshall times out, " +
+		"isovet's handles 64 pairs at once.")
+	r.Note("algorithm-1 is the paper's Purdom+ with its sorted lists and three corrected lines; purdom+ is " +
+		"isovet's, which propagates one bound over known edges and merges words.")
 	return nil
 }
 
@@ -225,7 +225,7 @@ func vboxFig8b(ctx context.Context, lab *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.Note("Italiano's full closure is built by Purdom's algorithm first, as the compact one is by Purdom+.")
+	r.Note("Purdom's algorithm first builds Italiano's full closure, as Purdom+ builds the compact one.")
 	return nil
 }
 
@@ -311,8 +311,8 @@ func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The eager encodings are cubic in the transactions that can lie on a cycle; unpruned these are all, " +
-		"hence fewer of them.")
+	r.Note("The eager encodings are cubic in the transactions that can lie on a cycle; without pruning these are " +
+		"all transactions, so the histories are smaller.")
 	return nil
 }
 
@@ -342,7 +342,7 @@ func vboxTable2(ctx context.Context, lab *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.Note("A pair of writers is counted once. Cobra's are between chains of read-modify-writes, and have no client " +
+	r.Note("A pair of writers counts once. Cobra's pairs are between chains of read-modify-writes, without client " +
 		"times.")
 	return nil
 }

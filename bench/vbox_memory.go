@@ -58,11 +58,12 @@ func vboxMemory(ctx context.Context, lab *Lab, r *Report) error {
 		}
 	}
 	r.Note("vbox, matrix, is vbox with the full closure in place of the compact one: a matrix of bits.")
-	r.Note("Vbox and Cobra have the same solver here. Cobra's is asked more, for without times less is settled before.")
-	r.Note("Each stage ends with a collection. What a stage needs while it runs is between what is in use after it " +
-		"and what was in use before with all that it allocates. Cobra's stage of pruning makes its closure too.")
-	r.Note("The heap of Go alone, without the program; Figure 6 has the peaks of whole processes, which collect " +
-		"where Go does.")
+	r.Note("Vbox and Cobra use the same solver here. Cobra's solver has more to decide, because without times " +
+		"pruning settles less.")
+	r.Note("Each stage ends with a collection. The peak of a stage lies between the memory in use after it and " +
+		"the memory in use before it plus all its allocations. Cobra's pruning stage also builds its closure.")
+	r.Note("Only Go's heap, without the program; Figure 6 has the peaks of whole processes, which collect when " +
+		"Go decides.")
 	return nil
 }
 

@@ -68,19 +68,19 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 			}
 			r.Add(p)
 			if c == "leopard" && n.proved < n.found {
-				r.Note("leopard: of its %d of %s %d are proved; the others are violations under the profile only, "+
-					"which a database with other mechanisms might commit rightly.", n.found, class, n.proved)
+				r.Note("leopard found %d of %s, %d of them proved; the others are violations only under the "+
+					"profile, and a database with other mechanisms may rightly commit them.", n.found, class, n.proved)
 			}
 			for _, why := range slices.Sorted(maps.Keys(n.missed)) {
 				r.Note("%s misses of %s: %s (%s).", c, class, strings.Join(n.missed[why], ", "), why)
 			}
 		}
 	}
-	r.Note("leopard is the paper's here: no order is searched for behind the mechanisms. Its profile is %s for the "+
-		"synthesized histories, and for the others their database's at serializable.", madeIn)
-	r.Note("The paper's Cobra, BE and Leopard look for neither aborted nor intermediate reads. Here every checker " +
-		"begins with the same pass over single reads. The rows \"as published\" are without it: reads that it " +
-		"refutes are taken out of the history, and Leopard verifies the locks of writes alone.")
+	r.Note("leopard works as in the paper here: after the mechanisms it searches for no order. Its profile is "+
+		"%s for the synthesized histories, and that of the database at serializable for the others.", madeIn)
+	r.Note("The paper's Cobra, BE and Leopard look for neither aborted nor intermediate reads. Here every " +
+		"checker begins with the same pass over single reads. The rows \"as published\" omit this pass: the " +
+		"reads that it refutes are removed from the history, and Leopard verifies only the locks of writes.")
 	return nil
 }
 
@@ -188,7 +188,7 @@ func (l *Lab) realWorld(ctx context.Context, r *Report) ([]anomalous, error) {
 	dir := os.Getenv(corpusVariable)
 	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
 	if dir == "" || err != nil {
-		r.Note("Real-world histories are left out: %s names no folder of them.", corpusVariable)
+		r.Note("Real-world histories are left out, because %s names no folder with them.", corpusVariable)
 		return nil, nil
 	}
 	defer f.Close()
@@ -212,9 +212,9 @@ func (l *Lab) realWorld(ctx context.Context, r *Report) ([]anomalous, error) {
 		}
 		out = append(out, anomalous{"real-world", Source{File: row[0], Path: path}, profileOf(h.Meta.DB, row[0])})
 	}
-	r.Note("The real-world histories are those that Cobra published and those recorded from running databases, as " +
-		"far as they can be read, hold registers and are known to violate the level; the paper has three of Cobra's " +
-		"with seven anomalies.")
+	r.Note("The real-world histories are Cobra's published ones and others recorded from running databases, if " +
+		"isovet can read them, they have registers and are known to violate the level; the paper uses three of " +
+		"Cobra's, with seven anomalies.")
 	return out, nil
 }
 

@@ -59,7 +59,7 @@ func newReproduce(e *console.Env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.list {
 				if len(args) > 0 {
-					return console.Usagef("--list takes no figures")
+					return console.Usagef("--list lists all figures; leave the names out")
 				}
 				return bench.WriteFigureList(e.Stdout, bench.Figures())
 			}
@@ -68,7 +68,7 @@ func newReproduce(e *console.Env) *cobra.Command {
 			}
 			if f.page {
 				if len(args) > 0 {
-					return console.Usagef("--page takes no figures: it shows all that are measured")
+					return console.Usagef("--page shows all measured figures; leave the names out")
 				}
 				if err := bench.SaveIndex(f.out); err != nil {
 					return console.Usagef("%v", err)
@@ -108,7 +108,7 @@ func newReproduce(e *console.Env) *cobra.Command {
 func (f *reproduceFlags) figures(args []string) ([]string, error) {
 	switch {
 	case f.all && len(args) > 0:
-		return nil, console.Usagef("--all takes no figures: it measures those of all papers")
+		return nil, console.Usagef("--all measures the figures of all papers; leave the names out")
 	case f.all:
 		for _, g := range bench.Figures() {
 			if !g.Own {

@@ -149,7 +149,7 @@ func (f *CheckFlags) validate(args []string) error {
 	case f.Skew < 0:
 		return console.Usagef("--clock-skew %v is negative", f.Skew)
 	case f.unknownStatus < 0 || f.unknownStatus > 255:
-		return console.Usagef("--unknown-exit %d is no exit status; expected 0 to 255", f.unknownStatus)
+		return console.Usagef("--unknown-exit %d is not an exit status; expected 0 to 255", f.unknownStatus)
 	}
 	f.json = f.json || f.output == "json"
 	if f.shrunk != "" {

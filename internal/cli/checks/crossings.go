@@ -14,9 +14,8 @@ var Crossings = console.Crossings{
 		{Flag: "spill", With: "level=all",
 			Say: "--level all is not checked out of core; name one level, or leave --spill out"},
 		{Flag: "solver", With: "spill", Say: "a check out of core uses no solver; leave --solver or --spill out"},
-		{Flag: "shrink", With: "spill",
-			Say: "a check out of core does not shrink: its page and certificate list the transactions that take " +
-				"part; leave --shrink or --spill out"},
+		{Flag: "shrink", With: "spill", Say: "a check out of core does not shrink: its page and certificate list " +
+			"the transactions of the violation; leave --shrink or --spill out"},
 		{Flag: "proof", With: "spill",
 			Say: "the kernel does not judge a check out of core; leave --proof or --spill out"},
 		{Flag: "ignore-predicates profile", With: "level=all",

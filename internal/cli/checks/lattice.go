@@ -51,8 +51,8 @@ func (v latticeValue) Set(s string) error {
 // runLattice checks histories at every level. The exit status is that of the worst level some checker decides.
 func runLattice(ctx context.Context, e *console.Env, f *CheckFlags, args []string) error {
 	if f.judge.name != console.Auto && trustsTimestamps(f.judge.name) {
-		return console.Usagef("checker %s judges timestamps, where no level implies another; leave --level all "+
-			"out", f.judge.name)
+		return console.Usagef("checker %s judges database timestamps, where no level implies another; leave --level "+
+			"all out", f.judge.name)
 	}
 	if f.limits.Timeout < 0 {
 		return console.Usagef("--timeout %v is negative", f.limits.Timeout)

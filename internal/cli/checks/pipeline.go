@@ -48,7 +48,7 @@ func (c *checkerFlag) Set(text string) error {
 	for name, values := range choices {
 		switch {
 		case len(values) > 1 || values[0] == "all":
-			return fmt.Errorf("%s is several values of %s; expected one (isovet bench compare takes several)",
+			return fmt.Errorf("%s is several values of %s; expected one (isovet bench compare accepts several)",
 				strings.Join(values, ", "), name)
 		case name == check.ChoiceSolver:
 			c.solver = values[0]
@@ -80,7 +80,7 @@ func (f *CheckFlags) validateSolver() error {
 	case f.solver == "":
 		return nil
 	case c.name == console.Auto && f.all:
-		f.unsolved, f.solver = "--level all takes the checker of each level; add --checker", ""
+		f.unsolved, f.solver = "--level all uses the default checker of each level; add --checker", ""
 		return nil
 	case c.name == console.Auto:
 		if !check.AutoSolves(f.level) {

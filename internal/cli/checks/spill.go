@@ -91,7 +91,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	}
 	set, err := planned(ctx, f.spill.engine, dir, paths, f.loading, memory, p)
 	if err != nil {
-		return outcome{path, nil, console.OrInterrupted(err, "looking at "+path), began, nil}, true
+		return outcome{path, nil, console.OrInterrupted(err, "examining "+path), began, nil}, true
 	}
 	if need := limits.InMemory(set); !f.spill.forced && need <= memory && !slices.ContainsFunc(paths, remote) {
 		fmt.Fprintf(e.Stderr, "isovet: %s: the history fits into memory (about %s of %s), so --spill writes no "+
@@ -147,7 +147,7 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 			err = &console.ExitError{Status: console.StatusInterrupted}
 		}
 		if !f.spill.forced {
-			fmt.Fprintf(e.Stderr, "isovet: %s: finished parts are in %s; the same command goes on from them\n", path,
+			fmt.Fprintf(e.Stderr, "isovet: %s: finished parts are in %s; the same command continues from them\n", path,
 				dir)
 		}
 		return outcome{path, r, err, began, nil}, true
@@ -224,12 +224,12 @@ func forMemory(reason string) bool {
 func planned(ctx context.Context, x *Engine, dir string, paths []string, l console.Loading, memory int64,
 	p *console.Progress) (
 	*split.Set, error) {
-	p.Step("looking at the files", 0, 0)
+	p.Step("examining the files", 0, 0)
 	if err := l.InPieces(); err != nil {
 		return nil, err
 	}
 	o := limits.Pieces(l.Options(), memory)
-	o.Progress = func(done, total int64) { p.Step("looking at the files, MB", int(done/1e6), int(total/1e6)) }
+	o.Progress = func(done, total int64) { p.Step("examining the files, MB", int(done/1e6), int(total/1e6)) }
 	return x.plan(ctx, dir, paths, o)
 }
 

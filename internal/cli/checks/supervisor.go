@@ -320,7 +320,7 @@ func (k *keeper) hears(line string) {
 	}
 }
 
-const wantOfMemory = "perhaps for want of memory"
+const wantOfMemory = "perhaps for lack of memory"
 
 // outcome is the answer in place of the kept process.
 func (k *keeper) outcome(cause error) outcome {

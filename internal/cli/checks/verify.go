@@ -159,7 +159,7 @@ func runVerify(ctx context.Context, e *console.Env, f *verifyFlags, cert, path s
 				Stop: func() bool { return ctx.Err() != nil }})
 			if r == nil {
 				if err = console.Named(err, cert); cert != "-" && !IsCertificate(cert) {
-					err = fmt.Errorf("%w; isovet verify takes a certificate and then its history", err)
+					err = fmt.Errorf("%w; expected a certificate and its history", err)
 				}
 				return replayed{}, err
 			}

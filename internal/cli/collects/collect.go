@@ -160,7 +160,7 @@ var Crossings = console.Crossings{"collect": {
 		Say: "--timestamps with --rotate: isovet reads the database's timestamps after the run, but writes parts " +
 			"during it; leave one out"},
 	{Flag: "incident", With: "!check", Say: "--incident needs --check"},
-	{Flag: "check", With: "rotate", Say: "--check takes no --rotate; check the parts afterwards: isovet check FOLDER"},
+	{Flag: "check", With: "rotate", Say: "--check does not work with --rotate; run isovet check FOLDER afterwards"},
 }}
 
 func NewCollect(e *console.Env) *cobra.Command {

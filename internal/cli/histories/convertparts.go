@@ -115,7 +115,7 @@ func (v *conversion) stream(ctx context.Context, e *console.Env, paths []string,
 	}
 	s, err := split.Plan(ctx, paths, split.Options{Format: v.from.Format, RealTime: format.RealTime(v.from.RealTime),
 		Initial: format.InitialValue(v.from.Initial), Progress: func(done, total int64) {
-			p.Step("looking at the files, MB", int(done/1e6), int(total/1e6))
+			p.Step("examining the files, MB", int(done/1e6), int(total/1e6))
 		}})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func streamStats(ctx context.Context, name string, paths []string, from console.
 	*historyStats, error) {
 	set, err := split.Plan(ctx, paths, split.Options{Format: from.Format, RealTime: format.RealTime(from.RealTime),
 		Initial: format.InitialValue(from.Initial), Progress: func(done, total int64) {
-			p.Step("looking at the files, MB", int(done/1e6), int(total/1e6))
+			p.Step("examining the files, MB", int(done/1e6), int(total/1e6))
 		}})
 	if err != nil {
 		return nil, err

@@ -50,9 +50,9 @@ func configure(c *cobra.Command, path string) error {
 			})
 			return at(key, "unknown key %q; expected one of %s", name, strings.Join(names, ", "))
 		case seen[name] > 0:
-			return at(key, "%s stands in line %d already", name, seen[name])
+			return at(key, "%s is already set in line %d", name, seen[name])
 		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
-			return at(value, "%s: expected one value, as --%s takes it", name, name)
+			return at(value, "%s: expected one value, as for --%s", name, name)
 		}
 		seen[name] = key.Line
 		if given[name] {

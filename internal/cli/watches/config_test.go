@@ -24,7 +24,7 @@ func TestWatchConfig(t *testing.T) {
 		{"state: w\nconfig: other.yaml\n", `line 2: unknown key "config"`},
 		{"\n\nidle: soon\n", "line 3: "},
 		{"checker: vbox\n", "line 1: "},
-		{"idle: 5s\nidle: 6s\n", "line 2: idle stands in line 1 already"},
+		{"idle: 5s\nidle: 6s\n", "line 2: idle is already set in line 1"},
 		{"state:\n  - a\n  - b\n", "line 2: state: expected one value"},
 		{"state:\n", "line 1: state: expected one value"},
 		{"- state\n", "line 1: expected names of flags"},

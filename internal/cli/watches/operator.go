@@ -79,6 +79,6 @@ func (f *watchFlags) serve(ctx context.Context, m *watch.Metrics, incidents *wat
 	if err != nil {
 		return nil, console.Usagef("--metrics: %v", err)
 	}
-	log.Info("a page shows how it is", "address", "http://"+s.Addr().String()+"/")
+	log.Info("a page shows the state of watch", "address", "http://"+s.Addr().String()+"/")
 	return s, nil
 }

@@ -160,8 +160,8 @@ func (f *sourceFlags) pipe(e *console.Env, state string, after watch.Places) wat
 		}
 	}
 	if len(after) > 0 {
-		fmt.Fprintf(e.Stderr, "isovet: -: the log in %s has the first %s of the stream; watch takes the input for the "+
-			"lines after them\n", state, plural.Of(after.Last()+1, "line"))
+		fmt.Fprintf(e.Stderr, "isovet: -: the log in %s has the first %s of the stream; watch assumes that the "+
+			"input continues after them\n", state, plural.Of(after.Last()+1, "line"))
 	}
 	return watch.Pipe(e.Stdin, after.Last())
 }
@@ -266,7 +266,7 @@ func (f *sourceFlags) servers(want string) (scheme string, hosts []string, name 
 		hosts = append(hosts, h)
 	}
 	if name = strings.Trim(name, "/"); name == "" {
-		return "", nil, "", nil, nil, bad("what to read is missing")
+		return "", nil, "", nil, nil, bad("the subject or topic is missing")
 	}
 	return scheme, hosts, name, q, user, nil
 }
