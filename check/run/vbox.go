@@ -180,8 +180,7 @@ func (x *Run) pipeline(back Solver, a Attempt) error {
 		most = maxFallback
 	}
 	if !p.Predicates(most) {
-		x.Unknown("predicate constraints name more than %d versions; client times would rule most of them out",
-			MaxBased)
+		x.Unknown("predicate constraints name more than %d versions; client times would rule most of them out", most)
 		return nil
 	}
 	x.Result.Stats.Constraints = p.Pairs + len(p.Based)
