@@ -12,7 +12,7 @@ import (
 // liar takes back what another program said: its mistakes are not ours.
 func (x *Run) liar() {
 	x.Result.Order = nil
-	x.Unknown("solver %s says unsatisfiable, but isovet found a solution", x.Result.Solver)
+	x.Unknown("%s says unsatisfiable, but isovet found a solution", x.Result.Solver)
 }
 
 // Solved books a solver's work.
