@@ -43,7 +43,7 @@ func TestParseFault(t *testing.T) {
 		"burn:1s": "expected one of kill:DURATION, pause:DURATION, partition:DURATION, split:DURATION, " +
 			"skew:DURATION, script:DURATION, ddl:DURATION, stall:DURATION, gdb:FUNCTION",
 		"gdb:f\nshell": "is not the name of a function; expected one such as gdb:PredicateLockRelation",
-		"gdb":          `"" is no function`,
+		"gdb":          `"" is not the name of a function`,
 	} {
 		if _, err := collect.ParseFault(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; expected %s", text, err, want)

@@ -149,7 +149,7 @@ func TestBadFiles(t *testing.T) {
 		step("{sql: 'select id, v from a', keep: {k: v}}"): "k is a parameter already",
 		strings.Replace(step("select v from a"), "[1, 3]", "[3, 1]", 1):                   "the least and the most",
 		strings.Replace(step("select v from a"), "unique", "uniq", 1):                     "expected unique",
-		strings.Replace(step("select v from a"), "{int: [1, 3]}", "{choice: []}", 1):      "nothing to choose",
+		strings.Replace(step("select v from a"), "{int: [1, 3]}", "{choice: []}", 1):      "the list is empty",
 		strings.Replace(step("select v from a"), "{int: [1, 3]}", "{choice: [1.5]}", 1):   "integers and texts",
 		strings.Replace(step("select v from a"), "[1, 3]}", "[1, 3], zipf: 0.5}", 1):      "exponent above 1",
 		strings.Replace(step("select v from a"), "[1, 3]}", "[1, 3], differs: k}", 1):     "another parameter",

@@ -194,7 +194,7 @@ func TestBadWorkloads(t *testing.T) {
 		head + strings.Replace(steps, "- steps", "- weight: .inf\n    steps", 1):     "weight +Inf",
 		head + strings.Replace(steps, "- steps", "- rollback: .nan\n    steps", 1):   "rollback NaN",
 		head + strings.Replace(steps, "- steps", "- rollback: 1\n    steps", 1):      "expected one that may commit",
-		head + steps + "---\nfoo: bar\n":                                             "behind its first document",
+		head + steps + "---\nfoo: bar\n":                                             "after its first document",
 		strings.Replace(head, "{key", "{key: id, version: v}\n  A: {key", 1) + steps: "differs from",
 		strings.Replace(head, "version: v", "version: ID", 1) + steps:                "of two columns",
 	} {
