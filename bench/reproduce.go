@@ -206,7 +206,7 @@ func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report
 			"are too long, and the time-outs too early.", l.wall/l.cpu)
 	}
 	if l.keep.parts > 0 {
-		r.Note("The figure was measured in several sessions: %d parts of it, %.0f s, before the last one.",
+		r.Note("The figure was measured in several runs: %d parts of it, %.0f s, before the last one.",
 			l.keep.parts, l.keep.seconds)
 	}
 	r.Seconds = time.Since(start).Seconds() + l.keep.seconds

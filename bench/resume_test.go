@@ -81,7 +81,7 @@ func TestResume(t *testing.T) {
 	if !reflect.DeepEqual(counts(whole), counts(again)) || !slices.Equal(whole.Workloads, again.Workloads) {
 		t.Errorf("in two goes:\n%+v\nin one:\n%+v", counts(again), counts(whole))
 	}
-	if !slices.ContainsFunc(again.Notes, func(n string) bool { return strings.Contains(n, "several sessions: 2 parts") }) {
+	if !slices.ContainsFunc(again.Notes, func(n string) bool { return strings.Contains(n, "several runs: 2 parts") }) {
 		t.Errorf("notes: %v", again.Notes)
 	}
 	if _, runs := measure(1, true, 0); runs != 0 {
