@@ -61,9 +61,12 @@ func Run[T any](ctx context.Context, l Limits, stage func() string, work func(co
 	old := debug.SetMemoryLimit(m.soft())
 	defer debug.SetMemoryLimit(old)
 	finished, watched := make(chan struct{}), make(chan struct{})
+	again := m.look(cancel, urgent) // before the work begins: a machine with a high load may end it before the next look
 	go func() {
 		defer close(watched)
-		m.watch(cancel, urgent, finished)
+		if again {
+			m.watch(cancel, urgent, finished)
+		}
 	}()
 	defer func() { close(finished); <-watched }()
 	type answer struct {

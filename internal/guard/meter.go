@@ -59,43 +59,49 @@ func (m *meter) held() int64 {
 	return max(rss, taken+shared) + HeldElsewhere
 }
 
-// watch cancels with errMemory or errMachine once too much is held, and closes urgent if it then goes on to grow. It
-// ends when finished does.
+// watch looks again and again until finished is closed.
 func (m *meter) watch(cancel context.CancelCauseFunc, urgent chan<- struct{}, finished <-chan struct{}) {
 	every := LookMachine
 	if m.bound > 0 {
 		every = lookBound
-	} else if m.machine == 0 {
-		return
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
-		h := m.held()
-		most := cmp.Or(m.bound, m.machine)
-		if h > most-most/8 && time.Since(m.gave) > giveEvery {
-			m.gave = time.Now()
-			mapped.Release()
-			h = m.held()
-		}
-		switch {
-		case m.bound > 0 && h > m.bound:
-			cancel(ErrMemory)
-			if h > m.bound+m.bound/50 {
-				close(urgent)
-				return
-			}
-		case m.machine > 0 && exhausted(h, m.machine):
-			cancel(ErrMachine)
-			close(urgent)
-			return
-		}
+	for m.look(cancel, urgent) {
 		select {
 		case <-finished:
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+// look cancels with ErrMemory or ErrMachine if the process holds too much. It returns false if nobody need look again:
+// there is no limit, or the work must be left behind at once, for which look closes urgent.
+func (m *meter) look(cancel context.CancelCauseFunc, urgent chan<- struct{}) bool {
+	if m.bound == 0 && m.machine == 0 {
+		return false
+	}
+	h := m.held()
+	most := cmp.Or(m.bound, m.machine)
+	if h > most-most/8 && time.Since(m.gave) > giveEvery {
+		m.gave = time.Now()
+		mapped.Release()
+		h = m.held()
+	}
+	switch {
+	case m.bound > 0 && h > m.bound:
+		cancel(ErrMemory)
+		if h > m.bound+m.bound/50 {
+			close(urgent)
+			return false
+		}
+	case m.machine > 0 && exhausted(h, m.machine):
+		cancel(ErrMachine)
+		close(urgent)
+		return false
+	}
+	return true
 }
 
 // Own is what of the process's resident set is its alone, in bytes: the pages of the program's file are those of the
