@@ -123,6 +123,13 @@ func (x *explainer) shrink(keep []uint32) []uint32 {
 	}
 }
 
+// Part restricts a view's history to some transactions, without the reads that a transaction left out could have
+// explained. If the part violates a level, so does the history. It is not for histories with predicates.
+func Part(v *prepass.View, txns []uint32) (*history.Part, *prepass.View) {
+	x := &explainer{v: v, h: v.H}
+	return x.part(x.sorted(txns))
+}
+
 type explainer struct {
 	ctx     context.Context
 	v       *prepass.View

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"isovet/check/prepass"
 	"math"
 	"slices"
 
@@ -31,6 +32,14 @@ func (e *engine) hint() func(t uint32) int64 {
 		}
 	}
 	return func(t uint32) int64 { return place[t] }
+}
+
+// Ordered returns the transactions that count or are open in the order in which they may have taken effect, as far as
+// times or sessions tell.
+func Ordered(v *prepass.View) []uint32 {
+	e := &engine{v: v, h: v.H}
+	e.number()
+	return e.txn
 }
 
 // since returns the end, or if it is unknown the start plus the usual duration.

@@ -3,9 +3,11 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"isovet/check/explain"
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/history"
 	"isovet/level"
@@ -19,12 +21,18 @@ var maxPruned = 30_000
 // How often sessions are cut, before and after what does without any.
 var firstCuts, moreCuts = 3, 20
 
+// windows asks at most so many parts of so many transactions.
+var maxWindows, windowTxns = 100, 400
+
 // withoutSessions decides a level that asks for no sessions where no order keeps them, as seed shows: the rest of
 // [replayer.Check] where a is not done. Nearly everything is open then, and an order found by chance breaks as it is
-// mended. Mostly a few sessions are wrong, and an order keeps the others; or saturation shows a cycle that needs none.
-// At snapshot isolation a serial order will do.
+// mended. Mostly a part of the history violates the level, or a few sessions are wrong and an order keeps the others,
+// or saturation shows a cycle that needs none. At snapshot isolation a serial order will do.
 func (x *Run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err error) {
-	c := &cutter{x: x, seed: seed, cut: make(map[uint32]bool)}
+	c := &cutter{x: x, view: x.View, seed: seed, cut: make(map[uint32]bool)}
+	if done, err = c.windows(); done || err != nil {
+		return a, done, err
+	}
 	if a, done, err = c.rounds(firstCuts); done || err != nil || a.Status == solver.Sat {
 		return a, done, err
 	}
@@ -89,8 +97,37 @@ func (x *Run) trial(seed []uint32) (done bool, err error) {
 // show that no order keeps all that is left.
 type cutter struct {
 	x    *Run
+	view *prepass.View // of the history, or of a part of it
+	part []uint32      // the part's transactions in the history; nil: it is no part
 	seed []uint32
 	cut  map[uint32]bool
+}
+
+// windows asks parts of the history for a violation: of transactions that may have taken effect one after the other.
+// There a session is cut in a thousandth of the time. Cost: linear in the parts' operations for each time that a
+// session is cut.
+func (c *cutter) windows() (done bool, err error) {
+	all := slices.Collect(slices.Chunk(replay.Ordered(c.view), windowTxns))
+	for i := 0; i < len(all) && !done && err == nil; i += 1 + len(all)/(maxWindows+1) {
+		part, v := explain.Part(c.view, all[i])
+		if len(v.Anomalies) == 0 { // else a read's writer is elsewhere
+			w := &cutter{x: c.x, view: v, part: part.Txn, cut: make(map[uint32]bool)}
+			_, done, err = w.rounds(moreCuts)
+		}
+	}
+	return done, err
+}
+
+// whole returns the seed's transactions in the history.
+func (c *cutter) whole() []uint32 {
+	if c.part == nil {
+		return c.seed
+	}
+	out := make([]uint32, len(c.seed))
+	for i, t := range c.seed {
+		out[i] = c.part[t]
+	}
+	return out
 }
 
 // rounds cuts and asks, at most n times. done: x has the answer; a.Status is solver.Sat if an order was found.
@@ -101,11 +138,11 @@ func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 		o.Level = level.SessionSnapshotIsolation
 	}
 	for range n {
-		if !c.more() {
+		if len(c.seed) > 0 && !c.more() {
 			return replay.Answer{}, false, nil
 		}
-		ctx, cancel := context.WithTimeout(x.Ctx, Patience(x.H))
-		a, err = replay.Run(ctx, x.View, o)
+		ctx, cancel := context.WithTimeout(x.Ctx, Patience(c.view.H))
+		a, err = replay.Run(ctx, c.view, o)
 		cancel()
 		x.Stage("solving")
 		switch {
@@ -114,17 +151,19 @@ func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 		case a.Status != solver.Unsat || x.Ctx.Err() != nil:
 			return a, false, nil
 		}
-		if done, err := x.trial(a.Seed); done || err != nil {
+		if c.seed = a.Seed; len(c.seed) == 0 {
+			break
+		}
+		if done, err := x.trial(c.whole()); done || err != nil {
 			return a, done, err
 		}
-		c.seed = a.Seed
 	}
 	return replay.Answer{}, false, nil
 }
 
 // more cuts before each transaction of the seed that has an earlier one in its session. false: all is cut there.
 func (c *cutter) more() bool {
-	h := c.x.H
+	h := c.view.H
 	in, sessions := make(map[uint32]bool), make(map[uint32]bool)
 	for _, t := range c.seed {
 		in[t], sessions[h.Txns.Sess[t]] = true, true
