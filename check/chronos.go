@@ -23,8 +23,8 @@ func (c chronos) Check(ctx context.Context, h *history.History, o Options) (*evi
 	return run.ByTimestamps(ctx, c.Info(), h, o, timestamp.Chronos)
 }
 
-// aion is AION: the transactions one after the other in the order of their commits, tentative verdicts that the
-// watermark makes final.
+// aion is AION: it takes the transactions in the order of their commits. Its verdicts are tentative until the watermark
+// makes them final.
 type aion struct{}
 
 func (aion) Info() Info {

@@ -18,13 +18,13 @@ import (
 	"isovet/internal/room"
 )
 
-// Pieces are the options by which a history is divided that is read with some options, and checked in some memory.
+// Pieces returns the options for splitting a history that is read with the options o, and checked in some memory.
 func Pieces(o format.Options, memory int64) split.Options {
 	return split.Options{Format: o.Format, RealTime: o.RealTime, Initial: o.Initial, Whole: memory / 8,
 		PieceBytes: max(4<<20, min(64<<20, memory/8))}
 }
 
-// InMemory is about how much memory a history takes that is checked there.
+// InMemory estimates the memory that a history takes if it is checked in memory.
 func InMemory(s *split.Set) int64 {
 	need := 500*s.Txns + 2*s.Bytes
 	if need < 0 {
@@ -33,8 +33,8 @@ func InMemory(s *split.Set) int64 {
 	return need
 }
 
-// OutOfCore is spill.Check with a time-out, whose answer becomes a result. Where it was stopped, the error is a
-// *guard.StoppedError, and the result says that the verdict is unknown, and why.
+// OutOfCore is spill.Check with a time-out, and turns its answer into a result. If it was stopped, the error is a
+// *guard.StoppedError, and the result is unknown, with the reason.
 func OutOfCore(ctx context.Context, in *spill.Input, l guard.Limits, o spill.Options) (*evidence.Result, *spill.Answer,
 	error) {
 	began := time.Now()
@@ -60,7 +60,7 @@ func OutOfCore(ctx context.Context, in *spill.Input, l guard.Limits, o spill.Opt
 	return resultOf(known, a), a, nil
 }
 
-// resultOf is the result that an answer of package spill stands for; known has the times and the checker.
+// resultOf returns the result for an answer of package spill; known has the times and the checker.
 func resultOf(known *evidence.Result, a *spill.Answer) *evidence.Result {
 	r := known
 	if a.Proof != nil {
