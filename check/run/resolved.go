@@ -11,24 +11,24 @@ import (
 	"isovet/solver"
 )
 
-// Checkers that need each read to have one writer decide a history whose reads have several by cases: which write each
-// such read saw, and so which of the transactions of open outcome committed.
+// Checkers that need one writer for each read decide other histories by cases: which write each ambiguous read saw, and
+// which transactions of open outcome committed.
 
-// ByCasesTakes is what such a checker takes, which has no predicates for a reason.
+// ByCasesTakes returns the Takes of such a checker. itemsOnly says why it takes no predicates.
 func ByCasesTakes(itemsOnly string) Takes {
 	return Takes{Items: true, ItemsOnly: itemsOnly, Unknown: OutcomesDecided, Duplicates: true}
 }
 
 var (
-	// maxResolved bounds how many cases are decided, and in large histories less: resolvedWork over the operations.
+	// maxResolved bounds the cases; large histories get fewer: resolvedWork divided by the operations.
 	maxResolved, resolvedWork = 1 << 14, 1 << 30
-	// maxOpen bounds the cases that decide leaves open.
+	// maxOpen bounds the cases that decide may leave open.
 	maxOpen = 256
-	// maxPicks bounds the pairs of writes between which reads choose.
+	// maxPicks bounds the pairs of candidates of the same read.
 	maxPicks = 1 << 22
 )
 
-// BeginCases begins a run and has decide answer, by cases where reads have several possible writers.
+// BeginCases begins a run and calls decide, by cases if reads have several possible writers.
 func BeginCases(ctx context.Context, in Info, h *history.History, o Options,
 	decide func(x *Run) error) (*evidence.Result, error) {
 	x, done, err := Begin(ctx, in, h, o)
@@ -41,9 +41,9 @@ func BeginCases(ctx context.Context, in Info, h *history.History, o Options,
 	return x.Result, x.Resolved(in, decide)
 }
 
-// Resolved decides case after case. An order of one explains the history. A refutation of one refutes, as well, all in
-// which the reads that its cycles rest on saw the same, and its transactions committed. So a SAT solver says which case
-// is next, and if there is none, none has an order. Cost: a case costs what decide does, and a pass over the history.
+// Resolved decides case after case. An order of one case explains the history. A refutation of one also refutes all
+// cases in which the reads of its cycles saw the same, and its transactions committed. So a SAT solver chooses the next
+// case, and if there is none, no case has an order. Cost: that of decide for each case, and a pass over the history.
 func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 	c, ok := newCases(x.View)
 	if !ok {
@@ -108,7 +108,7 @@ func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 	}
 }
 
-// cases are the ways to resolve a view, as clauses: one candidate for each ambiguous read of a transaction that counts,
+// cases has the ways to resolve a view, as clauses: each ambiguous read of a counting transaction saw one candidate,
 // whose writer then counts.
 type cases struct {
 	v      *prepass.View
@@ -120,7 +120,7 @@ type cases struct {
 
 const notOpen solver.Var = -1
 
-// newCases makes the clauses; false: they would be too many.
+// newCases makes the clauses, or returns false if they are too many.
 func newCases(v *prepass.View) (*cases, bool) {
 	pairs := 0
 	for i := range v.Amb {
@@ -165,8 +165,8 @@ func newCases(v *prepass.View) (*cases, bool) {
 	return c, c.onlyOneNext()
 }
 
-// onlyOneNext adds that of two transactions which overwrite what they read, not both saw one version: that is a lost
-// update, at all levels of these checkers. false: these would be too many.
+// onlyOneNext adds that two transactions which overwrite what they read did not see the same version: that is a lost
+// update, which all levels of these checkers forbid. It returns false if there are too many pairs.
 func (c *cases) onlyOneNext() bool {
 	v := c.v
 	by := make([][]solver.Lit, len(v.WKey)) // write → "it saw that, and overwrote it"
@@ -204,8 +204,8 @@ func (c *cases) onlyOneNext() bool {
 	return true
 }
 
-// likely guesses which candidate ambiguous read i of transaction t saw: the last that had ended, by its client, when t
-// had; without times, the last before t in the file.
+// likely guesses which candidate ambiguous read i of transaction t saw: the last one that had ended, by client times,
+// when t ended; without times, the last one before t in the file.
 func (c *cases) likely(i int, t uint32) uint32 {
 	v, h := c.v, c.v.H
 	when := func(u uint32) int64 {
@@ -227,7 +227,7 @@ func (c *cases) likely(i int, t uint32) uint32 {
 	return best
 }
 
-// view is the case of the model at hand.
+// view returns the case of the solver's current model.
 func (c *cases) view() *prepass.View {
 	return c.v.Resolve(c.picked, func(t uint32) bool { return c.sat.Value(c.counts[t]) })
 }
@@ -243,8 +243,8 @@ func (c *cases) at(i int) uint32 {
 	panic("check: a read saw nothing")
 }
 
-// forbid rules out the cases in which some reads, as transaction and key, saw what they did, and some transactions
-// counted; nil: of all.
+// forbid excludes all cases in which some reads, given as transaction and key, saw what they see in this case, and some
+// transactions counted. With nil it excludes only this case.
 func (c *cases) forbid(seed []uint32, rests [][2]uint32) {
 	if seed == nil {
 		seed = c.v.Open

@@ -14,20 +14,20 @@ import (
 	"isovet/solver"
 )
 
-// maxPruned is up to how many transactions a polygraph of all writer pairs takes over where no order keeps the
+// maxPruned is the number of transactions up to which a polygraph of all writer pairs decides if no order keeps the
 // sessions.
 var maxPruned = 30_000
 
-// How often sessions are cut, before and after what does without any.
+// firstCuts and moreCuts bound how often sessions are cut, before and after the search without any.
 var firstCuts, moreCuts = 3, 20
 
-// windows asks at most so many parts of so many transactions.
+// maxWindows and windowTxns bound the parts of the history that windows searches, and the transactions of each.
 var maxWindows, windowTxns = 100, 400
 
-// withoutSessions decides a level that asks for no sessions where no order keeps them, as seed shows: the rest of
-// [replayer.Check] where a is not done. Nearly everything is open then, and an order found by chance breaks as it is
-// mended. Mostly a part of the history violates the level, or a few sessions are wrong and an order keeps the others,
-// or saturation shows a cycle that needs none. At snapshot isolation a serial order will do.
+// withoutSessions decides a level without session order if no order keeps the sessions, as seed shows: the rest of
+// [Replay.Check] if it is not done. Nearly all orders are open then, and each repair of a guessed order breaks it
+// elsewhere. Mostly a small part of the history violates the level, or a few sessions are wrong and an order keeps the
+// others, or saturation finds a cycle that needs none. At snapshot isolation a serial order is enough.
 func (x *Run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err error) {
 	c := &cutter{x: x, view: x.View, seed: seed, cut: make(map[uint32]bool)}
 	if done, err = c.windows(); done || err != nil {
@@ -60,7 +60,7 @@ func (x *Run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err er
 		return a, done, err
 	}
 	if small && x.Options.Level == level.Serializable {
-		// Pruning over the full closure settles most of it (a PostgreSQL history of 10,000 at read committed: 1 s,
+		// Pruning over the full closure settles most choices (a PostgreSQL history of 10,000 at read committed: 1 s,
 		// against no answer in 60 s).
 		x.Result.DecidedBy = Vbox{}.Info().Name
 		return a, true, x.pipeline(defaultSolver(), Attempt{Level: x.Options.Level, Own: true})
@@ -75,14 +75,13 @@ func (x *Run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err er
 	return a, false, nil
 }
 
-// Patience is how long the asked level has the machine for itself: by then nearly every history is decided. Tests
-// have nobody wait.
+// Patience is how long only the asked level is tried. By then nearly every history is decided. Tests shorten it.
 var Patience = func(h *history.History) time.Duration {
 	return 500*time.Millisecond + 5*time.Microsecond*time.Duration(h.NumOps())
 }
 
-// trial sees whether the transactions that refute a stricter level refute the one asked for, if they are few. done:
-// that is the answer.
+// trial tests whether the transactions that refute a stricter level also refute the level asked for, if they are few.
+// done says that x has the answer.
 func (x *Run) trial(seed []uint32) (done bool, err error) {
 	if len(seed) > MaxTrial {
 		return false, nil
@@ -93,8 +92,8 @@ func (x *Run) trial(seed []uint32) (done bool, err error) {
 	return x.Answered(), nil
 }
 
-// cutter looks for an order that keeps sessions but where they are cut: between the transactions of which some cycles
-// show that no order keeps all that is left.
+// cutter looks for an order that keeps sessions except at cuts. It cuts between the transactions of cycles which show
+// that no order keeps the rest.
 type cutter struct {
 	x    *Run
 	view *prepass.View // of the history, or of a part of it
@@ -103,9 +102,9 @@ type cutter struct {
 	cut  map[uint32]bool
 }
 
-// windows asks parts of the history for a violation: of transactions that may have taken effect one after the other.
-// There a session is cut in a thousandth of the time. Cost: linear in the parts' operations for each time that a
-// session is cut.
+// windows looks for a violation in parts of the history, each of transactions that probably took effect one after the
+// other. A search of a part takes a thousandth of the time of one of the history. Cost: linear in the operations of the
+// parts, for each round.
 func (c *cutter) windows() (done bool, err error) {
 	all := slices.Collect(slices.Chunk(replay.Ordered(c.view), windowTxns))
 	for i := 0; i < len(all) && !done && err == nil; i += 1 + len(all)/(maxWindows+1) {
@@ -130,7 +129,8 @@ func (c *cutter) whole() []uint32 {
 	return out
 }
 
-// rounds cuts and asks, at most n times. done: x has the answer; a.Status is solver.Sat if an order was found.
+// rounds cuts and searches, at most n times. done says that x has the answer; a.Status is solver.Sat if an order was
+// found.
 func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 	x := c.x
 	o := replay.Options{Level: level.SessionSerializable, Cut: c.cut}
@@ -161,7 +161,8 @@ func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 	return replay.Answer{}, false, nil
 }
 
-// more cuts before each transaction of the seed that has an earlier one in its session. false: all is cut there.
+// more cuts before each transaction of the seed with an earlier one in its session. It returns false if all of these
+// are cut.
 func (c *cutter) more() bool {
 	h := c.view.H
 	in, sessions := make(map[uint32]bool), make(map[uint32]bool)
