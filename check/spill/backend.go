@@ -246,8 +246,8 @@ func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial 
 	return w, err
 }
 
-// Gathering names the transactions to read: those that stand in one of the spans, and those at the places. Spans do not
-// overlap; spans and places are sorted.
+// Gathering names the transactions to read: those whose position is in one of the spans, and those at the places. Spans
+// do not overlap; spans and places are sorted.
 type Gathering struct {
 	Rule    plan.Rule
 	Spans   []plan.Span
@@ -275,8 +275,8 @@ func (g *Gathering) window(at plan.Pos) int {
 	return -1
 }
 
-// special returns the exceptions that stand in a span, even where no other transaction of their piece does. Cost: the
-// exceptions are sorted once; then a binary search a span.
+// special returns the exceptions with a position in a span, even if no other transaction of their piece has one there.
+// Cost: the exceptions are sorted once; then a binary search a span.
 func (g *Gathering) special() map[uint64]int {
 	g.sorted.Do(func() {
 		g.byCommit = slices.Clone(g.Moved)
@@ -294,7 +294,7 @@ func (g *Gathering) special() map[uint64]int {
 	return s
 }
 
-// Found is a transaction that was read, and the span in which it stands, or -1.
+// Found is a transaction that was read, and the span that has its position, or -1.
 type Found struct {
 	Txn *plan.Txn
 	At  int
@@ -386,7 +386,8 @@ type Solving struct {
 	// the reads.
 	Known bool
 	State []plan.Want
-	// Last says that nothing comes after the window. Open says that the order must meet the wishes.
+	// Last says that nothing comes after the window. Open says that the order must give the keys in the wishes their
+	// values.
 	Last, Open bool
 	Options    plan.Options
 }

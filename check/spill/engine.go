@@ -34,8 +34,8 @@ type Options struct {
 	MaxWindow int
 	Workers   int // 0: all cores
 	Parts     int // partitions of the keys; 0: what memory asks for
-	// Keep leaves the files of the history's chunks for another check. They stay also without an answer, as after a
-	// timeout or on a full disk: the same check then goes on with the finished files.
+	// Keep leaves the files of the history's chunks for another check. They also stay if there is no answer, as after a
+	// timeout or on a full disk: the same check then continues with the finished files.
 	Keep bool
 	// Resumed, if set, is called with the number of stretches that an earlier check has read, and the number of
 	// all.
@@ -69,11 +69,11 @@ type Answer struct {
 	With []int64
 	// Open are stretches that were not decided. An answer "violation" may have some.
 	Open []Window
-	// Moves are the exceptions of a valid history to the rule that transactions stand in the order of their ends.
+	// Moves are the exceptions of a valid history to the rule that orders transactions by their ends.
 	Moves map[uint64]plan.Move
 	// Moved has ids and times of the transactions in Moves.
 	Moved map[uint64]Named
-	// ByPlace says that transactions stand in the order of the file, since the history has no times.
+	// ByPlace says that transactions are in the order of the file, since the history has no times.
 	ByPlace bool
 	// By is the level of the order that was found; it implies Level.
 	By level.Level
@@ -181,7 +181,8 @@ type engine struct {
 	parts int
 	few   bool // there may be too few partitions for each to fit in memory
 	rule  plan.Rule
-	// The order is mended up to mended, and now up to until; part is the number of transactions in between.
+	// The order is mended up to mended, and is now being mended up to until; part is the number of transactions in
+	// between.
 	until, mended plan.Pos
 	part          float64
 
@@ -220,7 +221,7 @@ type proved struct {
 	forced map[int64]bool              // those of them whose reads show that others committed
 }
 
-// judgements has what need not be judged again.
+// judgements records what must not be judged again.
 type judgements struct {
 	solved     []past      // earlier windows
 	settled    []plan.Span // stretches that are decided, or given up
@@ -238,7 +239,7 @@ type mapped struct {
 	timeless []uint64
 }
 
-// exceptions are the chunks of transactions that stand elsewhere than by the rule, by partition: in a file, or, with a
+// exceptions are the chunks of transactions with another position than by the rule, by partition: in a file, or, with a
 // backend, in memory.
 type exceptions struct {
 	movedFile  *file
@@ -258,8 +259,8 @@ func (e *engine) parallel(ctx context.Context, n int, f func(ctx context.Context
 	return parallel(ctx, e.o.Workers, n, f)
 }
 
-// readers is the number of goroutines that read the history at once: the pages of a mapped file that they touch count
-// as memory.
+// readers is the number of goroutines that read the history at once. It is bounded because the pages of a mapped file
+// that they touch count as memory.
 func (e *engine) readers() int { return int(max(1, min(int64(e.o.Workers), e.o.Memory>>27))) }
 
 func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i int) error) error {

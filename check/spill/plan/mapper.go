@@ -35,7 +35,7 @@ func PartOf(hash uint64, parts int) int {
 	return int(hi)
 }
 
-// Unfit says what of a history cannot be checked out of core.
+// Unfit names the feature of a history that cannot be checked out of core.
 type Unfit struct{ What string }
 
 func (u *Unfit) Error() string { return u.What }
@@ -50,7 +50,7 @@ type Rule struct {
 	Level    string // the only one that transactions may name; "": any
 }
 
-// takes reports, as an *Unfit, what a batch has that is not checked out of core.
+// takes returns an *Unfit if a batch has a feature that cannot be checked out of core.
 func (r Rule) takes(h *history.History, lo, hi uint32) error {
 	switch {
 	case h.HasPredicates():
@@ -67,8 +67,8 @@ func (r Rule) takes(h *history.History, lo, hi uint32) error {
 	return nil
 }
 
-// At returns the time at which a committed transaction stands by its own times: its end, or else its start; false: it
-// has neither.
+// At returns the time at which a committed transaction is placed by its own times: its end, or else its start. It
+// returns false if it has neither.
 func (r Rule) At(h *history.History, t uint32, first uint64) (T int64, ok bool) {
 	if r.ByPlace {
 		return int64(first + uint64(t)), true
@@ -257,8 +257,8 @@ func (m *Mapper) sort(lo uint32) {
 // mostTimeless bounds Mapper.Timeless.
 const mostTimeless = 1 << 16
 
-// when returns the position of transaction t before anything was replayed. Committed transactions stand by the rule; of
-// others the position only says where to find their operations.
+// when returns the position of transaction t before any replay. Committed transactions have the position of the rule.
+// For others the position only says where to find their operations.
 func (m *Mapper) when(h *history.History, t uint32, base uint64, last int64) (int64, error) {
 	if t == h.Init {
 		return First.T, nil

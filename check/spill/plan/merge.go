@@ -22,7 +22,7 @@ type Chunk struct {
 
 // Filter says which parts of the chunks count.
 type Filter struct {
-	// Moved are the transactions that stand elsewhere than by the rule; nil: none.
+	// Moved are the exceptions to the rule; nil if there are none.
 	Moved *Moves
 	// Keep, if set, selects keys by their hashes.
 	Keep func(hash uint64) bool
@@ -31,8 +31,8 @@ type Filter struct {
 	// Until is the place at which the search for contradicting reads ends.
 	Until Pos
 
-	// has, if set, says which chunks may have a wanted operation, and whether a find needs the chunks behind it.
-	// Other chunks are read only if they overlap such a one.
+	// has, if set, says which chunks may have a wanted operation, and whether a find needs the chunks after it. Other
+	// chunks are read only if they overlap such a one.
 	has   func(c *Chunk) bool
 	waits func() bool
 	alone bool // chunks that merely overlap a wanted one are not read
@@ -89,7 +89,7 @@ type visitor interface {
 }
 
 // merge visits the transactions of chunks in order. Cost: some comparisons a transaction, times the logarithm of the
-// open chunks where they alternate; memory for the chunks that overlap.
+// open chunks if they alternate; memory for the chunks that overlap.
 func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 	chunks = slices.Clone(chunks)
 	slices.SortStableFunc(chunks, func(a, b Chunk) int { return a.Min.Compare(b.Min) })
@@ -215,8 +215,8 @@ func (m *merger) down() {
 	}
 }
 
-// Move is the new position of a transaction that does not stand by the rule: where it begins and where it commits. At
-// the serializable levels these are equal.
+// Move is the new position of an exception: where it begins and where it commits. At the serializable levels these are
+// equal.
 type Move struct {
 	Begin, Commit Pos
 	Round         int // the round that moved it

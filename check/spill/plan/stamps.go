@@ -118,7 +118,7 @@ func (m *StampMapper) Batch(h *history.History, lo, hi uint32, base uint64) erro
 	return m.flush(0)
 }
 
-// refuse notes why timestamps decide nothing.
+// refuse records why timestamps decide nothing.
 func (m *StampMapper) refuse(h *history.History, t uint32, base uint64, missing bool, field, msg string) {
 	if m.Said.Refused == nil {
 		m.Said.Refused = &Refusal{Place: base + uint64(t), Missing: missing, Txn: h.Txns.ID[t], Line: h.Txns.Line[t],
@@ -333,7 +333,7 @@ type StampHead struct {
 // stampHead is the last head.
 type stampHead struct{ session, end int64 }
 
-// Further bits, besides headNoSession and headInit.
+// These are further bits, besides headNoSession and headInit.
 const (
 	headIn     = 1
 	headWriter = 2
