@@ -2,13 +2,13 @@ package closure
 
 import "slices"
 
-// Algorithm1 builds the compact closure as Vbox prints it, to be measured beside [PurdomPlus], which is what became of
-// it: a depth-first search over edges and time successors, then for each transaction the sorted list of what it reaches
-// up to a bound d, merged from those of its successors, and written to its row.
+// Algorithm1 builds the compact closure exactly as Vbox prints it, to be measured beside [PurdomPlus], which was
+// developed from it: a depth-first search over edges and time successors, then for each transaction the sorted list of
+// what it reaches up to a bound d, merged from those of its successors and written to its row.
 //
 // Source:  Vbox §4.4, Algorithm 1; lists as the text below it has them. Lines 14, 16 and 22 as errata V21 corrects
 // them: as printed they lose and invent pairs (paper_test.go).
-// Differs: rows are those of [Compact], bits for bytes, and end at d instead of being filled up with ones from there;
+// Differs: rows are those of [Compact], with bits instead of bytes, and end at d instead of being filled up with ones;
 // the minimum time-successor comes from one pass; the search keeps its own stack. There are no stragglers.
 // Cost:    O(d²·n) for rows of d transactions, as the paper says, and 4 bytes for each pair in a list.
 func Algorithm1(in Input, opt Options) (*Compact, []Step, error) {
@@ -33,7 +33,7 @@ func Algorithm1(in Input, opt Options) (*Compact, []Step, error) {
 	return c, nil, nil
 }
 
-// printed is a run of it. Transactions are places in start order, as in the paper.
+// printed is the state of Algorithm1. Transactions are numbered by their places in start order, as in the paper.
 type printed struct {
 	p       *problem
 	t       *timeline
@@ -42,13 +42,13 @@ type printed struct {
 	reached [][]int32 // S, sorted
 }
 
-// edges are those of E′ from place i, as nodes.
+// edges returns the targets, as nodes, of the edges of E′ from place i.
 func (a *printed) edges(i int32) []int32 { return a.p.known.Succ(a.t.nodes[i]) }
 
-// after is r_i + 1: the first place that starts after i ended.
+// after returns r_i + 1 of the paper: the first place that starts after i ended.
 func (a *printed) after(i int32) int32 { return a.t.due[a.t.nodes[i]] }
 
-// search is lines 1 to 4 and the function DFS.
+// search is the paper's lines 1 to 4 and its function DFS.
 func (a *printed) search() {
 	n := int32(a.p.n)
 	type frame struct {
@@ -90,7 +90,7 @@ func (a *printed) search() {
 	}
 }
 
-// merge is lines 5 to 17.
+// merge is the paper's lines 5 to 17.
 func (a *printed) merge(opt Options) error {
 	n := int32(a.p.n)
 	least := make([]int32, n+1) // r + 1 of the one that ends first among those from a place on
