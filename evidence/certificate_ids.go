@@ -91,7 +91,7 @@ func (c *certificateReader) findVersions(as []certificateAnomaly) {
 	}
 }
 
-// canonical writes a JSON value as the history's texts write theirs, whoever wrote the certificate.
+// canonical returns a JSON value as the history's texts write theirs, whichever program wrote the certificate.
 func canonical(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
