@@ -102,7 +102,7 @@ func (x *index) checkTogether(a *evidence.Anomaly, l level.Level, o Options) err
 	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
 		return fmt.Errorf("the anomaly has operations and cycles; expected one of them")
 	}
-	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead { // whose lists are those of serializability
+	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead { // its lists: as serializability's
 		return &Unsupported{fmt.Sprintf("anomalies of several list reads at level %s", l)}
 	}
 	return x.nobodyAppended(a.Ops, o)
@@ -191,7 +191,7 @@ func (x *index) nameOf(a *evidence.Anomaly, l level.Level, o Options) level.Anom
 			return a.Kind
 		}
 	}
-	if a.Kind == level.IncompatibleOrder { // which stands in the way of other names
+	if a.Kind == level.IncompatibleOrder { // this name hides others
 		of := *a
 		of.Kind = ""
 		return x.nameOf(&of, l, o)
@@ -267,7 +267,7 @@ func plain(h *history.History, l level.Level) level.Anomaly {
 
 // checkTxns demands that Txns lists each transaction of the proof once, and no other.
 func (x *index) checkTxns(a *evidence.Anomaly) error {
-	listed := make(map[uint32]bool, len(a.Txns)) // and whether it takes part
+	listed := make(map[uint32]bool, len(a.Txns)) // transaction → whether it takes part
 	for _, t := range a.Txns {
 		if int(t) >= x.h.NumTxns() {
 			return fmt.Errorf("transaction index %d of %d", t, x.h.NumTxns())

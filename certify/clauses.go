@@ -51,7 +51,7 @@ type proof struct {
 	clauses [][]Lit
 	vars    Lit
 	pairs   map[[2]uint32]Lit // two writers of a common key, lower index first → "the first is before the second"
-	ordered [][2]uint32       // the keys of pairs, in the order in which they came up
+	ordered [][2]uint32       // the keys of pairs, in the order of their creation
 	sources map[source]Lit    // for ambiguous reads
 	closed  map[[2]uint32]bool
 	bases   map[base]Lit       // for what predicate operations missed
@@ -189,7 +189,7 @@ func (p *proof) settle() {
 		l, a, b := p.pairs[pair], pair[0], pair[1]
 		ab, ba := p.settles(a, b), p.settles(b, a)
 		if first, then := unconditional(ab), unconditional(ba); len(ab) > 0 && len(ba) > 0 && (first || then) {
-			if first && then { // a proof without time, or without sessions either, may rest on what then is left
+			if first && then { // then a proof without real time, or without sessions, may need the clause
 				first, then = unconditional(p.readSettles(a, b, nil)), unconditional(p.readSettles(b, a, nil))
 				if !first && !then {
 					first = p.at(b).Sessions() && p.x.sessionBefore(a, b)
@@ -268,7 +268,7 @@ func (p *proof) contradictsItself(t uint32) bool {
 	saw := make(map[uint32]uint32) // key → the version that the transaction must see from now on
 	lo, hi := h.TxnOps(t)
 	if p.x.truths != nil && repeats {
-		saw = external(h, t) // what a predicate says of a key may be shown wrong by a later read
+		saw = external(h, t) // a later read may contradict what a predicate shows of a key
 	}
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]

@@ -179,11 +179,11 @@ func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark
 // its committed transactions are in the order.
 type clocks struct {
 	x       *commitOrder
-	before  []uint32 // place → that of the committed transaction before it in its session, or 0
+	before  []uint32 // place → place of the committed transaction before it in its session, or 0
 	session []uint32 // place → its session among those with clocks, None for the others and for unknown outcomes
 	n       int
-	waiting []uint32   // place → readers and session successors to come
-	clock   [][]uint32 // place → up to which place it sees each session
+	waiting []uint32   // place → number of its readers and session successors to come
+	clock   [][]uint32 // place → for each session, the last place that it sees
 	spare   [][]uint32
 	now     []uint32
 }

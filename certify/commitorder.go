@@ -72,7 +72,7 @@ func checkCommitOrder(r *evidence.Result, o Options) error {
 	case level.ReadAtomic:
 		err := x.weakRules(l, o)
 		if err != nil && x.truths != nil && x.weakRules(level.Causal, o) == nil {
-			return nil // which implies it, where what predicate operations saw may come through others
+			return nil // implies it, unless predicate operations saw others' versions
 		}
 		return err
 	}
@@ -172,8 +172,8 @@ type resolver struct {
 	x     *commitOrder
 	lists *listStates
 	own   []uint32 // key → the own last write, or the version read before, where stamp says so
-	wrote []bool   // key → it is a write
-	match []uint32 // key → one more than the predicate operation that matched it last
+	wrote []bool   // key → own has a write
+	match []uint32 // key → 1 + the last predicate operation that matched it
 }
 
 // txn finds the writer that each read of t, at place p, reads from.
@@ -336,7 +336,7 @@ func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 		return only, nil
 	}
 	switch {
-	case !ok: // the newest will do, if any does
+	case !ok: // if any version fits, the newest does
 		all := x.writers[v]
 		at, _ := slices.BinarySearch(all, x.pos[t])
 		return all[max(at-1, 0)], nil
@@ -403,7 +403,7 @@ func (x *commitOrder) readCommitted() error {
 		}
 		for end := len(rs); end > 0; {
 			from := end - 1
-			for from > 0 && rs[from-1].op == rs[end-1].op { // rows that a predicate matched, none before another
+			for from > 0 && rs[from-1].op == rs[end-1].op { // rows of one predicate operation: no order
 				from--
 			}
 			for i, r := range rs[from:end] {
@@ -433,7 +433,7 @@ func (x *commitOrder) readAtomic() error {
 		}
 		rs := x.readsOf(p)
 		for _, r := range rs {
-			x.stamp[r.key], x.low[r.key] = p, r.from // a key's reads agree
+			x.stamp[r.key], x.low[r.key] = p, r.from // all reads of the key agree
 		}
 		for _, r := range rs {
 			if seen[r.from] != p {
@@ -470,7 +470,7 @@ func (x *commitOrder) sessionsAtomic() error {
 			}
 			if h.Txns.Status[t] == history.Committed {
 				for _, k := range x.wrote(p) {
-					if x.stamp[k] != s+1 || x.low[k] < p { // of levels mixed, a session may not stand in order
+					if x.stamp[k] != s+1 || x.low[k] < p { // with mixed levels, a session may be out of order
 						x.stamp[k], x.low[k] = s+1, p
 					}
 				}

@@ -134,7 +134,7 @@ func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return nil, err
 	}
 	if ops := listReads(p.h, e.To, e.Key); len(ops) > 0 {
-		var again error // the error of the proof by doubled
+		var again error // the error of the proof by a doubled list
 		if !weak(p.level) {
 			var d *doubledProof
 			if d, again = p.doubled(e.Key); d != nil && again == nil {

@@ -16,7 +16,7 @@ type doubled struct {
 	list   []uint32 // the longest read, without the reader's own appends
 	inits  int      // the initial elements
 	blocks []block  // where a transaction's appends may be; grouped by transaction
-	err    error    // why nothing can be said
+	err    error    // why nothing can be proved
 }
 
 // block says that list[from:to] are the appends of transaction t.
@@ -105,7 +105,7 @@ func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *d
 				return d
 			}
 		}
-		if len(d.list) < d.inits { // nobody reads it
+		if len(d.list) < d.inits { // no read of the list
 			d.list = inits
 		}
 	}
@@ -212,7 +212,7 @@ func (p *proof) seen(d *doubledProof, t, key uint32) (n int, err error) {
 	if len(ops) == 0 {
 		return 0, fmt.Errorf("%s does not read the list %s", name(p.h, t), p.h.KeyString(key))
 	}
-	list, ok := others(p.h, ops[0], lo) // the others show the same, or prove an anomaly of their own
+	list, ok := others(p.h, ops[0], lo) // the other reads show the same, or are anomalies themselves
 	if !ok || len(list) > len(d.list) || !slices.Equal(list, d.list[:len(list)]) {
 		return 0, fmt.Errorf("the read of %s of list %s is not a prefix of the committed reads", name(p.h, t),
 			p.h.KeyString(key))

@@ -35,7 +35,7 @@ type index struct {
 // writer is one write or append of a version.
 type writer struct {
 	op, txn uint32
-	final   bool // no later write of the key in its transaction; every append is
+	final   bool // its transaction's last write of the key, or an append
 }
 
 func newIndex(h *history.History) *index {
@@ -181,7 +181,7 @@ func (x *index) op(t, op, lo, hi uint32) {
 		}
 	case history.ReadList:
 		if x.unknown {
-			seen, _ := others(h, op, lo) // what it appended itself it did not read from anybody
+			seen, _ := others(h, op, lo) // leaves out the elements of its own appends
 			for _, e := range seen {
 				if x.wants(e) {
 					x.readers[e] = append(x.readers[e], t)

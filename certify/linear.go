@@ -43,7 +43,7 @@ func oneKeyEach(h *history.History) error {
 func keyOf(h *history.History, t uint32) uint32 {
 	lo, hi := h.TxnOps(t)
 	switch {
-	case lo == hi, h.NumKeys() == 0: // nothing, or predicates where there are no rows
+	case lo == hi, h.NumKeys() == 0: // no operations, or predicate operations without rows
 		return history.None
 	case h.OpKey(lo) == history.None:
 		return 0
@@ -117,7 +117,7 @@ func (s *state) key() string {
 // state is left.
 func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) error {
 	h := x.h
-	if l != level.Linearizable && l != level.StrictSerializable { // which implies it, of transactions on one key each
+	if l != level.Linearizable && l != level.StrictSerializable { // implied, with one key per transaction
 		return &Unsupported{fmt.Sprintf("%s at level %s", a.Kind, l)}
 	}
 	if err := oneKeyEach(h); err != nil {

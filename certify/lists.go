@@ -44,7 +44,7 @@ func (x *index) checkListRead(r singleRead) error {
 			return fmt.Errorf("operation %d is not an append of another transaction that committed", r.other)
 		}
 		if x.isDoubled(r.key) && x.nobodyAppended([]uint32{r.op}, Options{}) == nil {
-			return nil // at no level is a list shown that is not made of whole transactions' appends
+			return nil // at every level lists consist of whole transactions' appends
 		}
 		return x.checkTorn(r, seen)
 	}
@@ -200,7 +200,7 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 	h := p.h
 	err := fmt.Errorf("%s does not read the list %s", name(h, e.From), h.KeyString(e.Key))
-	var again error // why it cannot be told of a list with an element that was appended twice
+	var again error // why it cannot be proved for a list with a doubled element
 	if !weak(p.level) {
 		var d *doubledProof
 		if d, again = p.doubled(e.Key); d != nil && again == nil {
@@ -210,7 +210,7 @@ func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 			}
 		}
 	}
-	for _, op := range listReads(h, e.From, e.Key) { // they differ at read-committed only
+	for _, op := range listReads(h, e.From, e.Key) { // these differ only at read-committed
 		if err = p.lacks(op, e, w); err == nil {
 			return needs, nil
 		}

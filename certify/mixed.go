@@ -77,7 +77,7 @@ func (x *mixedOrder) time(events []uint32, skew int64) error {
 	if !slices.ContainsFunc(events, func(e uint32) bool { return x.at[e>>1].RealTime() }) {
 		return nil
 	}
-	early, end := history.None, int64(math.MaxInt64) // the one with the earliest end of those that commit later
+	early, end := history.None, int64(math.MaxInt64) // of those that commit later, the first to end
 	for _, e := range slices.Backward(events) {
 		t := e >> 1
 		if err := hasTimes(h, t); err != nil {

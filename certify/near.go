@@ -8,8 +8,8 @@ type near struct {
 	x         *commitOrder
 	bySession map[uint32]map[uint32]uint32 // session, key → the place of the last write
 	readAt    []uint32                     // key → the place whose transaction read from a writer of it
-	readFrom  []uint32                     // key → that writer's place, the last of several
-	brief     bool                         // readFrom is known
+	readFrom  []uint32                     // key → that writer's place; of several writers, the last one's
+	brief     bool                         // readFrom is complete: there were not too many
 }
 
 // leave records the writes of the transaction at place p, for the later ones of its session.

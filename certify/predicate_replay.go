@@ -80,7 +80,7 @@ type predicateReplay struct {
 	ver, own     []uint32
 	match, tried []uint32 // key → 1 + the operation that matched or tried it
 	from         []uint32 // place → the place that read from it last
-	past         []uint32 // place → the place whose past has it, by a walk
+	past         []uint32 // place → the last walked place whose past contains it
 	walked       uint32   // the place whose past was walked
 	stack        []uint32
 	// At causal: the current versions, and the writers' places so far, by session and without a clock.
@@ -199,7 +199,7 @@ func (s *predicateReplay) txn(p uint32) error {
 	}
 	wrote := s.wrote
 	s.mine = s.mine[:0]
-	for a := range accesses(h, t) { // what it reads of others, also after the operation
+	for a := range accesses(h, t) { // all its reads of others, even those after the operation
 		if a.saw != history.None && wrote[a.key] != p {
 			s.known[a.key], s.ver[a.key] = p, a.saw
 		}
@@ -309,7 +309,7 @@ func (s *predicateReplay) visible(p, w uint32) bool {
 	if s.lone != nil {
 		return s.lone.sees(p, w)
 	}
-	if s.walked != p { // all of the past, once
+	if s.walked != p { // walk its whole past once
 		s.walked = p
 		s.stack = append(s.stack[:0], p)
 		look := func(u uint32) {

@@ -257,7 +257,7 @@ func (p *proof) forced(u uint32) {
 func (p *proof) forcedBy(t, op, k uint32) {
 	missed, err := p.x.openKey(t, op, k)
 	if err != nil || !p.x.allKeys {
-		return // it says which version it saw
+		return // it shows which version it saw
 	}
 	op, c := p.candidateBases(t, op, k, missed)
 	hidden := p.hidden(t, k)

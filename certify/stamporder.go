@@ -113,7 +113,7 @@ func (s *stamps) moment(e uint32) (t uint32, m moment, err error) {
 // ascends demands that the moments of an order ascend. At one moment the entry that installs versions comes first, and
 // there is only one of these.
 func (s *stamps) ascends(order []uint32) error {
-	last := moment{} // of all entries so far at its time
+	last := moment{} // what the entries so far at this time do
 	for i, e := range order {
 		t, m, err := s.moment(e)
 		if err != nil {

@@ -21,7 +21,7 @@ type tables struct {
 	undo []overwritten
 	kept bool
 	o    Options
-	work int // since o.Stop was asked
+	work int // steps since o.Stop was last asked
 }
 
 // overwritten is a register with the version that a write replaced.

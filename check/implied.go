@@ -87,7 +87,7 @@ func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Res
 			}
 			o.Level = at
 			r, err := runFor(ctx, most, c, h, o)
-			if err != nil { // at its own level it would be reported
+			if err != nil { // the check at the level itself reports such errors
 				continue
 			}
 			if r := implied(ctx, r, asked, o); r != nil {

@@ -55,7 +55,7 @@ func byKey(ctx context.Context, h *history.History, o Options) *evidence.Result 
 	at := o
 	at.Level = level.Linearizable
 	r, err := run.Ask(short, run.Lwt{}, h, at)
-	if err != nil || r.Verdict == evidence.Unknown { // the deciding checker reports what is wrong
+	if err != nil || r.Verdict == evidence.Unknown { // the checker that decides reports any error
 		return nil
 	}
 	r.Level = o.Level

@@ -124,7 +124,7 @@ func (a *printed) merge(opt Options) error {
 		for j := a.after(i); j < until; j++ {
 			union(j)
 		}
-		end, _ := slices.BinarySearch(merged, d) // line 14: what is beyond d is no part of the row
+		end, _ := slices.BinarySearch(merged, d) // line 14: the row ends at d
 		a.reached[i] = slices.Clone(merged[:end])
 		listed += int64(end)
 		row := &a.c.rows[i]

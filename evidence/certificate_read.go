@@ -104,7 +104,7 @@ type certificateReader struct {
 	ids  *ids
 	line int
 	key  map[string]uint32            // JSON → key, of the keys that edges name
-	ver  map[uint32]map[string]uint32 // key → JSON → version, likewise
+	ver  map[uint32]map[string]uint32 // key → JSON → version, of the versions that edges name
 }
 
 func (c *certificateReader) errorf(field, format string, args ...any) error {

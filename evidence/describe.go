@@ -306,7 +306,7 @@ func (d *describer) dead(a *Anomaly) {
 		}
 		return fmt.Sprintf("%s read %s = %s", d.txn(h.TxnOf(op)), d.key(h.OpKey(op)), d.value(h.Ops.Ver[op]))
 	}
-	wrote := func(op uint32) string { // who did, of those said dead
+	wrote := func(op uint32) string { // the writer among the transactions shown dead
 		if h.OpKey(op) == history.None {
 			return "which matched rows that only these can have written"
 		}

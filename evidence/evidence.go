@@ -93,7 +93,7 @@ type Edge struct {
 	// WR, RW: the version read; PWR, PRW: the version Op was based on; WW: the version that To installs; else
 	// history.None
 	Ver    uint32
-	Writer uint32 // RW, PRW: who installed Ver; else history.None
+	Writer uint32 // RW, PRW: the transaction that installed Ver; else history.None
 	Op     uint32 // PWR, PRW: the predicate operation, of To and of From; else 0
 	Dep    Dep
 }

@@ -123,7 +123,7 @@ type namer struct {
 	l     level.Level
 	skew  int64
 	place []uint32 // transaction → its place in its session, made when first asked for
-	wrote []uint8  // version → by how many it is written, two for several; likewise
+	wrote []uint8  // version → number of its writes, at most 2; made likewise
 }
 
 // name names a proof by cycles according to what the whole proof refutes. A name is possible only if the proof refutes

@@ -11,7 +11,7 @@ type Anomaly string
 // Anomalies of single reads. G1a and G1b are Adya's; the others are the internal-consistency axiom INT of Biswas and
 // Enea and of Cerone, split as Plume splits it (TAP a–f).
 const (
-	ThinAirRead       Anomaly = "thin-air-read"       // a value that nobody wrote
+	ThinAirRead       Anomaly = "thin-air-read"       // a value that no transaction wrote
 	G1a               Anomaly = "G1a"                 // aborted read
 	G1b               Anomaly = "G1b"                 // intermediate read
 	FutureRead        Anomaly = "future-read"         // a read of the transaction's own later write

@@ -20,7 +20,7 @@ type Truths struct {
 	columns []string // that predicates speak of
 	index   map[string]int
 	keys    int // the column of keys among them, -1: there is none
-	values  int // the column of what is no row
+	values  int // the column of scalar values
 	ints    intRows
 	shape   []rowMember // the members of the row that was read last
 

@@ -27,7 +27,7 @@ func (p *Proof) byStamps(l kernel.Level, r *evidence.Result, x *terms) error {
 			return err
 		}
 	}
-	atStart := make([]bool, h.NumTxns()) // reading transactions, if they stand at their starts
+	atStart := make([]bool, h.NumTxns()) // transactions ordered by their starts: they only read
 	if r.ReadOnlyAtStart && l.Serial {
 		for t := range atStart {
 			atStart[t] = !x.installs(uint32(t))

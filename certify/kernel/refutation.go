@@ -34,9 +34,9 @@ const (
 	JAnti                    // T, K, W, U: T sees W's version, U writes the key later
 	JElem                    // T, K, E, W: T read a list with E, which only W appends
 	JMiss                    // T, K, E, U: T read a list without E, which U appends
-	JOrder                   // T, K, E, W, F, U: in T's list E, of W alone, stands before F, of U alone
+	JOrder                   // T, K, E, W, F, U: T's list has E, which only W appends, before F, which only U does
 	JSession                 // T, U: session order, at the weak levels
-	JSeen                    // T, K, W, U, Links: there U before W, whom T's K-th read is from, as it can see U
+	JSeen                    // T, K, W, U, Links: T's K-th read is from W and can see U, so U is before W
 )
 
 // Edge is an edge with its reason.

@@ -19,7 +19,7 @@ type Outcome uint8
 const (
 	Proved    Outcome = iota
 	FailsAt           // the N-th entry of the order, from 0, fails
-	FailsFor          // transaction N is missing, or stands before what it must follow
+	FailsFor          // transaction N is missing, or is before one that it must follow
 	IllFormed         // two transactions or none have the number N
 )
 
@@ -92,7 +92,7 @@ func CheckSnapshot(l Level, h Txns, order []Event) Answer {
 type replay struct {
 	l   Level
 	h   Txns
-	ill bool // a number stands twice, or is too large
+	ill bool // a number occurs twice, or is too large
 	bad uint32
 
 	one             []uint32 // key → its only element; 0: it is absent; many: see long

@@ -189,7 +189,7 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 			head.History.Name, head.History.Txns, s.Txns)
 	}
 	linear := order == level.Linearizable
-	if linear { // some order of all keys keeps real time exactly if each key's does (Herlihy and Wing 1990, Theorem 1)
+	if linear { // linearizability is local: each key decides alone (Herlihy and Wing 1990, Theorem 1)
 		order = level.StrictSerializable
 	}
 	v := &verifier{s: s, o: o, level: order, linear: linear, skew: o.ClockSkew, byPlace: head.Rule == "place",

@@ -128,7 +128,7 @@ func (v *verifier) apart() error {
 		if e.commit != e.begin {
 			all = append(all, e.commit)
 		}
-		for _, a := range []at{e.begin, e.commit} { // only who is of that place may stand where the rule has it
+		for _, a := range []at{e.begin, e.commit} { // the rule's positions belong to the transactions of these places
 			if a.sub == 0 && a.n != uint64(e.place) || a.t == math.MinInt64 {
 				return refute("transaction %d stands at a place that is reserved for another one", e.id)
 			}

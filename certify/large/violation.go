@@ -118,7 +118,7 @@ type wanted struct {
 	versions  map[version]bool
 	values    map[int64]bool           // numbers of values among these: to pass most others over at once
 	snapshots map[value]bool           // keys that are read by timestamps
-	installed map[int64]map[value]bool // transaction → keys of which somebody should have seen what it installed
+	installed map[int64]map[value]bool // transaction → keys of which a read should have seen its versions
 }
 
 // writes returns the keys of which a transaction's writes are wanted; nil: none.

@@ -148,7 +148,7 @@ func (s *Search) attach(id int32) {
 			return
 		}
 	}
-	n := 0 // what is not false comes first
+	n := 0 // literals that are not false come first
 	for i, l := range c {
 		if !s.value[l.Not()] {
 			c[n], c[i] = c[i], c[n]

@@ -20,10 +20,10 @@ type chains struct {
 	ids  []uint32 // transaction of the graph → the caller's number
 
 	key    []uint32 // of a write
-	writer []uint32 // the transaction of the graph; none: it has not come, or there is none
+	writer []uint32 // its transaction in the graph; none if it is missing so far
 	next   []uint32 // the known next version
-	other  []uint32 // of a chain's first write its last one, and the other way round
-	after  []uint32 // of a chain's first write, the first one of the chain behind it
+	other  []uint32 // a chain's first write → its last one, and back
+	after  []uint32 // a chain's first write → the next chain's first write
 	reads  []int32  // → readers, the last one
 	reader []readerOf
 
@@ -226,7 +226,7 @@ func (c *chains) straight(cycle []logged) []logged {
 		}
 		from, to := c.writer[e.w], c.writer[c.next[e.w]]
 		if to != uint32(e.v/nodesEach) {
-			continue // it is behind the whole chain
+			continue // it comes after the whole chain
 		}
 		before := slices.Concat(cycle[i+1:], cycle[:i])
 		for j, b := range before {
@@ -259,7 +259,7 @@ func (c *chains) forcing(cycle []logged) (out [][]logged) {
 		until := uint32(e.u / nodesEach) // the writer of the last one before
 		if e.dep == evidence.RW {
 			if until = c.writer[e.w]; until == none {
-				continue // it is the initial version, or nobody's yet
+				continue // the initial version, or one without a writer so far
 			}
 		}
 		for w := first; c.next[w] != none && (w == first || c.writer[w] != until); w = c.next[w] {

@@ -86,7 +86,7 @@ type family struct {
 	log    []logged
 	live   []kept
 	on     [masks]bool
-	cycles [masks][]logged // of those that are cyclic
+	cycles [masks][]logged // the cycle found, if the graph has one
 	needs  [masks]mask     // the classes of their edges
 	dead   [masks]bool
 	txns   uint32
@@ -292,7 +292,7 @@ func told(cycle []logged, ids []uint32, say func(e edge) evidence.Edge) []eviden
 type ends struct {
 	at    []int64  // ascending
 	of    []uint32 // the transactions
-	first []uint32 // txn → one that began after it as the last to end, none; the last place: after nobody
+	first []uint32 // txn → one that began between its end and the next end, or none; last place: before all ends
 	next  []uint32 // txn → another one
 	start []int64
 }

@@ -72,7 +72,7 @@ func (g *dependencies) writers(counts []bool) []uint32 {
 			switch ver := h.Ops.Ver[op]; h.Ops.Kind[op] {
 			case history.Write:
 				if before, ok := last[h.VerKey[ver]]; ok {
-					w[before] = many // nobody may read it
+					w[before] = many // it is intermediate: no transaction may read it
 				}
 				last[h.VerKey[ver]] = ver
 				w[ver] = writer(w[ver], t, counts[t])
@@ -267,7 +267,7 @@ func (g *dependencies) appenders(elems []uint32) (c appenders) {
 	seen := map[uint32]bool{}
 	for i, e := range elems {
 		t := g.w[e]
-		if t >= many || t == g.h.Init { // what nobody may read, or what was there at first
+		if t >= many || t == g.h.Init { // not readable by others, or an initial element
 			if t == g.h.Init && len(c.txns) == 0 {
 				continue
 			}

@@ -100,7 +100,7 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 					u := v.WTxn[w]
 					matters = matters || (u == history.None || in[u]) && u != t && truths.Of(q, k, v.WVer[w]) == wrong
 				}
-				for _, ver := range v.LeftOutVersions(k) { // one that nobody knows of may be what it was based on
+				for _, ver := range v.LeftOutVersions(k) { // it may have been based on a version of these
 					matters = matters && truths.Of(q, k, ver) == wrong
 				}
 				if !matters {

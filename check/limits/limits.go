@@ -73,7 +73,7 @@ func Check(ctx context.Context, paths []string, o Options) (*evidence.Result, er
 	}
 	if o.Dir == "" {
 		if o.Dir, err = os.MkdirTemp("", "isovet-spill-"); err != nil {
-			return r, nil // the answer that there is stands
+			return r, nil // keep the answer so far
 		}
 		defer os.RemoveAll(o.Dir)
 	}

@@ -42,7 +42,7 @@ func OutOfCore(ctx context.Context, in *spill.Input, l guard.Limits, o spill.Opt
 	known := &evidence.Result{Level: o.Level, Checker: o.Checker, Timestamps: spill.Stamped(o.Checker)}
 	l.Memory = 0 // which it bounds itself
 	a, err := guard.Run(ctx, l, func() string { return "checking" }, func(ctx context.Context) (*spill.Answer, error) {
-		if o.Backend == nil { // else a runner in this process may hold what it wants
+		if o.Backend == nil { // else runners in this process have no limit here
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(cmp.Or(o.Memory, DefaultMemory) * 3 / 4))
 		}
 		return spill.Check(ctx, in, o)

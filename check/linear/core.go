@@ -59,7 +59,7 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 			units = append(units, []int{i})
 			continue
 		case name == "":
-			continue // it stays
+			continue // it is never removed
 		case !is:
 			at = len(units)
 			group[name], units = at, append(units, nil)
@@ -74,7 +74,7 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 			}
 		}
 	}
-	gone := make([]int, len(ops)) // how many units that an operation is of are gone
+	gone := make([]int, len(ops)) // operation → how many of its units are gone
 	left := func() (list []int) {
 		for i := range ops {
 			if gone[i] == 0 {
@@ -114,7 +114,7 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 	}
 	ended := byReturn(ops)
 	lo, hi := 1, len(ended)
-	for lo < hi { // the fewest that have no order
+	for lo < hi { // search the smallest number of units without an order
 		n := (lo + hi) / 2
 		if none(ended[:n]) {
 			hi = n

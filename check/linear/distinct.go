@@ -71,7 +71,7 @@ func spansOf(ops []Op, put string) (d *distinct, ok bool) {
 			d.violated("fresh", s.take)
 		case s.takeRt < s.putCall:
 			d.violated("fresh", s.put, s.take)
-		default: // it was put in before it was taken out
+		default: // its put precedes its take
 			s.putRet = min(s.putRet, s.takeRt)
 		}
 	}
@@ -95,7 +95,7 @@ func (d *distinct) violated(why string, core ...int) {
 func (d *distinct) covered() (free []int64) {
 	sure := slices.DeleteFunc(slices.Clone(d.spans), func(s span) bool { return s.putRet >= s.takeCall })
 	slices.SortFunc(sure, func(a, b span) int { return cmp.Compare(a.putRet, b.putRet) })
-	last := make([]int, len(sure)) // of those up to here, the one that is in the longest
+	last := make([]int, len(sure)) // of the spans up to here, the one that is taken out last
 	for i := range sure {
 		if last[i] = i; i > 0 && sure[last[i-1]].takeCall > sure[i].takeCall {
 			last[i] = last[i-1]

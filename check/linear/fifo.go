@@ -60,7 +60,7 @@ func (d *distinct) outOfOrder() {
 	// deadline: a value without a known dequeue must be gone by the first return of a dequeue of a later value.
 	type deadline struct{ span, behind int }
 	var due []deadline
-	first, last := -1, len(byPut)-1 // from the last enqueued on, the one dequeued the first
+	first, last := -1, len(byPut)-1 // of the values enqueued last, the one dequeued first
 	slices.SortFunc(byRet, func(a, b span) int { return cmp.Compare(b.putRet, a.putRet) })
 	number := map[int]int{}
 	for i := range d.spans {
@@ -155,7 +155,7 @@ func turns(spans []span) (turn []int, ok bool) {
 	slices.SortFunc(byTake, func(a, b int) int { return cmp.Compare(spans[a].takeRt, spans[b].takeRt) })
 	slices.SortFunc(call, func(a, b int) int { return cmp.Compare(spans[a].putCall, spans[b].putCall) })
 	out := make([]bool, len(spans))
-	var ready heap.Heap[int64, int] // those whose turn it may be by their enqueues, by the call of the dequeue
+	var ready heap.Heap[int64, int] // values whose enqueues allow that they are next, by the call of the dequeue
 	put, take, next := 0, 0, 0
 	for len(turn) < len(spans) {
 		for out[byPut[put]] {

@@ -49,7 +49,7 @@ func growing(ops []Op) (Answer, bool) {
 		}
 		have, g.seen, reads = has(r), r, reads[n:]
 	}
-	var rest []int // that no read has
+	var rest []int // operations whose value no read has
 	for v, i := range added {
 		if _, in := slices.BinarySearch(have, v); !in && !ops[i].Maybe {
 			rest = append(rest, i)

@@ -30,7 +30,7 @@ func lifo(ops []Op) (Answer, bool) {
 	if d.bad != nil {
 		return *d.bad, true
 	}
-	var deep, flat []span // values that are surely in at some time, and those that need not lie under any
+	var deep, flat []span // values surely in at some time, and those that need not be under another
 	for _, s := range d.spans {
 		switch {
 		case s.take < 0 && s.putRet == never:
@@ -105,7 +105,7 @@ func peel(values []span) (gone []bottom, left []span) {
 type peeling struct {
 	values []bottom
 	bounds []int64  // of the stretches
-	within [][2]int // the stretches of each value, the first and the one behind the last
+	within [][2]int // value → its first stretch and the one after its last
 	size   int      // leaves
 	// common[i] is a count that all stretches below node i share; least[i] is the least total of one, with the share.
 	common, least []int
@@ -131,7 +131,7 @@ func newPeeling(values []span) *peeling {
 	for v, s := range values {
 		list = append(list, bound{s.putRet, false, v}, bound{s.takeCall, true, v})
 	}
-	slices.SortFunc(list, func(a, b bound) int { // at an instant one may go before the next comes
+	slices.SortFunc(list, func(a, b bound) int { // at one instant, ends come before begins
 		if c := cmp.Compare(a.at, b.at); c != 0 || a.ends == b.ends {
 			return c
 		}

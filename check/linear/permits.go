@@ -75,7 +75,7 @@ func kindOf(op *Op) int {
 func window(ops []Op, last, most int) (core []int) {
 	kind, end := kindOf(&ops[last]), ops[last].Return
 	var inside []int
-	var ends []int64 // of those of the other kind that were called by then
+	var ends []int64 // returns of the other kind's operations called by then
 	for i := range ops {
 		switch {
 		case kindOf(&ops[i]) == kind && !ops[i].Maybe && ops[i].Return <= end:

@@ -17,7 +17,7 @@ import (
 type search[S any] struct {
 	m     *Model[S]
 	ops   []Op  // by their calls
-	place []int // of them in the caller's list
+	place []int // index of each in the caller's list
 	state S
 	done  []bool
 	trail []int
@@ -29,7 +29,7 @@ type search[S any] struct {
 	class      []int32   // operation → its index in maybe; -1: it must take effect
 	taken      []int     // by class
 	seen       map[string][]visited[S]
-	states     int // remembered, large ones as several
+	states     int // number of states remembered, a large one counting as several
 	most       int
 	key        []byte
 	frames     []frame[S]
@@ -64,7 +64,7 @@ func (m *Model[S]) newSearch(ops []Op, most int) *search[S] {
 	s := &search[S]{m: m, state: m.Init(), seen: map[string][]visited[S]{}, most: most, high: -1}
 	for i := range ops {
 		if ops[i].Maybe && m.observes(&ops[i]) {
-			continue // it says nothing
+			continue // it shows nothing
 		}
 		s.place = append(s.place, i)
 	}
@@ -107,7 +107,7 @@ func (s *search[S]) take(i int32, to S) {
 
 // back undoes all operations taken since a frame.
 func (s *search[S]) back(f *frame[S]) {
-	for _, i := range slices.Backward(s.trail[f.trail:]) { // links are undone the last first
+	for _, i := range slices.Backward(s.trail[f.trail:]) { // undo links, last first
 		s.done[i] = false
 		if c := s.class[i]; c >= 0 {
 			s.taken[c]--
@@ -140,7 +140,7 @@ func (s *search[S]) run(ctx context.Context) (bool, error) {
 			}
 			s.frames = append(s.frames, frame[S]{len(s.trail), s.state, s.high, ways})
 		}
-		for { // the next that has not been tried
+		for { // try the next candidate
 			if len(s.frames) == 0 {
 				return false, nil
 			}

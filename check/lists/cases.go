@@ -24,7 +24,7 @@ type Cases struct {
 	h    *history.History
 	keys []doubled
 	base history.History // with a version for each append of a doubled element
-	orig []uint32        // of the new versions, from first on
+	orig []uint32        // new version → the original, from first on
 	// first is the lowest of the new versions.
 	first uint32
 	at    []int // the place of the case at hand, by key
@@ -53,7 +53,7 @@ type block struct {
 
 var (
 	maxWays  = 1 << 12 // ways to take one list apart
-	maxSteps = 1 << 18 // tried for that
+	maxSteps = 1 << 18 // steps of the search for them
 	// maxBlamed bounds the reads among which takeApart looks for the few that no order explains.
 	maxBlamed = 64
 )

@@ -32,7 +32,7 @@ type Graph struct {
 	// the first after commits and before begins, the second after begins and before commits.
 	aux   []int32
 	n     int // nodes of transactions and auxiliary nodes of lists
-	total int // and those of time
+	total int // these and the nodes of time
 	time  []graph.Edge
 
 	g *graph.CSR

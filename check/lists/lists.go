@@ -84,7 +84,7 @@ type View struct {
 	// counts the rest.
 	Anomalies []evidence.Anomaly
 	Also      int
-	Kinds     map[level.Anomaly]int // how many of single reads there are of each kind, those of Also too
+	Kinds     map[level.Anomaly]int // anomalies of single reads by kind, those of Also included
 	// Ambiguous says why reads do not show the order (an element read was appended twice), or is empty.
 	Ambiguous string
 	// Mixed says that there are registers beside the lists.
@@ -96,8 +96,8 @@ type View struct {
 
 // These are values of elemW for versions that several writes, or Init, have as an element.
 const (
-	elemInit = none - 1 // of Init
-	elemMany = none - 2 // of several appends
+	elemInit = none - 1 // appended by Init
+	elemMany = none - 2 // appended several times
 )
 
 // reader is the state of Read.
@@ -120,9 +120,9 @@ type reader struct {
 	told  map[[2]uint32]bool // pairs of an anomaly and its key that have been listed
 
 	touched []touch  // by key
-	writer  []uint32 // version of a register → who installs it, elemMany; nil but where needed
+	writer  []uint32 // version of a register → its installer, or elemMany; nil unless needed
 	openVer []uint32 // versions of registers read, with several possible writers
-	bad     []bool   // key → its longest list is none that an order explains
+	bad     []bool   // key → no order explains its longest list
 	doubled map[uint32]bool
 }
 

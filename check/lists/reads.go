@@ -64,7 +64,7 @@ func (r *reader) examine(op uint32) bool {
 		case w < elemMany && v.WTxn[w] == t && r.appendOf(t, e) > op:
 			r.once(single(level.FutureRead, op, r.appendOf(t, e)), op, e)
 			return true
-		case w < elemMany && v.WTxn[w] == t || times[e] > 1: // an own append before the read is at its end as well
+		case w < elemMany && v.WTxn[w] == t || times[e] > 1: // own appends before the read are at its end too
 			r.once(single(level.DuplicateElement, op), key, e)
 			return true
 		}
@@ -108,7 +108,7 @@ func (r *reader) incompatible(t, op, key uint32, list []uint32) {
 	}
 	// Both consist of whole appends, so two transactions' appends begin here.
 	a, b := r.elemW[longest[i]], r.elemW[list[i]]
-	if !r.o.Blind && r.isDoubled(key) { // then no order of appends is a fact by itself, and the two reads are
+	if !r.o.Blind && r.isDoubled(key) { // in a doubled list the reads are facts, but no order of appends
 		r.once(evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: []uint32{op, r.by[key]}}, a, b)
 		return
 	}

@@ -16,7 +16,7 @@ type SuspectRead struct {
 	Key, Op   uint32
 	Settled   bool   // the wait is over
 	Confirmed bool   // it is a violation; else its writer came late
-	Writer    uint64 // once settled: the writer of the value; NoTxn: nobody
+	Writer    uint64 // once settled: the writer of the value, or NoTxn
 
 	// The read is named by the pass in which its wait began, and by its place in that pass.
 	stage uint64

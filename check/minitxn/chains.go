@@ -22,7 +22,7 @@ type chains struct {
 	next, first, more []uint32
 	// head: key → the transaction that overwrote its initial version; readers: key → the first reader of that version.
 	head, readers []uint32
-	counted       []bool // of unknown outcome, and read from; nil while there is none
+	counted       []bool // transaction → of unknown outcome, but read from; nil if there are none
 	writers       int    // that count
 	empty         []uint32
 	order, group  []uint32
@@ -161,7 +161,7 @@ func (c *chains) link(t uint32, work *[]uint32) bool {
 func (c *chains) walk() ([]uint32, bool) {
 	h := c.h
 	c.order = make([]uint32, 0, h.NumTxns())
-	late := make([]int64, h.NumKeys()) // the latest start among what stands before, by key
+	late := make([]int64, h.NumKeys()) // by key, the latest start of what comes before
 	var active []uint32                // keys
 	for k := range late {
 		late[k] = history.NoTime

@@ -80,7 +80,7 @@ func Core(reg *Register, last *Op, o SearchOptions) []Op {
 			core = append(core, s.ops[i])
 		}
 	}
-	if len(core) == 1 { // to be told by themselves, two must have ended
+	if len(core) == 1 { // a proof by these alone needs two that ended
 		for at := s.at; at >= 0; at-- {
 			if op := s.ops[s.ends[at]]; op.End < core[0].End {
 				return append(core, op)
@@ -238,7 +238,7 @@ func (s *sweep) follow(live []int32) bool {
 		}
 	}
 	add := func(m moment) {
-		for _, i := range reads { // a read takes effect as soon as it can, which closes no way
+		for _, i := range reads { // let reads take effect as soon as possible, which excludes no order
 			if s.opt.fits(&s.ops[i], m.cur) {
 				m.done |= s.bit[i]
 			}
@@ -259,7 +259,7 @@ func (s *sweep) follow(live []int32) bool {
 			if op := &s.ops[i]; m.done&s.bit[i] != 0 || !s.opt.fits(op, m.cur) {
 				continue
 			}
-			if t := s.twin[i]; t < 0 || !s.core[i] || s.core[t] && m.done&s.bit[t] != 0 { // else the twin does
+			if t := s.twin[i]; t < 0 || !s.core[i] || s.core[t] && m.done&s.bit[t] != 0 { // else use the twin
 				add(moment{s.ops[i].Sets, m.done | s.bit[i]})
 			}
 		}
@@ -270,7 +270,7 @@ func (s *sweep) follow(live []int32) bool {
 // moments is a set of moments, in the order of insertion.
 type moments struct {
 	list []moment
-	slot []uint32 // their places in the list, plus one
+	slot []uint32 // operation → 1 + its place in the list
 }
 
 func (s *moments) clear() {

@@ -78,7 +78,7 @@ func (d *dependencies) cycle(g *graph.CSR) []int32 {
 		}
 		cycle, _ := s.ShortestCycle(g, in, work)
 		work -= min(len(in)*len(in), maxWork/16)
-		if cycle == nil { // the work did not suffice for one
+		if cycle == nil { // the work was used up before a cycle was found
 			cycle = s.ShortestCycleThrough(g, in[0])
 		}
 		if best == nil || len(cycle) < len(best) {

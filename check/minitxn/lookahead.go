@@ -149,7 +149,7 @@ func (s *search) early(next int32) bool {
 // by operations that end late enough. Cost: linear in the running operations that need the version, and in foresight.
 func (s *search) short(ver uint32, next int32, limit int64, held int) bool {
 	d := s.outlooks[ver]
-	if d == nil || len(d.needs) == 0 { // the initial version may be nobody's
+	if d == nil || len(d.needs) == 0 { // the initial version may have no writer
 		return false
 	}
 	op := &s.ops[next]
@@ -186,7 +186,7 @@ func (s *search) lacks(d *outlook, next int32, from, held, most int) int {
 		d.first++
 	}
 	at, apart := d.first, int64(math.MinInt64)
-	ready, open := s.ready[:0], held // those that have begun: until when, and how many that need not end
+	ready, open := s.ready[:0], held // operations under way: their deadlines, and how many have none
 	defer func() { s.ready = ready }()
 	for n := 0; from < len(d.needs) && n < most; from++ {
 		i := d.needs[from]

@@ -88,7 +88,7 @@ func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 			hi = m
 		}
 	}
-	for lo+1 < len(ended) && ended[lo+1].Until == ended[lo].Until { // the prefix has all of these
+	for lo+1 < len(ended) && ended[lo+1].Until == ended[lo].Until { // all operations with this deadline
 		lo++
 	}
 	return ended[lo], nil
@@ -153,7 +153,7 @@ func newSearch(reg *Register, o SearchOptions) *search {
 			op.Sets = none // a compare-and-set that changes nothing is a read
 		}
 		if op.Maybe && op.Sets == none {
-			continue // it says nothing
+			continue // it shows nothing
 		}
 		i := len(s.ops)
 		s.ops = append(s.ops, op)
@@ -169,7 +169,7 @@ func newSearch(reg *Register, o SearchOptions) *search {
 		}
 		c := class{op.Need, op.Sets}
 		if len(op.Preds) > 0 {
-			c.need = uint32(i) | 1<<31 // a class of its own
+			c.need = uint32(i) | 1<<31 // it forms its own class
 		}
 		at, ok := classes[c]
 		if !ok {
@@ -227,7 +227,7 @@ func (s *search) low() int { return int(s.next[len(s.ops)]) }
 
 // back undoes all operations taken since a frame.
 func (s *search) back(f *frame) {
-	for _, i := range slices.Backward(s.trail[f.trail:]) { // links are undone the last first
+	for _, i := range slices.Backward(s.trail[f.trail:]) { // undo links, last first
 		op := &s.ops[i]
 		s.done[i] = false
 		if op.Sets != none {
@@ -271,7 +271,7 @@ func (s *search) run() (bool, error) {
 			}
 			s.frames = append(s.frames, frame{len(s.trail), s.cur, s.high, slices.Clone(cand)})
 		}
-		for { // the next that has not been tried
+		for { // try the next candidate
 			if len(s.frames) == 0 {
 				return false, nil
 			}
@@ -313,7 +313,7 @@ func (s *search) again() {
 			s.giveUp = min(2*s.giveUp, len(s.ops))
 		}
 	}
-	s.pause += s.pause/16 + 1 // where there is no order, one search must come to its end
+	s.pause += s.pause/16 + 1 // without an order, one search must be completed
 	s.until = s.deadEnds + s.pause
 	s.back(&s.frames[keep])
 	s.frames, s.seen = s.frames[:keep], map[string][][]int32{}

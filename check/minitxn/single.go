@@ -88,9 +88,9 @@ func Registers(v *prepass.View, skew int64) []Register {
 		if v.POff != nil {
 			for _, op := range v.POp[v.POff[t]:v.POff[t+1]] {
 				if len(keys) == 0 {
-					break // no rows at all: it matched what there is
+					break // without rows: it matched everything
 				}
-				key = 0 // there is one key only
+				key = 0 // the history has one key
 				if !wroteBefore(h, t, op) {
 					o.Preds = append(o.Preds, op)
 				}

@@ -10,9 +10,9 @@ import (
 // of the register keeps them together.
 type cluster struct {
 	ops        []int32 // in their order
-	first      int     // the one that ends first
-	last       int     // the one that begins last
-	minF, maxS int64   // when these do
+	first      int     // its operation that ends first
+	last       int     // its operation that begins last
+	minF, maxS int64   // their end and begin
 }
 
 // Zones decides a register whose versions have one writer each. It returns an order of its operations. If there is
@@ -110,7 +110,7 @@ func Zones(reg *Register) (order []uint32, ok bool, conflict []uint32) {
 	sorts.Stable(clusters[initial:], func(a, b *cluster) int {
 		return cmp.Or(cmp.Compare(min(a.minF, a.maxS), min(b.minF, b.maxS)), cmp.Compare(a.maxS, b.maxS))
 	})
-	var late *cluster // of those before, the one with the latest start
+	var late *cluster // of the clusters before, the one with the latest start
 	for _, c := range clusters {
 		if late != nil && late.maxS > c.minF {
 			return nil, false, conflicting(reg, c, late)

@@ -186,7 +186,7 @@ func (e *engine) facts() {
 		}
 	}
 	for s := range h.NumSessions() {
-		last, since := none, []uint32(nil) // committed ones, of which none asks for the order, or only the first
+		last, since := none, []uint32(nil) // committed ones; at most the first asks for the order
 		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
 			if !e.takesPart(t) {
 				continue
@@ -269,7 +269,7 @@ func (e *engine) start() []evidence.Edge {
 		switch at := e.h.Commit(t); {
 		case at != history.NoTime:
 			c = at
-		case c == history.NoTime && e.takesPart(t): // as if all sessions had gone on at one pace
+		case c == history.NoTime && e.takesPart(t): // guess that all sessions proceed at the same pace
 			s := e.h.Txns.Sess[t]
 			b = int64(float64(e.place[t]) / float64(e.h.SessOff[s+1]-e.h.SessOff[s]) * (1 << 40))
 			c = b

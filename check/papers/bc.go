@@ -79,7 +79,7 @@ func (c bc) decide(y *run.Run) error {
 // ordered is a run of a checker that needs version orders.
 type ordered struct {
 	*run.Run
-	open  uint32 // a write whose order is open, and by what it was guessed
+	open  uint32 // a write with an open order; guess says how that was guessed
 	guess string
 }
 

@@ -125,7 +125,7 @@ type rounds struct {
 	start []int64
 	later []int64 // by place in arrival, with times: the least start of later ones of its session
 
-	order []uint32 // of those forgotten
+	order []uint32 // the order of the forgotten transactions
 }
 
 func newRounds(x *run.Run, at run.Attempt) *rounds {
@@ -313,7 +313,7 @@ func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []ui
 		}
 	}
 	open := make([]bool, len(v.WKey)) // not ordered with some other write of its key
-	live := make([]bool, len(v.WKey)) // might be read by what is to come
+	live := make([]bool, len(v.WKey)) // later transactions might read it
 	for k := range uint32(len(s.keys)) {
 		ws := p.Writers(k)
 		for i, a := range ws {

@@ -163,7 +163,7 @@ func (p *pass) finish() {
 		}
 	}
 	rw := make([]uint32, len(p.rOp))
-	for i, ver := range p.rVer { // a loop of its own, so that memory is waited for once for many
+	for i, ver := range p.rVer { // a separate loop, so that many loads from memory overlap
 		rw[i] = p.last[ver]
 	}
 	// The reads to keep move to the front, never past those not yet examined.

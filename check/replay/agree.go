@@ -155,7 +155,7 @@ func (c *scheduler) cost(x int32) (n int32) {
 				n += c.writing[k] - 1
 			}
 		}
-		if !e.si { // its own reads do not fail by its write
+		if !e.si { // its own reads do not fail because of its write
 			for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
 				k := v.RKey[q]
 				if !c.writes(t, k) {

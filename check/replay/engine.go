@@ -62,7 +62,7 @@ type Options struct {
 type Stats struct {
 	Rounds, Vars, Guards int
 	Again                int // rounds that replayed only the keys of moved nodes
-	KnownEdges, Backward int // edges of the history, and those of them against the first order
+	KnownEdges, Backward int // edges of the history; those that go against the first order
 	Failed               int // reads and writes that failed, over all rounds
 	Facts                int // edges that saturation found
 	Serial               int // snapshot levels: 1 if a serial order was looked for, 2 if that gave the answer
@@ -109,11 +109,11 @@ type engine struct {
 	rd    []int32
 
 	next     []int32      // of successors; nil but while edges are listed
-	lost     []uint32     // two read-modify-writes of one version, if there are; see known
+	lost     []uint32     // two read-modify-writes of one version, if any; see known
 	facts    []graph.Edge // edges of saturation
 	guess    []int64      // graph node → its time as saturation guesses it; nil before
 	preds    *predReads   // nil: no predicate operations
-	later    bool         // settling is possible should the loop get stuck
+	later    bool         // settling is possible if the loop gets stuck
 	settling *settling    // the findings that were settled before the loop; nil if none were
 	// atCommit says that the hint places each transaction's begin at its commit.
 	atCommit bool
@@ -196,7 +196,7 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 	e.rdOff, e.rd = v.Readers(e.txn)
 	ready := func() {}
 	switch {
-	case m != nil && e.si: // the first order depends on it
+	case m != nil && e.si: // the first order depends on these
 		e.preds = newPredReads(e, m)
 	case m != nil:
 		var g safego.Group

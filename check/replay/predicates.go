@@ -234,7 +234,7 @@ func (p *predReads) constrain(f failure) {
 	t := e.txn[k.i]
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 		if v.RKey[r] == k.key {
-			return // the transaction's read of the key fails too, and is more telling
+			return // the transaction's read of the key fails too, and shows more
 		}
 	}
 	if p.next == nil {

@@ -286,7 +286,7 @@ func (x *refuter) reasons(guards []acyclic.Guard) {
 			x.says[g] = x.onPredicate(from, into, b)
 		case b.a == b.b:
 			x.says[g] = x.onWrite(from, into, evidence.WR, b.a)
-		case v.WTxn[b.a] == from: // nobody reads its own write from outside
+		case v.WTxn[b.a] == from: // from wrote a itself, so it is no reader of a
 			x.says[g] = x.onWrite(from, into, evidence.WW, b.b)
 		default:
 			x.says[g] = x.onWrite(from, into, evidence.RW, b.a)

@@ -42,7 +42,7 @@ type saturation struct {
 	batch []int32         // where each batch of facts begins; a batch follows from those before it
 	base  *graph.CSR      // known edges, those of real time, and all facts but the last ones
 	last  []fact          // the last facts
-	reach *acyclic.Window // of all of them; nil if its windows are too wide to keep
+	reach *acyclic.Window // closure of base and last; nil if its windows are too wide
 	rank  []int64         // graph node → a guess of its time: the nodes that reach it less those that it reaches
 	// whole says that no more facts follow about reads with one possible writer. Only then does every order of the
 	// writers that obeys the known edges and the facts explain all of these reads.
@@ -111,7 +111,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 			if e.o.serial {
 				round = doubled(doubled(doubled(round)))
 			}
-			continue // with the facts so far
+			continue // go on with the facts found so far
 		case rounds == 1 && found <= e.total/4 || found == 0:
 		default:
 			if rounds > 1 {
@@ -161,7 +161,7 @@ type scan struct {
 	room    int
 	polled  int64 // left at the last call of done
 	done    func() bool
-	stopped bool // for good: some facts were not derived
+	stopped bool // it must not go on: some facts were not derived
 }
 
 // pollScans is the number of pairs between two calls of done: some ms.

@@ -76,7 +76,7 @@ type finding struct {
 	mark int32
 	read uint32 // none: of no read
 	cand int32  // place in View.Cand
-	a, b int32  // transaction nodes; -1: the initial version, or nobody
+	a, b int32  // transaction nodes; -1: the initial version, or none
 }
 
 // keyWriters lists the writers of each key, chain by chain, without those of unknown outcome.

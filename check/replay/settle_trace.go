@@ -12,7 +12,7 @@ import (
 // seed returns the transactions of a contradiction that settling found. Cost: a search for each finding of the
 // refutation, between its positions.
 func (s *settling) seed() ([]uint32, error) {
-	last := len(s.found) // the first findings, which close no cycle
+	last := len(s.found) // these findings alone close no cycle
 	if s.none == 0 {
 		last = int(s.found[len(s.found)-1].mark)
 	}

@@ -52,7 +52,7 @@ func New(ctx context.Context, in Info, h *history.History, o Options) (*Run, err
 	if x.Solver, err = SolverByName(o.Solver); err != nil {
 		return nil, err
 	}
-	if !h.HasLists() { // else who is told them with registers says so
+	if !h.HasLists() { // with lists, the solver is named by the run on registers
 		x.Result.Solver = x.Solver.Name
 	}
 	return x, nil

@@ -73,7 +73,7 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 		}
 		a := r.Anomalies[0]
 		if x.Violated(a); certify.Check(x.Result, certify.Options{ClockSkew: o.ClockSkew}) == nil {
-			return x.Result, nil // it does not rest on what is open
+			return x.Result, nil // the proof does not depend on open outcomes
 		}
 		x.Result.Verdict, x.Result.Anomalies = evidence.Unknown, nil
 		for _, c := range append([][]evidence.Edge{a.Cycle}, a.Cycles...) {

@@ -250,7 +250,7 @@ func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op, core []minitxn.O
 		for _, op := range core {
 			seed = append(seed, op.Txn)
 		}
-		for _, op := range part.Ops { // who may have written what those read
+		for _, op := range part.Ops { // possible writers of what these read
 			if op.Sets != history.None && slices.ContainsFunc(core, func(r minitxn.Op) bool {
 				return r.Need == op.Sets
 			}) {
@@ -347,7 +347,7 @@ func (x *Run) cyclesAmong(seed []uint32) (evidence.Anomaly, bool) {
 		return evidence.Anomaly{}, false
 	}
 	a := &y.Result.Anomalies[0]
-	if len(a.Cycle)+len(a.Cycles) > 0 { // the other level gives it another name
+	if len(a.Cycle)+len(a.Cycles) > 0 { // its name depends on the level
 		a.Kind, a.Text = "", ""
 		a.Complete(h, level.Linearizable, x.Options.ClockSkew)
 	}

@@ -118,7 +118,7 @@ func (Replay) stricter(x *Run) (a replay.Answer, done bool, err error) {
 		if a, done = x.brieflyStricter(l); done || a.Status == solver.Sat {
 			return a, done, nil
 		}
-		l = x.Options.Level // the loop has its own way from there
+		l = x.Options.Level // from here on, the loop decides the asked level
 	}
 	opts := replay.Options{Level: l, Skew: x.Options.ClockSkew}
 	if x.H.HasPredicates() {

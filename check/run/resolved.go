@@ -260,7 +260,7 @@ func (c *cases) forbid(seed []uint32, rests [][2]uint32) {
 	}
 	for _, x := range rests {
 		if in := c.counts[x[0]]; in != notOpen && !c.sat.Value(in) {
-			continue // it did not count: nothing rests on what it would have read
+			continue // it did not count, so its reads do not matter
 		}
 		i, _ := slices.BinarySearch(c.reader, x[0])
 		for ; i < len(c.reader) && c.reader[i] == x[0]; i++ {

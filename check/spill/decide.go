@@ -225,7 +225,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	}
 	spans := slices.Clone(t.spans)
 	counts := map[uint64]plan.Pos{} // transactions of unknown outcome → their first reader
-	var alone []uint64              // readers of versions that perhaps nobody installed
+	var alone []uint64              // readers of versions that may have no installer
 	causes := make([]plan.Cause, len(t.misfits))
 	for i := range t.misfits {
 		m := &t.misfits[i]

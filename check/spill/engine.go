@@ -24,7 +24,7 @@ type Options struct {
 	Dir    string // of the files; it is made if it does not exist
 	Memory int64  // bytes; 0: 1 GiB
 	Level  level.Level
-	Asked  bool  // somebody asked for Level: transactions that name another are judged at it all the same
+	Asked  bool  // Level was asked for: it also applies to transactions that name another level
 	Skew   int64 // ns, as check.Options.ClockSkew
 	// Checker is one of Checkers(); "": CheckerOf(Level).
 	Checker string
@@ -218,7 +218,7 @@ type proved struct {
 	named  map[string]bool             // proofs found so far
 	seen   map[int64]*plan.Txn         // transactions of proofs, by id
 	wrote  map[plan.Want][]plan.Writer // the writers of versions that proofs asked for, without the next ones
-	forced map[int64]bool              // those of them whose reads show that others committed
+	forced map[int64]bool              // transactions of these whose reads show that others committed
 }
 
 // judgements records what must not be judged again.

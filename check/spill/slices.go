@@ -16,11 +16,11 @@ type slicing struct {
 	e       *engine
 	a       *Answer
 	span    plan.Span
-	misfits []plan.Misfit // those whose last version before them stands in the stretch, in the order of these versions
-	open    []plan.Misfit // those of them whose reader stands behind the slice, in the order of their readers
+	misfits []plan.Misfit // those whose last version before them is in the stretch, in the order of these versions
+	open    []plan.Misfit // those whose reader comes after the slice, in the order of their readers
 	touched *keySet
-	state   map[plan.Value]plan.Value // values of keys behind the transactions that stay
-	floor   *plan.Pos                 // place of the last of those
+	state   map[plan.Value]plan.Value // values of keys after the transactions that stay
+	floor   *plan.Pos                 // position of the last transaction that stays
 	carried []*plan.Txn
 	spots   []past // stretches from the begin to the commit of a moved transaction
 }

@@ -88,7 +88,7 @@ type Aion struct {
 	slots    []slot
 	head     int // slots before it are final
 	first    int64
-	reads    []uint32 // keys of the external reads of the slots, one behind the other
+	reads    []uint32 // keys of the external reads of the slots, in sequence
 	readHead int      // those before it are of slots that are final
 	mark     int64    // the watermark
 	closed   bool     // nothing is still to come
@@ -112,7 +112,7 @@ type Aion struct {
 
 type onlineVersion struct {
 	pos, start int64
-	val        uint64 // what the key holds then; of a list a hash of it all
+	val        uint64 // what the key holds then; for a list, a hash of all elements
 	elem       uint64 // of a list: a hash of what is appended
 	by         int64
 }
@@ -136,14 +136,14 @@ type onlineKey struct {
 	versions []onlineVersion
 	readers  []onlineReader
 	mine     uint32 // stamp of the arrival that touched it last
-	dropAt   uint32 // how many versions there are when those that nobody sees go next
+	dropAt   uint32 // number of versions at which invisible ones are dropped next
 	wrote    bool   // by the arrival that touched it last
 	list     bool
-	sure     bool // Attach: what it held when the stream began is known, or does not matter any more
+	sure     bool // Attach: its value when the stream began is known, or no longer matters
 	own      uint64
 	initial  uint64 // as a register
-	over     int64  // Attach: number of the arrival from which on nobody sees what it held when the stream began
-	horizon  int64  // Attach: reads at snapshots up to here are not judged where nobody wrote what they read
+	over     int64  // Attach: from this arrival on, no transaction sees its value when the stream began
+	horizon  int64  // Attach: reads at snapshots up to here, of values without a writer, are not judged
 	torn     int64  // not 0: a list that is unknown up to here, see tear
 }
 

@@ -14,7 +14,7 @@ type attached struct {
 	within       int64 // see Within
 	again        bool  // see Again
 	latestCommit int64
-	lag          [2]int64 // the two greatest distances by which a commit came behind a later one
+	lag          [2]int64 // the two greatest delays of a commit that arrived after a later one
 	kept         map[listRead][]uint64
 	keptBytes    int64
 	torn         int // lists that a late transaction has made unknown
@@ -159,7 +159,7 @@ func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) 
 	case !k.list && w.pos >= h && w.by != NoID:
 		x.unique = false
 	case x.ok:
-		k.sure = true // this is what it held
+		k.sure = true // now its value when the stream began is known
 	case k.list:
 		a.adoptList(k, x, h, got)
 	case unknown:

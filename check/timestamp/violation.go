@@ -34,8 +34,8 @@ type Kind uint8
 
 const (
 	NoKind       Kind = iota
-	NeverWritten      // nobody wrote the value
-	Own               // the transaction's own write, behind the read
+	NeverWritten      // no transaction wrote the value
+	Own               // the transaction's own later write
 	Aborted           // only aborted transactions wrote it
 	Intermediate      // a write that its transaction overwrote
 	Before            // it had been overwritten at the start
@@ -53,10 +53,10 @@ func (k Kind) String() string { return kindNames[k] }
 type Violation struct {
 	Axiom Axiom
 	Kind  Kind   // of EXT
-	Txn   uint32 // who fails: the later of two that conflict, or that are in a session
+	Txn   uint32 // the failing transaction; of two in conflict or in a session, the later
 	// SESSION: the predecessor; NOCONFLICT: the one that committed first; EXT: the installer of Want; else None
 	Other uint32
-	Key   uint32 // None where there is none
+	Key   uint32 // None if no key is involved
 	Op    uint32 // INT, EXT: the read; else None
 	Got   uint32 // INT, EXT: the version read (None of a list, see Op, or of a row that a predicate read missed)
 	Want  uint32 // INT, EXT: the version that should have been read; None: a state that no operation names, or a list

@@ -96,7 +96,7 @@ type past struct {
 	chain, place []int32 // node → its chain or -1, and its place in it from 1
 	chains       int
 	row          []int32  // node → its clock's place in rows, or -1
-	used, uses   []uint32 // node → by how many its clock is needed, and is still
+	used, uses   []uint32 // node → how many need its clock; how many of them are still to come
 	rows         []int32
 	free         []int32
 	now          []int32 // the clock of the node at hand
@@ -305,7 +305,7 @@ func (p *past) sees(t, u int32) bool {
 		return p.now[s] >= p.place[u]
 	}
 	if p.rdOff == nil {
-		return false // nobody reads from a transaction without a chain
+		return false // no reader of a transaction without a chain
 	}
 	p.asked++
 	p.stack = append(p.stack[:0], u)
@@ -338,7 +338,7 @@ func (p *past) all() {
 	nk := p.h.NumKeys()
 	sort := graph.NewGroups[uint32](nk)
 	for w := nk; w < len(v.WKey); w++ {
-		if v.Counts[v.WTxn[w]] { // the view keeps the writes of open outcomes, which nobody sees
+		if v.Counts[v.WTxn[w]] { // the view keeps writes of open outcomes that are not seen
 			sort.Count(v.WKey[w])
 		}
 	}

@@ -80,7 +80,7 @@ func (p *past) first(near []int32, budget *int) (order []int32, current, ok bool
 		}
 		from := len(order)
 		come(t, now)
-		for ; waits != nil && from < len(order); from++ { // those that came may let others come
+		for ; waits != nil && from < len(order); from++ { // placed nodes may free others
 			for w := waits[order[from]]; w > 0; {
 				t := w - 1
 				w = next[t]

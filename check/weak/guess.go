@@ -39,7 +39,7 @@ func (c *checker) guessed() (order []int32, ok bool) {
 			return order, true
 		}
 	}
-	c.demands, c.broken = c.demands[:0], nil // all over again, by the rules alone
+	c.demands, c.broken = c.demands[:0], nil // start again, with the rules alone
 	return nil, false
 }
 

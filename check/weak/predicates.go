@@ -85,11 +85,11 @@ type seeker struct {
 // told adds implied reads from the sources that the evidence names for predicate operations.
 func (x *seeker) told(sources []evidence.Source) {
 	v, reader := x.v, none
-	for _, s := range sources { // a transaction's stand together
+	for _, s := range sources { // the sources of a transaction are adjacent
 		switch v.H.Ops.Kind[s.Op] {
 		case history.PredRead, history.PredWrite:
 		default:
-			continue // a read, which has its writers
+			continue // an item read, whose writers are known
 		}
 		t := v.H.TxnOf(s.Op)
 		if t != reader {
@@ -99,7 +99,7 @@ func (x *seeker) told(sources []evidence.Source) {
 			}
 		}
 		if s.Writer == none || x.known[s.Key] == t+1 {
-			continue // a read by a predicate operation, likewise
+			continue // nothing to add: from no transaction, or the read is known
 		}
 		ops := openAt(v, t, s.Key)
 		for w := v.WOff[s.Writer]; w < v.WOff[s.Writer+1] && len(ops) > 0; w++ {
@@ -192,7 +192,7 @@ func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
 	}
 	for _, k := range wrong {
 		s := x.impliedRead(t, k)
-		x.work -= 16 * len(s.From) // each is a choice
+		x.work -= 16 * len(s.From) // each possible writer is a choice
 		if len(s.From) == 0 && x.v.Counts[t] {
 			a := mismatch(t, s.Op, k)
 			return &a
@@ -211,7 +211,7 @@ func mismatch(t, op, k uint32) evidence.Anomaly {
 // this search ends is not implied, unseen follows the chain back to one that is.
 func (x *choice) unseen() (a evidence.Anomaly, ok bool) {
 	v := x.v
-	dead := make(map[uint32]int) // of unknown outcome → its place in v.Amb that nobody explains
+	dead := make(map[uint32]int) // transaction of unknown outcome → its read in v.Amb that has no possible writer
 	for grown := true; grown; {
 		grown = false
 		for i, r := range v.Amb {

@@ -201,7 +201,7 @@ type checker struct {
 
 	keyStamp []uint32 // key → 1 + the reader that stamped it; the read is in keyRead
 	keyRead  []uint32
-	again    map[uint32][]uint32 // of a row in several versions, the other reads of that operation
+	again    map[uint32][]uint32 // a row in several versions: its other reads by that operation
 	srcStamp []uint32            // node → 1 + the reader that last read from it
 	keys     []uint32            // the stamped keys
 	first    []bool              // of a reader's reads: the first from its writer

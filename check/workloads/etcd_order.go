@@ -16,7 +16,7 @@ type etcdLog struct {
 	j     *judge
 	ops   []linear.Op
 	at    []int            // of the history
-	made  map[int64]int    // by revision, who surely made it
+	made  map[int64]int    // revision → the operation that surely made it
 	shown map[int64]string // by revision, a name that an answer shows a version of
 	// state has the items that are certain at the revision reached, unsure those that are not.
 	state  map[string]*etcdItem
@@ -138,7 +138,7 @@ func (l *etcdLog) revisions() {
 	slices.SortStableFunc(calls, func(a, b int) int { return cmp.Compare(l.ops[a].Call, l.ops[b].Call) })
 	slices.SortStableFunc(returns, func(a, b int) int { return cmp.Compare(l.ops[a].Return, l.ops[b].Return) })
 	slices.SortStableFunc(maybe, func(a, b int) int { return cmp.Compare(l.ops[a].Call, l.ops[b].Call) })
-	last := -1 // of those that have returned, one of the latest revision
+	last := -1 // of the returned operations, one with the latest revision
 	for _, i := range calls {
 		for ; len(returns) > 0 && l.ops[returns[0]].Return < l.ops[i].Call; returns = returns[1:] {
 			if last < 0 || l.answer(returns[0]).Revision > l.answer(last).Revision {

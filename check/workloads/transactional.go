@@ -222,7 +222,7 @@ func causalReverse(_ context.Context, j *judge) error {
 	for _, r := range reads {
 		items, _ := operations.Items(j.h.Ops[r].Out)
 		has := map[string]bool{}
-		latest, at := -1, int64(0) // of those seen, the write called last
+		latest, at := -1, int64(0) // of the writes seen, the one called last
 		for _, v := range items {
 			text := operations.Text(v)
 			has[text] = true

@@ -44,7 +44,7 @@ func (u *Unfit) Error() string { return u.What }
 type Rule struct {
 	Parts    int  // of the keys
 	RealTime bool // every transaction must have start and end
-	ByPlace  bool // transactions stand in the order of the file: there are no times
+	ByPlace  bool // transactions are in the order of the file, since there are no times
 	OneKey   bool // no transaction has operations on two keys
 	Stamps   Stamps
 	Level    string // the only one that transactions may name; "": any

@@ -50,7 +50,7 @@ func (f *Filter) near(chunks []Chunk) []bool {
 		}
 		return in
 	}
-	until := First // how far the wanted chunks so far reach
+	until := First // end of the wanted chunks so far
 	for i := range chunks {
 		c := &chunks[i]
 		if f.has(c) {

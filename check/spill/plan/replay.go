@@ -15,7 +15,7 @@ type Misfit struct {
 	Want   Value  // the value that it returned
 	Reader uint64 // place
 	At     Pos
-	Found  uint64 // place of the writer of the last version before it; NoPlace: nobody
+	Found  uint64 // place of the writer of the last version before it, or NoPlace
 	From   Pos
 }
 

@@ -73,7 +73,7 @@ func Prefix(txns []*Txn, events []int32, n int) []int32 {
 			begun[e>>1] = p
 		}
 	}
-	for p := len(events) - 1; p >= 0; p-- { // one that commits behind begins behind
+	for p := len(events) - 1; p >= 0; p-- { // what commits after it also begins after it
 		if e := events[p]; e&1 == 1 && p >= q {
 			q = min(q, begun[e>>1])
 		}
