@@ -28,7 +28,7 @@ type Formula struct {
 	Refuted string
 
 	x *run.Run
-	h *history.History // as it was given: lists are told with registers
+	h *history.History // the given history; lists are encoded as registers
 }
 
 // FormulaOptions are the parameters of NewFormula. Of the checker's options only Level, ClockSkew, and the Pipeline's
@@ -189,7 +189,7 @@ func (f *Formula) Read(answer string, skew int64) (*evidence.Result, error) {
 func (f *Formula) Decode(lits []solver.Lit, skew int64) (*evidence.Result, error) {
 	values := make([]bool, f.Vars)
 	for _, l := range lits {
-		if int(l.Var()) < f.Vars { // others are the text form's own
+		if int(l.Var()) < f.Vars { // other variables belong to the text form
 			values[l.Var()] = !l.IsNeg()
 		}
 	}

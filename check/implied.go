@@ -35,7 +35,7 @@ var attemptTimes = []time.Duration{time.Second, 10 * time.Second, 100 * time.Sec
 // asked level or that this implies, on another core. The first answer decides. An answer from another level says so
 // (Result.ImpliedBy), and is certified at the asked level. The run at the asked level continues meanwhile.
 func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
-	if o.Level.IsMixed() { // which nothing implies
+	if o.Level.IsMixed() { // no level implies it
 		return Run(ctx, c, h, o)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -185,7 +185,7 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 	default:
 		return nil
 	}
-	if asked.RealTime() { // without times nothing is reported of real time
+	if asked.RealTime() { // without times, real time is not reported
 		if _, missing := polygraph.MissingTime(from.H); missing {
 			return nil
 		}
@@ -229,7 +229,7 @@ func reorder(ctx context.Context, r *evidence.Result, from *evidence.Result) boo
 	case r.Level.Snapshot():
 		r.Order = events
 		return true
-	case !at.Serial() && !at.Snapshot(): // weak levels share the form
+	case !at.Serial() && !at.Snapshot(): // weak levels share one form of answer
 		return true
 	}
 	h := from.H
@@ -271,7 +271,7 @@ func commits(events []uint32) (out []uint32) {
 // with several possible writers.
 func commitOrder(h *history.History, v *prepass.View, events []uint32) (order []uint32, sources []evidence.Source) {
 	current := slices.Repeat([]uint32{history.None}, h.NumKeys()) // the initial version
-	open := make(map[uint32][]uint32)                             // transaction → its reads that several can explain
+	open := make(map[uint32][]uint32)                             // transaction → its ambiguous reads
 	for _, r := range v.Amb {
 		t := v.Reader(r)
 		open[t] = append(open[t], r)

@@ -76,7 +76,7 @@ func runLattice(ctx context.Context, h *history.History, o Options, partial func
 	levels := level.All()
 	l := &Lattice{H: h, Results: make([]*evidence.Result, len(levels))}
 	open := strongestFirst(levels)
-	final := make([]bool, len(levels)) // unknown for another reason than time
+	final := make([]bool, len(levels)) // unknown, but not for lack of time
 	for _, atLength := range []bool{false, true} {
 		if atLength {
 			sorts.Stable(open, func(a, b level.Level) int { return hard(a) - hard(b) })

@@ -83,7 +83,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		return nil, err
 	}
 	x.Result.Stats.KnownEdges = rep.Deduced(0) + rep.Deduced(1) + rep.Deduced(2)
-	if o.Level == level.RepeatableRead { // else it is another question (settle)
+	if o.Level == level.RepeatableRead { // other levels ask another question (settle)
 		x.Result.Anomalies, x.Result.Also = nil, 0
 		x.Unknown(run.NoRepeatable)
 		return x, nil
@@ -119,7 +119,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 			}
 		}
 		err := x.Refuted(counts, replay.Refute)
-		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+		if err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
 			return nil, err
 		}
 		if x.Result.Verdict == evidence.Violated {

@@ -42,7 +42,7 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	ignored := o.IgnorePredicates && in.Decides(o.Level) && !in.TakesPredicates(o.Level) && h.HasPredicates() &&
 		!h.HasLists()
 	if ignored {
-		if _, err := predicates.NewTruths(h); err != nil { // bad input is bad input
+		if _, err := predicates.NewTruths(h); err != nil { // bad input is an error at every level
 			return nil, err
 		}
 		h = history.Items(h)
@@ -60,7 +60,7 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	plain(r, how)
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
 	start = time.Now()
-	room.Collect() // what the checker held
+	room.Collect() // frees the checker's memory
 	err = certifyBy(ctx, r, how)
 	switch {
 	case errors.Is(err, certify.ErrGaveUp), errors.Is(err, certify.ErrStopped):
@@ -92,7 +92,7 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed {
 		return
 	}
-	if r.Anomalies[0].Kind == level.NonLinearizable { // found where a search at the level itself may take forever
+	if r.Anomalies[0].Kind == level.NonLinearizable { // the level itself may take forever
 		return
 	}
 	most := relaxTime
@@ -109,7 +109,7 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 		}
 		o.Level = weaker
 		o.Progress = nil
-		s, err := run.Answer(ctx, c, r.H, o) // of no level that the checker does not decide
+		s, err := run.Answer(ctx, c, r.H, o) // no answer for a level that the checker does not decide
 		if err != nil || s.Verdict != evidence.Violated {
 			continue
 		}
@@ -205,7 +205,7 @@ func plain(r *evidence.Result, how certify.Options) {
 		if len(a.Cycle) > 0 {
 			cases = append(cases, a.Cycle)
 		}
-		if len(cases) < 2 || len(cases) > maxPlain || a.Kind.Base() == level.Divergence { // which is told as a whole
+		if len(cases) < 2 || len(cases) > maxPlain || a.Kind.Base() == level.Divergence { // shown as a whole
 			continue
 		}
 		sorts.Stable(cases, func(x, y []evidence.Edge) int { return cmp.Compare(len(x), len(y)) })

@@ -38,7 +38,7 @@ type printed struct {
 	p       *problem
 	t       *timeline
 	c       *Compact
-	queue   []int32   // Q: all that one reaches comes before it
+	queue   []int32   // Q: everything that a place reaches precedes it
 	reached [][]int32 // S, sorted
 }
 
@@ -93,7 +93,7 @@ func (a *printed) search() {
 // merge is the paper's lines 5 to 17.
 func (a *printed) merge(opt Options) error {
 	n := int32(a.p.n)
-	least := make([]int32, n+1) // r + 1 of the one that ends first among those from a place on
+	least := make([]int32, n+1) // place → r + 1 of the first to end from there on
 	least[n] = n
 	for i := n - 1; i >= 0; i-- {
 		least[i] = min(least[i+1], a.after(i))

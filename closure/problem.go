@@ -101,7 +101,7 @@ func checkSize(bytes int64, opt Options) error {
 	if opt.MaxBytes > 0 && bytes > opt.MaxBytes {
 		return fmt.Errorf("%w: needs %d bytes, limit %d", ErrTooLarge, bytes, opt.MaxBytes)
 	}
-	if bytes > 1<<26 { // the rest is not worth the question
+	if bytes > 1<<26 { // smaller ones always fit
 		if err := room.For(float64(bytes)); err != nil {
 			return fmt.Errorf("%w: %w", ErrTooLarge, err)
 		}

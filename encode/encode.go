@@ -57,7 +57,7 @@ type Problem struct {
 	// Reach, if set, is the closure of P's known graph, left from pruning; WithClosure uses it and changes it.
 	Reach closure.Dynamic
 
-	committed []solver.Lit // by node, one more than the literal; see counts
+	committed []solver.Lit // node → 1 + the literal of counts
 }
 
 func (q *Problem) newVar(phase bool) solver.Var {
@@ -119,7 +119,7 @@ func Encodings() []Encoding {
 // clauses together with the encoding's own are contradictory.
 type Answer struct {
 	Status solver.Status
-	Reason string // with Unknown: why, where it is not that the context ended
+	Reason string // with Unknown: why, unless the context ended
 	Edges  []polygraph.Edge
 	Cycles [][]polygraph.Edge
 	Stats  Stats

@@ -75,9 +75,9 @@ func (q *Problem) eagerly(p *polygraph.Polygraph, extra []polygraph.Edge, guards
 		}
 	}
 	index := make([]int32, p.N)
-	var inOrder [][]int32 // groups by first node, so that numbers and clauses do not depend on a map's order
+	var inOrder [][]int32 // groups by first node: no map's order decides numbers and clauses
 	base := make(map[int32]solver.Var)
-	before := func(u, v int32) solver.Lit { // of one group, u ≠ v
+	before := func(u, v int32) solver.Lit { // u ≠ v are of one group
 		g := groups[comp[u]]
 		i, j := int(index[u]), int(index[v])
 		if i < j {

@@ -47,7 +47,7 @@ func OrderFirst(ctx context.Context, q *Problem) Answer {
 		b.Stats.Theory = TheoryBoth
 	case ctx.Err() != nil:
 		return a
-	default: // the closure had no room
+	default: // not enough memory for the closure
 		b = WithOrder(ctx, q)
 	}
 	b.Stats.Decisions += a.Stats.Decisions

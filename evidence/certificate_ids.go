@@ -10,7 +10,7 @@ import (
 // ids finds transactions by id.
 type ids struct {
 	h     *history.History
-	other map[int64]uint32 // made when an id is not where dense ids would have it
+	other map[int64]uint32 // made when the ids turn out not to be dense
 }
 
 func newIDs(h *history.History) *ids { return &ids{h: h} }

@@ -74,6 +74,6 @@ func jsonText(v any) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // which takes all that comes from decoding
+	_ = e.Encode(v) // never fails for decoded values
 	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -161,7 +161,7 @@ func (d *describer) let(a *Anomaly) {
 		}
 	}
 	d.WriteString("Let\n")
-	for i, t := range a.involved(d.h, len(a.Cycles) > 0) { // cases are orders of writers
+	for i, t := range a.involved(d.h, len(a.Cycles) > 0) { // cases are about the order of writers
 		if i == maxLet {
 			d.WriteString("  …\n")
 			break

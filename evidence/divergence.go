@@ -146,7 +146,7 @@ func (n *namer) overwriters(of map[fork][]uint32) {
 						of[f] = append(ts, t)
 					}
 				} else {
-					read[key] = history.None - 1 // its own, even if the value is the one that others read
+					read[key] = history.None - 1 // its own version, even if it has the value that others read
 				}
 			}
 		}

@@ -89,7 +89,7 @@ func (d *Dep) UnmarshalText(b []byte) error {
 // one for which it is false (errata V16).
 type Edge struct {
 	From, To uint32
-	Key      uint32 // history.None where there is none (SO, RT)
+	Key      uint32 // history.None for SO, RT
 	// WR, RW: the version read; PWR, PRW: the version Op was based on; WW: the version that To installs; else
 	// history.None
 	Ver    uint32
@@ -109,7 +109,7 @@ func (e *Edge) Predicate() bool { return e.Dep == PWR || e.Dep == PRW }
 // of an anomaly, Cycle included, cannot be satisfied together. That is the proof, and what certify checks.
 type Anomaly struct {
 	Kind level.Anomaly
-	Txns []uint32 // those involved, each once, also the writer of the version that an rw edge's reader saw
+	Txns []uint32 // those involved, each once, including the writer of what an rw edge's reader saw
 	// Ops are the operations that show an anomaly of single reads: the read and then, except for thin-air-read, the
 	// operation that explains it: the aborted, intermediate or own later write of what was read; the last own write
 	// before the read; the second of two reads that differ. For predicate-mismatch it is the operation alone. For
@@ -175,7 +175,7 @@ type Stats struct {
 type Result struct {
 	Verdict Verdict
 	Reason  string // with Unknown: why
-	Note    string // what a reader must know of how the answer was found: that another checker had to decide, and why
+	Note    string // how the answer was found, such as that another checker had to decide, and why
 	Level   level.Level
 	// Implied is set if the level was decided at another level, ImpliedBy: a stronger one that holds, or a weaker one
 	// that is violated.

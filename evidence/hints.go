@@ -17,7 +17,7 @@ func Hints(r *Result) (hints []string) {
 		return nil
 	}
 	var text, before string
-	const most = 10 // each may take a look at all versions
+	const most = 10 // each may look at all versions
 	for i := range min(most, len(r.Anomalies)) {
 		a := &r.Anomalies[i]
 		cycles := append([][]Edge{a.Cycle}, a.Cycles...)

@@ -17,8 +17,8 @@ type Report struct {
 	Solver  string         `json:"solver,omitempty"`
 	Verdict Verdict        `json:"verdict"`
 	Reason  string         `json:"reason,omitempty"` // with unknown only
-	Note    string         `json:"note,omitempty"`   // how the answer was found, where that is not what was asked for
-	Notes   []history.Note `json:"notes,omitempty"`  // what the reader has to say of the file
+	Note    string         `json:"note,omitempty"`   // how the answer was found, if not as asked for
+	Notes   []history.Note `json:"notes,omitempty"`  // remarks of the program part that read the file
 	// ImpliedBy is the level that decided this one: a stronger one that holds, or a weaker one that is violated.
 	ImpliedBy string `json:"implied_by,omitempty"`
 	// Stricter is the strict level of the same kind if it is violated while this one is valid.

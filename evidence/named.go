@@ -56,7 +56,7 @@ func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 		if len(c) != 2 || shapeOf(c) != level.LostUpdate {
 			return "", false
 		}
-		alone := i == 0 && len(a.Cycle) > 0 // no case: its edges show that the other one too overwrote what it read
+		alone := i == 0 && len(a.Cycle) > 0 // not a case: its edges show that both overwrote what they read
 		for _, e := range c {
 			if (e.Dep == RW || alone) && !slices.Contains(forks, e.From) {
 				forks = append(forks, e.From)

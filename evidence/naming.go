@@ -265,13 +265,13 @@ func (n *namer) strength(c []Edge) strength {
 	case len(c)-1 != count(c, WR)+count(c, SO)+count(c, PWR):
 		return refutesSI
 	case count(c, PWR)+count(c, PRW) > 0 && !n.belowSnapshots():
-		return refutesSI // the strong levels have their names for phantoms
+		return refutesSI // the strong levels have their own names for phantoms
 	case count(c, PWR)+count(c, PRW) > 0 && len(c) == 2:
 		return refutesRA
 	}
 	for _, e := range c {
 		if e.Dep == WR && firstRead(n.h, e.To, e.Key, e.Ver) == history.None {
-			return refutesSI // of a list, not its last
+			return refutesSI // an element of a list that is not the last
 		}
 	}
 	if len(c) > 2 {

@@ -8,10 +8,10 @@ import (
 
 // Sizes is the size of a history and the number of its operations on which a verdict can depend.
 type Sizes struct {
-	Txns int `json:"txns"` // without the invented ones
+	Txns int `json:"txns"` // without invented ones
 	// transactions that history readers made up for writers missing from the file
 	Invented int `json:"invented_writers,omitempty"`
-	Ops      int `json:"ops"` // of the file, where a compare-and-set is one
+	Ops      int `json:"ops"` // of the file, where a compare-and-set is one operation
 	Sessions int `json:"sessions"`
 	Keys     int `json:"keys"`
 
@@ -60,7 +60,7 @@ func SizesOf(h *history.History) Sizes {
 			s.Asked += n.Count
 		}
 	}
-	s.Unknown -= s.Invented // of unknown outcome, all of them
+	s.Unknown -= s.Invented // invented transactions have unknown outcomes
 	return s
 }
 

@@ -13,7 +13,7 @@ import (
 // reader of an initial version and a writer. Cost: linear, with times times log n.
 func (p *Polygraph) crowded(most int) bool {
 	n := 0
-	for k := range uint32(p.V.H.NumKeys()) { // as if there were no times
+	for k := range uint32(p.V.H.NumKeys()) { // count as if there were no times
 		ws := len(p.Writers(k))
 		n += ws*(ws-1)/2 + ws*len(p.Readers(k))
 	}

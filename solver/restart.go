@@ -13,7 +13,7 @@ type restarter struct {
 	luby uint64 // runs so far
 
 	fast, slow   float64 // exponential averages of the learned clauses' glue
-	wfast, wslow float64 // their weights so far, against the bias of starting at 0
+	wfast, wslow float64 // their weights so far, which correct for starting at 0
 }
 
 const (

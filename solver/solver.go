@@ -15,7 +15,7 @@ type Solver struct {
 	exhausted bool            // the arena is full: no answer any more
 	done      <-chan struct{} // ends the present Solve
 	steps     steps
-	cut       bool // fixpoint found that it has ended
+	cut       bool // fixpoint found that Solve must end
 
 	// The assignment; see doc.go.
 	vals     []int8
@@ -50,7 +50,7 @@ type told struct {
 	lemmaFlat  []Lit
 	lemmaEnds  []int
 	openScan   int // the clause that was last seen to fail under a completion
-	openBin    int // the same of clauses of two: the literal that they follow
+	openBin    int // likewise for binary clauses: the literal of their list
 }
 
 // decisions is what the choice of the next decision needs.
@@ -307,7 +307,7 @@ func (s *Solver) pick() (Lit, Status) {
 			s.analyzeFinal(a)
 			return LitUndef, Unsat
 		}
-		s.newLevel() // true already: a level of its own keeps the count right
+		s.newLevel() // already true, but one level per assumption keeps the count right
 	}
 	open := false
 	if s.theory != nil {

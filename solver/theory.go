@@ -141,7 +141,7 @@ func (s *Solver) fixpoint() []Lit {
 				return s.theoryConflict(s.theory.Explain(l))
 			}
 			if len(s.trailLim) == 0 && s.opts.Proof != nil {
-				if s.ended() { // each reason may be a long search; what is left untold is found as a conflict
+				if s.ended() { // a reason may take a long search; literals left out show up as conflicts
 					s.cut = true
 					return nil
 				}
@@ -183,7 +183,7 @@ func (s *Solver) theoryConflict(c []Lit) []Lit {
 	s.conflictRef = 0
 	s.lemma = append(s.lemma[:0], c...)
 	if s.lemma == nil {
-		s.lemma = []Lit{} // the empty conflict is one, nil is none
+		s.lemma = []Lit{} // empty, not nil: a conflict without literals
 	}
 	if s.opts.Proof != nil {
 		s.opts.Proof.Lemma(s.lemma)

@@ -103,7 +103,7 @@ func (s *search) from(root int32) bool {
 		f.next++
 		v, e := s.g.Adj[slot], s.at[slot]
 		if len(s.path) > 0 && anti(e) && anti(s.path[len(s.path)-1]) {
-			continue // two in a row: no cycle through them is forbidden
+			continue // adjacent anti-dependencies: snapshot isolation allows the cycle
 		}
 		if v == root && len(s.path) > 0 {
 			if !anti(e) || !anti(s.path[0]) {

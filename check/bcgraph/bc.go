@@ -31,7 +31,7 @@ func NewFullBC(in Input) *BC {
 	b.Start = b.Edges
 	for _, c := range b.Counts {
 		if c && b.Split {
-			b.Start-- // from begin to commit
+			b.Start-- // do not count the edge from begin to commit
 		}
 	}
 	in.dependencies(func(edge) { b.Start-- })

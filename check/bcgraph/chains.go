@@ -19,20 +19,20 @@ type chains struct {
 	time ends
 	ids  []uint32 // transaction of the graph → the caller's number
 
-	key    []uint32 // of a write
+	key    []uint32 // write → its key
 	writer []uint32 // its transaction in the graph; none if it is missing so far
 	next   []uint32 // the known next version
 	other  []uint32 // a chain's first write → its last one, and back
 	after  []uint32 // a chain's first write → the next chain's first write
-	reads  []int32  // → readers, the last one
+	reads  []int32  // write → its last reader, as an index into reader
 	reader []readerOf
 
-	initial []uint32 // of a key, none if it has no number yet
-	last    []uint32 // of a key, the first write of the last chain in line
+	initial []uint32 // key → its initial version's write; none if not numbered yet
+	last    []uint32 // key → first write of the last chain of its order
 	open    uint32   // the first write whose place is a guess
 	// fork are two writes that overwrote one version.
 	fork [2]uint32
-	mine map[uint32]uint32 // key → the write that was read, of the present transaction if it has many reads
+	mine map[uint32]uint32 // key → the write that the present transaction read, if it has many reads
 }
 
 // readerOf is an entry of a list of readers.
@@ -77,7 +77,7 @@ func (c *chains) add(a *arrival) (t uint32) {
 			c.dep(t, c.reader[r].txn, w, evidence.WR, 0)
 		}
 	}
-	for _, w := range a.saw { // before the edges that rest on it, so that a cycle of reads alone is found as one
+	for _, w := range a.saw { // reads first, so that a cycle of reads alone is found as such
 		if from := c.writer[w]; from != none {
 			c.dep(from, t, w, evidence.WR, 0)
 		}
@@ -256,7 +256,7 @@ func (c *chains) forcing(cycle []logged) (out [][]logged) {
 		if blind == none || c.writer[blind] != to {
 			continue
 		}
-		until := uint32(e.u / nodesEach) // the writer of the last one before
+		until := uint32(e.u / nodesEach) // the writer of the last version before
 		if e.dep == evidence.RW {
 			if until = c.writer[e.w]; until == none {
 				continue // the initial version, or one without a writer so far

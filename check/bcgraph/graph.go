@@ -15,7 +15,7 @@ import (
 // Input is what both graphs are built from.
 type Input struct {
 	V      *prepass.View
-	Level  level.Level // of the snapshot levels; of a BC also of the serializable ones
+	Level  level.Level // a snapshot level; for a BC also a serializable one
 	Skew   int64       // ns
 	Orders Orders
 }

@@ -48,7 +48,7 @@ func node(t uint32, kind int32) int32 { return int32(t)*nodesEach + kind }
 // logged is an edge of the graph. Graphs have it if their mask has all bits of class.
 type logged struct {
 	u, v  int32
-	w     uint32 // as edge.w; of no use for those of sessions and time
+	w     uint32 // as edge.w; unused for edges of sessions and time
 	dep   evidence.Dep
 	class mask
 }
@@ -164,7 +164,7 @@ func (f *family) refute(cycle []logged) {
 	for i, e := range cycle {
 		needs |= e.class
 		if next := cycle[(i+1)%len(cycle)]; e.v%nodesEach == commitNode && next.u == e.v-commitNode+beginNode {
-			needs |= joined // two anti-dependencies in a row
+			needs |= joined // adjacent anti-dependencies
 		}
 	}
 	f.fail(needs, cycle)

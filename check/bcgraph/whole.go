@@ -45,7 +45,7 @@ func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
 	w.guess = by
 	before, number := none32(len(v.Counts)), none32(len(v.Counts))
 	events.Sessions(h, v.Counts, false, func(t, u uint32) { before[u] = t })
-	var late []uint32 // added before the one before it in its session
+	var late []uint32 // transactions added before their session's earlier ones
 	var a arrival
 	var writes []uint32
 	for i, t := range txns {

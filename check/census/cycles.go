@@ -125,7 +125,7 @@ func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
 		if looked++; looked > mostComponents || ctx.Err() != nil {
 			break
 		}
-		slices.SortFunc(p, func(a, b edge) int { // no map decides their order
+		slices.SortFunc(p, func(a, b edge) int { // so that no map's order matters
 			return cmp.Or(int(a.From)-int(b.From), int(a.To)-int(b.To), int(a.Dep)-int(b.Dep), int(a.Key)-int(b.Key))
 		})
 		found = append(found, g.inComponent(ctx, p, local)...)
@@ -200,10 +200,10 @@ func (g *dependencies) evidence(way []edge) (out []evidence.Edge) {
 // search looks for paths in a component.
 type search struct {
 	local []int32 // a node's number in the component
-	out   []edge  // by where they begin
-	at    []int32 // by number, where a node's begin
+	out   []edge  // sorted by source
+	at    []int32 // number → where the node's edges begin in out
 	steps []step  // by number and state
-	on    []int32 // by number, the last search on whose cycle the node is
+	on    []int32 // number → the last search whose cycle has the node
 	round int32   // the search that is under way
 	queue [][2]int32
 }

@@ -83,7 +83,7 @@ func (g *dependencies) writers(counts []bool) []uint32 {
 	}
 	for _, ver := range h.InitVer {
 		if ver != none && w[ver] != none && w[ver] != h.Init {
-			w[ver] = many // read as it was at first, or as written again
+			w[ver] = many // a read may be of the initial state or of this write
 		}
 	}
 	return w
@@ -288,7 +288,7 @@ func (g *dependencies) appenders(elems []uint32) (c appenders) {
 
 // prefix adds the edges of a read of a list's first elements: from the writer of the last one, and to the next writer.
 func (g *dependencies) prefix(t, k uint32, elems []uint32, c appenders) {
-	at, whole := slices.BinarySearch(c.ends, len(elems)) // of writers, whose last element is the last
+	at, whole := slices.BinarySearch(c.ends, len(elems)) // whole: the read ends where a writer's appends end
 	if len(elems) > 0 && !whole && (at > 0 || g.w[elems[len(elems)-1]] != g.h.Init) {
 		return
 	}

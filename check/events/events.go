@@ -29,7 +29,7 @@ const none = history.None
 // Events are the nodes of a history's transactions.
 type Events struct {
 	H      *history.History
-	Counts []bool // transactions that the order is made of
+	Counts []bool // transactions that are in the order
 	Level  level.Level
 	Skew   int64 // ns
 	// Split says that transaction t has two nodes, 2t its begin and 2t+1 its commit; else it has one, t.

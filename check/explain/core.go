@@ -27,7 +27,7 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 	for i := 0; i < len(live); {
 		rest := slices.Concat(live[:i], live[i+1:])
 		if c.s.Solve(ctx, rest...) == solver.Unsat {
-			live = failed(c.s, rest) // those before i are needed by every core of the rest, and keep their places
+			live = failed(c.s, rest) // all before i belong to every core of the rest, and keep their places
 		} else {
 			i++
 		}
@@ -57,7 +57,7 @@ func newCore(proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64
 	c := &core{v: v, l: l, skew: skew, s: solver.New(solver.Options{}),
 		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var),
 		base: make(map[[3]uint32]solver.Var)}
-	for at, r := range v.Amb { // every selection: a chain of open outcomes needs those of reads outside the cycles
+	for at, r := range v.Amb { // all selections: chains of open outcomes also need reads outside the cycles
 		c.sees(reader(v, r), v.RVer(r), v.WTxn[v.Cand[v.CandOff[at]]])
 	}
 	use := make([]solver.Lit, len(proof))

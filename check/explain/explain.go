@@ -61,7 +61,7 @@ func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, 
 	if minimize == nil || len(keep) > maxSearch {
 		keep = x.shrink(keep)
 	}
-	for _, weaker := range l.Relaxed() { // a proof with fewer orders says more
+	for _, weaker := range l.Relaxed() { // a proof that needs fewer orders proves more
 		x.l = weaker
 		if v, err := x.violates(keep); err == nil && v {
 			break
@@ -176,7 +176,7 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 	for _, t := range keep {
 		in[t] = true
 	}
-	var unread map[[2]uint32]bool // (transaction, key) that it read from one left out
+	var unread map[[2]uint32]bool // (transaction, key) → it read the key from a transaction left out
 	if x.preds != nil {
 		unread = make(map[[2]uint32]bool)
 	}
@@ -281,7 +281,7 @@ func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 			if e.Predicate() {
 				e.Op = part.Op[e.Op]
 				if e.Ver == history.None {
-					e.Ver = x.h.InitVer[e.Key] // which an operation outside of the part may name
+					e.Ver = x.h.InitVer[e.Key] // an operation outside the part may name it
 				}
 			}
 		}

@@ -116,7 +116,7 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 						}
 					}
 				}
-				if any || !v.Counts[t] { // else it is a predicate-mismatch, which needs no cycle
+				if any || !v.Counts[t] { // otherwise it is a predicate-mismatch and needs no cycle
 					s.of[op] = append(s.of[op], x)
 				}
 			}
@@ -173,7 +173,7 @@ func (c *core) based(op, key, t, writer uint32) solver.Lit {
 	if c.preds == nil {
 		var err error
 		if c.preds, err = predicates.NewTruths(h); err != nil {
-			panic("explain: " + err.Error()) // its predicates were read before
+			panic("explain: " + err.Error()) // cannot happen: the predicates were parsed before
 		}
 	}
 	q := h.Ops.Ver[op]

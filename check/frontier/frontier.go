@@ -76,7 +76,7 @@ type lane struct {
 type search struct {
 	v       *prepass.View
 	lanes   []lane
-	at      []uint32 // lane → transactions executed; then as loose has it
+	at      []uint32 // lane → transactions executed; followed by loose's part
 	done    []bool   // transaction → executed
 	waiting []uint32 // key → reads of executed versions by transactions not executed
 	readers []uint32 // write → transactions that read it

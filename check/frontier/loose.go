@@ -11,11 +11,11 @@ type loose struct {
 	open []bool // transactions whose outcome is open
 	// slot: key → the place of its current version in the frontier, after the lanes; None if no read needs it.
 	slot  []uint32
-	start []uint32 // the frontier's part before anything is executed
+	start []uint32 // loose's part of the frontier at the start
 	// number numbers the versions of loose keys from 1; versions is their number.
 	number   []uint32 // by version; 0: not needed
 	versions int
-	was      []uint32 // current versions that were overwritten, the last behind
+	was      []uint32 // stack of current versions that were overwritten
 }
 
 // newLoose returns nil if each read has one possible writer.

@@ -40,7 +40,7 @@ func OutOfCore(ctx context.Context, in *spill.Input, l guard.Limits, o spill.Opt
 	began := time.Now()
 	o.Checker = cmp.Or(o.Checker, spill.CheckerOf(o.Level))
 	known := &evidence.Result{Level: o.Level, Checker: o.Checker, Timestamps: spill.Stamped(o.Checker)}
-	l.Memory = 0 // which it bounds itself
+	l.Memory = 0 // spill bounds its memory itself
 	a, err := guard.Run(ctx, l, func() string { return "checking" }, func(ctx context.Context) (*spill.Answer, error) {
 		if o.Backend == nil { // else runners in this process have no limit here
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(cmp.Or(o.Memory, DefaultMemory) * 3 / 4))
@@ -78,7 +78,7 @@ func resultOf(known *evidence.Result, a *spill.Answer) *evidence.Result {
 		r.ReadOnlyAtStart = a.Stamps.ReadOnlyAtStart
 		r.Note = fmt.Sprintf("out of core: %s in the order of the database's timestamps",
 			plural.Of(a.Stats.FileOps, "operation"))
-	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // else too many to be counted
+	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // otherwise too many to count
 		r.Note = fmt.Sprintf("out of core: of %s, %s the order of clients' ends; %s solved, %s moved",
 			plural.Of(a.Stats.FileOps, "operation"),
 			plural.Phrase(a.Stats.Misfits, "read contradicted", "reads contradicted"),

@@ -58,7 +58,7 @@ func (a adya) decide(ctx context.Context, y *run.Run) error {
 		}
 		x.Holds(order)
 		x.Stage("evidence")
-	case bcgraph.Unordered(in) != nil: // whatever the version orders
+	case bcgraph.Unordered(in) != nil: // with any version orders
 		x.Violated(evidence.Anomaly{Cycle: bcgraph.Unordered(in)})
 	case !known:
 		x.orderOpen()

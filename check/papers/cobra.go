@@ -60,7 +60,7 @@ func (c cobra) decide(x *run.Run) error {
 	_, missing := polygraph.MissingTime(x.H)
 	todo := run.Attempts(o, !missing)
 	if !missing && !o.Level.RealTime() {
-		todo = todo[len(todo)-1:] // times are Vbox's idea
+		todo = todo[len(todo)-1:] // Cobra does not use times
 	}
 	for _, a := range todo {
 		if err := c.pipeline(x, a); err != nil || x.Answered() {

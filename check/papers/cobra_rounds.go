@@ -117,13 +117,13 @@ type rounds struct {
 
 	arrival []uint32 // transactions that count, in the order in which they arrive
 	arrived int
-	soonest []int64 // by place in arrival, with times: the least end from here on
+	soonest []int64 // with times, by place in arrival: the earliest end from there on
 	// By session: the number of transactions that have not arrived; the last arrived one that orders its successors, or
 	// None; and with times the least start of those that have not arrived.
 	left  []uint32
 	last  []uint32
 	start []int64
-	later []int64 // by place in arrival, with times: the least start of later ones of its session
+	later []int64 // with times, by place in arrival: the earliest start of its session's later transactions
 
 	order []uint32 // the order of the forgotten transactions
 }
@@ -305,14 +305,14 @@ func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []ui
 			queue = append(queue, u)
 		}
 	}
-	early := make([]bool, p.N) // precedes everything to come
+	early := make([]bool, p.N) // node → it precedes all later arrivals
 	for i := range s.members {
 		u := p.Node[i]
 		if early[u] = s.precedes(p, reach, u); !early[u] || s.members[i].waits {
 			leave(u)
 		}
 	}
-	open := make([]bool, len(v.WKey)) // not ordered with some other write of its key
+	open := make([]bool, len(v.WKey)) // write → its order with some other write of the key is open
 	live := make([]bool, len(v.WKey)) // later transactions might read it
 	for k := range uint32(len(s.keys)) {
 		ws := p.Writers(k)
@@ -376,7 +376,7 @@ func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []ui
 func (s *rounds) precedes(p *polygraph.Polygraph, reach closure.Index, u int32) bool {
 	timed := s.at.Order.RealTime
 	if timed && s.soonest[s.arrived] < p.Start[u] {
-		return false // something to come precedes it
+		return false // some later arrival precedes it
 	}
 	for sess, n := range s.left {
 		if n == 0 || timed && p.End[u] < s.start[sess] {

@@ -24,7 +24,7 @@ type window struct {
 	local []uint32
 	stamp []int32
 	made  int32
-	short error // there was no room for its choices
+	short error // not enough memory for its choices
 }
 
 type member struct {

@@ -124,7 +124,7 @@ func inferRegisters(p *polygraph.Polygraph) (open int) {
 // inTime infers the order that real time gives to the writes of each key.
 func (in *inference) inTime(touches func(t uint32, f func(key uint32, x touched))) {
 	p := in.p
-	by := make([][]touched, p.V.H.NumKeys()) // ended, and none that began later has ended
+	by := make([][]touched, p.V.H.NumKeys()) // ended transactions such that none that began later has ended
 	running := make([][]touched, p.V.H.NumKeys())
 	for u, t := range p.Txn { // by start
 		if p.BeginNode(int32(u)) != int32(u) {
@@ -150,14 +150,14 @@ func (in *inference) inTime(touches func(t uint32, f func(key uint32, x touched)
 
 // touched is what a transaction did to a key: the write that it read, and the write that it made, or None.
 type touched struct {
-	node        int32 // the transaction's, its begin of two
+	node        int32 // the transaction's node, or begin node
 	read, wrote uint32
 }
 
 // inference is the version order so far.
 type inference struct {
 	p    *polygraph.Polygraph
-	next [][]uint32 // write → later ones of its key
+	next [][]uint32 // write → later writes of its key
 	// wrote and readAt: key → a write and a read of it, those of the entered transaction if it has any.
 	wrote, readAt []uint32
 }
@@ -216,7 +216,7 @@ func (in *inference) after(first, then touched) {
 		b, dep = then.wrote, evidence.WW
 	}
 	if a == b || p.V.Initial(a) || p.V.Initial(b) || p.BeginNode(p.WriteNode(a)) == then.node {
-		return // readers of initial versions are before all writers as it is
+		return // readers of initial versions precede all writers anyway
 	}
 	bad := polygraph.Edge{From: then.node, To: p.WriteNode(a), W: b, Dep: dep}
 	if dep == evidence.WW {

@@ -79,7 +79,7 @@ func (p *pass) dead(t, ver uint32) [][]uint32 {
 		return nil
 	}
 	v := p.v
-	told := make(map[uint32]bool) // deaths by their place
+	told := make(map[uint32]bool) // deaths that were told, by their place
 	var places []uint32
 	add := func(t, ver uint32) {
 		for w := p.newest(ver); w != none; w = p.before(w) {

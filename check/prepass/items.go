@@ -21,7 +21,7 @@ func (p *pass) ownItems() {
 	rOp, rKey, rVer := p.rOp, p.rKey, p.rVer
 	wKey, wTxn, wVer := v.WKey, v.WTxn, v.WVer
 	seen := make([]operation, h.NumKeys())
-	var keys [1 << 10]uint32 // of the operations from base on, up to ahead
+	var keys [1 << 10]uint32 // keys of the operations from base up to ahead
 	base, ahead := uint32(0), uint32(0)
 	reads, writes := uint32(0), uint32(h.NumKeys())
 	for t := range uint32(h.NumTxns()) {
@@ -35,7 +35,7 @@ func (p *pass) ownItems() {
 			}
 			kind := kinds[op]
 			if kind > history.Write {
-				continue // of a list
+				continue // an operation on a list
 			}
 			ver := vers[op]
 			key := keys[(op-base)%uint32(len(keys))]
@@ -56,7 +56,7 @@ func (p *pass) ownItems() {
 					switch {
 					case prev.ver != ver && h.Txns.Status[t] != history.Aborted:
 						p.internalAnomaly(t, lo, prev, op, key, ver)
-					case !prev.wrote: // a read of an own write changes nothing for the next
+					case !prev.wrote: // a read of an own write does not affect later operations
 						x.op = op
 					}
 					continue

@@ -37,8 +37,8 @@ type pass struct {
 	known   []bool   // Options.Count
 	touched []touch  // by key; nil without predicates
 	rows    []uint64 // rows of predicate writes that are their transaction's last write of the key. Bitset.
-	matched []uint32 // key → one more than the operation that matched it last
-	blind   []Miss   // of the transaction at hand: what may be blind
+	matched []uint32 // key → 1 + the last operation that matched it
+	blind   []Miss   // possible blind writes of the transaction at hand
 	wroteBy []uint32 // keys that the transaction at hand wrote
 	// internal are reads that disagree with their own transaction. Those of unknown outcome only matter if they count.
 	internal []found
@@ -50,7 +50,7 @@ type pass struct {
 	// are no deaths.
 	alive []uint32
 	most  int // Options.MaxCandidates, or all
-	looks int // how many writes candidates looked at
+	looks int // number of writes that candidates has looked at
 }
 
 // touch is the last operation of a transaction on a key.
@@ -58,7 +58,7 @@ type touch struct {
 	stamp uint32 // 1 + the transaction
 	op    uint32
 	ver   uint32
-	row   uint32 // of a predicate operation, else none
+	row   uint32 // the row, if the read is a predicate operation's; else none
 	wrote bool
 }
 
@@ -185,7 +185,7 @@ func (p *pass) operations() (reads, writes int) {
 	}
 	for t := range uint32(h.NumTxns()) {
 		if h.Txns.Status[t] == history.Aborted {
-			continue // its predicate operations are not looked at, and of its items there are few
+			continue // its predicate operations do not matter, and it has few items
 		}
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
@@ -239,7 +239,7 @@ func (p *pass) read(t, lo, op, row, ver uint32) {
 		return
 	}
 	if !x.wrote {
-		x.op, x.row = op, row // a read of an own write changes nothing for the next
+		x.op, x.row = op, row // a read of an own write does not affect later operations
 	}
 }
 

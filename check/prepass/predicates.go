@@ -49,7 +49,7 @@ func (p *pass) predicate(t, lo, op uint32) {
 	places, low, width, placed := truths.Places(q)
 	for r := from; r < to && !aborted; r++ {
 		key, old := h.RowKey(r), h.Preds.Old[r]
-		if p.matched[key] == op+1 && !p.each { // one row in two versions; read-committed asks of each by itself
+		if p.matched[key] == op+1 && !p.each { // a row in two versions; read-committed judges each alone
 			p.internal = append(p.internal, found{t, evidence.Anomaly{Kind: level.NonRepeatableRead, Txns: []uint32{t},
 				Ops: []uint32{op, op}, Key: key}})
 			continue
@@ -112,7 +112,7 @@ func (p *pass) settlePredicates(t, lo, hi uint32) {
 				}
 			}
 			places, low, width, placed := truths.Places(q)
-			placed = placed && !blind // then only what the predicate is true of matters
+			placed = placed && !blind // then only versions that satisfy the predicate matter
 			for i := first; i < reads; i++ {
 				key, ver := p.rKey[i], p.rVer[i]
 				if placed && places[ver]-low >= width {

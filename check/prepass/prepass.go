@@ -80,7 +80,7 @@ type View struct {
 	Also  int
 	Kinds map[level.Anomaly]int
 
-	Asked Options // by which the view was made
+	Asked Options // the options that the view was made with
 	keys  *byKey
 }
 

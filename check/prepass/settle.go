@@ -141,7 +141,7 @@ func (p *pass) count(work []uint32) []uint32 {
 func (p *pass) finish() {
 	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
-	part := make([]bool, n) // counts, or could
+	part := make([]bool, n) // transaction → it counts, or could
 	copy(part, v.Counts)
 	for _, t := range v.Open {
 		part[t] = true
@@ -171,7 +171,7 @@ func (p *pass) finish() {
 	rOp, rKey, rVer := p.rOp, p.rKey, p.rVer
 	v.CandOff = []uint32{0}
 	most := all
-	if p.most < all { // one more than can be kept shows that they are too many
+	if p.most < all { // look for one more than allowed, to see if there are too many
 		most = max(2, p.most+1)
 	}
 	var cand []uint32
@@ -194,7 +194,7 @@ func (p *pass) finish() {
 				cand = p.candidates(t, rVer[i], most, cand[:0])
 				switch {
 				case len(cand) == 0:
-					p.report(p.unexplained(t, rOp[i], rVer[i])) // t counts; else it would be dead
+					p.report(p.unexplained(t, rOp[i], rVer[i])) // t counts, or it would be dead
 					continue
 				case len(cand) > 1 || !v.Initial(cand[0]) && !v.Counts[v.WTxn[cand[0]]]:
 					v.Amb = append(v.Amb, to)

@@ -28,7 +28,7 @@ type Run struct {
 	Options Options
 	Result  *evidence.Result
 	View    *prepass.View
-	Solver  Solver // of checkers that use one
+	Solver  Solver // if the checker uses one
 	at      time.Time
 	// BySessions says that the closure for pruning is kept by sessions.
 	BySessions bool
@@ -66,7 +66,7 @@ func Begin(ctx context.Context, in Info, h *history.History, o Options) (x *Run,
 		return &Run{}, true, err
 	}
 	most := 0
-	if o.Level == level.Linearizable { // decided by versions
+	if o.Level == level.Linearizable { // is decided by versions
 		most = maxCandidates
 	}
 	x.View = prepass.RunWith(h, prepass.Options{Closed: in.Takes.Unknown != OutcomesDecided,

@@ -41,7 +41,7 @@ type Options struct {
 // CobraRound has the counts of one round of cobra-rounds.
 type CobraRound struct {
 	Verified int // transactions verified by its end, in all
-	Window   int // transactions of the round: those that were left, and those that it added
+	Window   int // transactions in the round: those left before and those added
 	Choices  int // open choices before pruning
 	Left     int // choices that pruning left
 }

@@ -48,7 +48,7 @@ func (x *Run) ByPolygraph() (done bool, err error) {
 		}
 		switch {
 		case y.Result.Verdict == evidence.Holds && a.Order.Relaxed:
-			continue // that order need not explain everything
+			continue // the order may not explain everything
 		case y.Result.Verdict != evidence.Unknown:
 			x.Stage("polygraph")
 			x.take(y.Result)
@@ -59,7 +59,7 @@ func (x *Run) ByPolygraph() (done bool, err error) {
 			continue
 		}
 		err := x.Refuted(y.seed, replay.Refute)
-		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+		if err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
 			return true, err
 		}
 		if x.Answered() {

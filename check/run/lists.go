@@ -95,8 +95,8 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 		return nil
 	}
 	limit := min(maxCases, 1+caseWork/(1+x.H.NumOps()))
-	var proof [][]evidence.Edge // of all cases
-	var plain [][]evidence.Edge // those cycles that by themselves refute a case where they are there
+	var proof [][]evidence.Edge // cycles of all cases
+	var plain [][]evidence.Edge // those cycles that alone refute each case that has them
 	tried := 0
 	for more := true; more; more = c.Next() {
 		if x.Ctx.Err() != nil {

@@ -82,7 +82,7 @@ func (x *Run) registers() error {
 			}
 		}
 		few := opts
-		few.MaxStates = fewStates + 2*len(regs[i].Ops) // without dead ends, there is a state for each choice
+		few.MaxStates = fewStates + 2*len(regs[i].Ops) // a search without dead ends needs a state per choice
 		txns, ok, err := minitxn.Search(&regs[i], few)
 		open := errors.Is(err, minitxn.ErrBudget)
 		var core []minitxn.Op
@@ -120,7 +120,7 @@ func (x *Run) registers() error {
 		}
 		place(txns)
 	}
-	for t := range uint32(x.H.NumTxns()) { // those without operations, or whose operations see only their own
+	for t := range uint32(x.H.NumTxns()) { // transactions that read and write nothing of others
 		if x.H.Txns.Status[t] == history.Committed && t != x.H.Init && !placed[t] {
 			order = append(order, t)
 		}

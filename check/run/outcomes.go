@@ -43,7 +43,7 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 		return nil, err
 	}
 	var proof [][]evidence.Edge
-	left := "" // why a way is not decided
+	left := "" // why an outcome is not decided
 	ways, whole := outcomes(open)
 	for _, committed := range ways {
 		way := settledAs(h, open, committed)
@@ -82,7 +82,7 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 			}
 		}
 		if len(a.Ops)+len(a.Dead) > 0 {
-			whole = false // what reads show in one way is no clause of a proof for all
+			whole = false // what reads show with one outcome is no clause of a proof for all
 		}
 	}
 	if whole && left == "" && len(proof) > 0 && x.proveByCases(proof) {
@@ -108,7 +108,7 @@ func outcomes(open []uint32) (ways [][]uint32, whole bool) {
 	}
 	for set := uint64(3); len(open) < 64 && set < 1<<len(open)-1 && len(ways) <= maxOutcomes; set++ {
 		if set&(set-1) == 0 {
-			continue // one by itself
+			continue // a single outcome, added above
 		}
 		var some []uint32
 		for i, t := range open {

@@ -84,7 +84,7 @@ func (x *Run) proveByTxns(seed []uint32, own bool) error {
 	if seed = slices.Compact(seed); len(seed) == 0 || len(seed) > MaxTrial {
 		return nil
 	}
-	if err := x.Refuted(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // in a Fault too
+	if err := x.Refuted(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
 		return err
 	}
 	return nil
@@ -116,7 +116,7 @@ func (x *Run) RefutedByPolygraph() error {
 	if x.View.Ambiguous() {
 		return x.proveByReplay()
 	}
-	asked, counts := x.Options.Pipeline, x.Result.Stats // of the checker, not of the proof
+	asked, counts := x.Options.Pipeline, x.Result.Stats // the checker's, not those of the proof
 	x.Options.Pipeline = Pipeline{}
 	defer func() {
 		x.Options.Pipeline = asked

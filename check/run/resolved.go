@@ -89,7 +89,7 @@ func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 			return nil
 		case y.Result.Verdict == evidence.Violated:
 			for _, a := range y.Result.Anomalies {
-				if len(a.Cycles) > 0 { // what forces an order of versions rests on more reads than these tell
+				if len(a.Cycles) > 0 { // the version orders may depend on further reads
 					seed, rests = nil, nil
 					break
 				}
@@ -170,7 +170,7 @@ func newCases(v *prepass.View) (*cases, bool) {
 func (c *cases) onlyOneNext() bool {
 	v := c.v
 	by := make([][]solver.Lit, len(v.WKey)) // write → "it saw that, and overwrote it"
-	taken := make([]bool, len(v.WKey))      // one that counts overwrote it for certain
+	taken := make([]bool, len(v.WKey))      // write → a transaction that counts certainly overwrote it
 	writes := func(t, k uint32) bool { return slices.Contains(v.WKey[v.WOff[t]:v.WOff[t+1]], k) }
 	for i, t := range c.reader {
 		if !writes(t, v.RKey[v.Amb[i]]) {

@@ -124,7 +124,7 @@ func Settled(r *evidence.Result, o Options) string {
 // technique is a technique that a pipeline leaves out, or replaces another with.
 type technique struct {
 	name, about string
-	set         func(*encode.Search) // of the solver and its theories; nil: of the pipeline
+	set         func(*encode.Search) // changes the solver or its theories; nil: a setting of the pipeline
 }
 
 const (

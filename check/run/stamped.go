@@ -146,7 +146,7 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 // stampedWant says what a read should have returned.
 func stampedWant(h *history.History, v *timestamp.Violation) string {
 	switch kind := h.Ops.Kind[v.Op]; {
-	case kind == history.Read && v.Want == history.None && v.Other == history.None: // no operation names it
+	case kind == history.Read && v.Want == history.None && v.Other == history.None: // an unnamed version
 		return string(h.Texts.AppendValue(nil, h.Initial))
 	case kind != history.ReadList:
 		return h.ValueString(v.Want)

@@ -40,9 +40,9 @@ type Takes struct {
 type Lists uint8
 
 const (
-	ListsTold    Lists = iota // told with registers (package lists), at the serializable and snapshot levels
-	ListsRead                 // by itself
-	ListsBeside               // by itself, and beside predicate operations
+	ListsTold    Lists = iota // encoded as registers (package lists), at the serializable and snapshot levels
+	ListsRead                 // by the checker itself
+	ListsBeside               // by itself, even with predicate operations
 	ListsRefused              // not at all
 )
 
@@ -57,7 +57,7 @@ const (
 	// it also decides over all their possible outcomes; but with predicate operations or lists only if the answer is
 	// the same for all of them
 	OutcomesTried
-	OutcomesDecided // it decides over all ways that they can have ended
+	OutcomesDecided // it tries all outcomes that they can have
 )
 
 func (u Outcomes) String() string { return [...]string{"read", "tried", "decided"}[u] }

@@ -162,7 +162,7 @@ func (x *Run) pipeline(back Solver, a Attempt) error {
 		if x.tooMany(p.ListBytes()) {
 			return nil
 		}
-		a.Order.Most = 0 // all are listed after all
+		a.Order.Most = 0 // list all choices
 		p = polygraph.New(x.View, a.Level, a.Order)
 	}
 	if x.tooMany(p.ListBytes()) {

@@ -67,7 +67,7 @@ func (x *Run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err er
 	}
 	opts.Level, opts.AllAtOnce = x.Options.Level, false
 	if !x.View.Ambiguous() {
-		opts.SaturateAfter = 2000 // conflicts are dear here, at some ms each
+		opts.SaturateAfter = 2000 // conflicts are expensive here, some ms each
 	}
 	if a, err = replay.Run(x.Ctx, x.View, opts); err != nil {
 		return a, true, x.fault(err)
@@ -86,7 +86,7 @@ func (x *Run) trial(seed []uint32) (done bool, err error) {
 	if len(seed) > MaxTrial {
 		return false, nil
 	}
-	if err := x.Refuted(seed, replay.Refute); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+	if err := x.Refuted(seed, replay.Refute); err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
 		return true, err
 	}
 	return x.Answered(), nil

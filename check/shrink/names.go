@@ -55,7 +55,7 @@ func (s *search) short() naming {
 			if old.Kind == history.Null {
 				return old
 			}
-			if old == h.Initial { // it stays what the header says
+			if old == h.Initial { // keep the header's initial value
 				if old.Kind == history.String || old.Kind == history.Row {
 					old.N = int64(b.Text(h.Texts.Text(uint32(old.N))))
 				}

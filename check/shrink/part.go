@@ -138,7 +138,7 @@ type state struct {
 	// For each row of a predicate operation: whether the predicate still ranges over its key, and whether the write of
 	// a predicate write to it is left.
 	matched, written []bool
-	gone             []bool // versions that are elements of lists and have gone from all reads
+	gone             []bool // version → an element removed from all list reads
 	// beyond has, for each predicate operation, the keys without rows over which it no longer ranges, as bits, or nil.
 	// States share these until they change them: own says which belong to this state.
 	beyond [][]uint64
@@ -164,7 +164,7 @@ func (w *whole) all() *state {
 func fill(n int) []bool { return slices.Repeat([]bool{true}, n) }
 
 func (s *state) clone() *state {
-	clear(s.own) // from now on both states share these
+	clear(s.own) // both states share these from now on
 	return &state{op: clone(s.op), matched: clone(s.matched), written: clone(s.written), gone: clone(s.gone),
 		beyond: append([][]uint64(nil), s.beyond...), own: make([]bool, len(s.own))}
 }

@@ -41,7 +41,7 @@ type Names uint8
 const (
 	Original Names = iota // as in the whole
 	Numbered              // keys as in the whole, the values of each key 1, 2, 3, times their ranks
-	Short                 // so, and keys a, b, c
+	Short                 // as Numbered, with keys a, b, c
 )
 
 // Result is the smallest history found.
@@ -121,7 +121,7 @@ func History(ctx context.Context, h *history.History, l level.Level, o Options) 
 		return nil, s.fault
 	}
 	if o.Names != Original {
-		s.patience *= 10 // there are few of these
+		s.patience *= 10 // there are few such parts
 		s.rename()
 	}
 	r := s.result()
@@ -157,14 +157,14 @@ type search struct {
 	ctx      context.Context
 	o        Options
 	w        *whole
-	patience time.Duration               // for a part
+	patience time.Duration               // time limit for checking a part
 	hit      func(*evidence.Result) bool // whether an answer is what is looked for
 	stage    string
 	tried    int
 	fault    error
 
 	best   *state
-	part   *part // of best
+	part   *part // the part that best was made from
 	answer *evidence.Result
 	size   Size
 }

@@ -169,7 +169,7 @@ func (s *search) named(ids []int64) *proof {
 func (s *search) proof(a *evidence.Anomaly) *proof {
 	p := newProof()
 	g := s.answer.H
-	items := s.answer.Items // then keys and operations are others
+	items := s.answer.Items // then the answer has other keys and operations
 	txn := func(t uint32) {
 		if t != history.None {
 			p.txns[s.part.txn[t]] = true

@@ -109,7 +109,7 @@ type Order struct {
 	Moved   []Moved
 	Room    int
 	Stamps  plan.Stamps
-	Parts   int      // of keys
+	Parts   int      // number of partitions of the keys
 	Until   plan.Pos // up to where to look for contradicting reads
 }
 
@@ -174,7 +174,7 @@ type Replayed struct {
 	Misfits []plan.Misfit
 	Keys    int
 	Swept   Swept // by timestamps
-	TooMany bool  // there are more
+	TooMany bool  // there are more than Found has
 	NoRoom  bool  // plan.ErrRoom
 }
 
@@ -211,7 +211,7 @@ func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial
 // Written has the writers of wanted versions, in the order of the requests.
 type Written struct {
 	Writers [][]plan.Writer
-	States  []plan.Value // the values of keys
+	States  []plan.Value // values of keys
 	Sources []plan.Source
 	NoRoom  bool
 }
@@ -381,7 +381,7 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 // Solving is a window to be solved.
 type Solving struct {
 	Txns []*plan.Txn // in their present order
-	Wish []plan.Want // values that keys must have at the end, in an order
+	Wish []plan.Want // values that keys must have at the end of the order
 	// Known says that State has the values of all keys that the transactions read; otherwise they are guessed from
 	// the reads.
 	Known bool

@@ -102,7 +102,7 @@ func (e *engine) giveUp(ctx context.Context, a *Answer, err error) (*Answer, err
 	switch {
 	case errors.Is(err, errTooMany):
 	case errors.Is(err, plan.ErrRoom) && e.few:
-		return nil, err // more partitions may do
+		return nil, err // more partitions may help
 	case errors.Is(err, plan.ErrRoom):
 		err = errors.New("the files list the transactions out of the order of their ends, and memory is too small " +
 			"to sort them; give more (--memory)")
@@ -240,7 +240,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 			alone = append(alone, m.Reader)
 		default:
 			if e.settledAt(c.Saw.Pos) || c.Saw.Next != plan.NoPlace && e.settledAt(c.Saw.NextPos) {
-				e.settledTxn[m.Reader] = true // the error there is known
+				e.settledTxn[m.Reader] = true // its misfits are decided
 				causes[i].Case = plan.NoWriter
 				continue
 			}

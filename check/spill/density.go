@@ -55,7 +55,7 @@ func (d *density) count(s plan.Span) float64 { return max(d.rank(s.To)-d.rank(s.
 // ahead returns the place about this many transactions further, but at least one.
 func (d *density) ahead(p plan.Pos, by float64) plan.Pos {
 	i, _ := slices.BinarySearchFunc(d.at, p, func(a, p plan.Pos) int {
-		return cmp.Or(a.Compare(p), -1) // the first that is behind
+		return cmp.Or(a.Compare(p), -1) // finds the first after p
 	})
 	if i += int(by / float64(d.every)); i >= len(d.at) {
 		return plan.Last
@@ -75,7 +75,7 @@ func (d *density) grow(s plan.Span, by float64) plan.Span {
 		s.From = d.at[i]
 	}
 	i, _ = slices.BinarySearchFunc(d.at, s.To, func(a, to plan.Pos) int {
-		return cmp.Or(a.Compare(to), -1) // the first that is behind
+		return cmp.Or(a.Compare(to), -1) // finds the first after to
 	})
 	if i += max(steps, 1) - 1; i >= len(d.at) {
 		s.To = plan.Last

@@ -46,13 +46,13 @@ type Options struct {
 	Progress func(stage string, done, total int64)
 
 	full func(bytes int) error // tests: called before bytes are written
-	free func() (int64, bool)  // tests: in place of Free
+	free func() (int64, bool)  // tests: replaces Free
 }
 
 // Window is a stretch of the order that could not be decided.
 type Window struct {
 	From, To int64 // client times
-	Txns     int   // about
+	Txns     int   // approximate number
 	Why      string
 }
 
@@ -107,7 +107,7 @@ type Stats struct {
 	Unknown, Reads   int64 // Reads counts those of committed transactions
 	Parts            int
 	Chunks           int
-	Misfits, Windows int // in the first replay; in all rounds
+	Misfits, Windows int // Misfits: of the first replay; Windows: of all rounds
 	Rounds           int
 	Largest          int // transactions of the largest window
 	Resumed          int // stretches that an earlier check had read
@@ -227,7 +227,7 @@ type judgements struct {
 	settled    []plan.Span // stretches that are decided, or given up
 	settledTxn map[uint64]bool
 	tried      map[uint64]bool // readers that far has tried
-	aside      uint32          // number of readers that it brought back
+	aside      uint32          // number of readers that far moved back
 }
 
 // mapped has the chunks and heads of the history.
@@ -448,7 +448,7 @@ func (e *engine) ask(ctx context.Context, asked []Part) (parts []Part, got []Wri
 		got, err = e.o.Backend.Writers(ctx, e.order(), parts)
 	} else {
 		s := step{n: -1}
-		if e.kept() { // otherwise each slice of a stretch would list all exceptions again
+		if e.kept() { // or each slice of a stretch would list all exceptions again
 			if s, err = e.step("ask", []any{e.order(), parts}); err != nil {
 				return nil, nil, err
 			}

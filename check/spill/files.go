@@ -62,7 +62,7 @@ func (e *engine) open() error {
 		e.rule.Level = e.asked.String()
 	}
 	if e.rule.Stamps.On {
-		e.parts++ // of the commits
+		e.parts++ // one more, for the commits
 	}
 	e.moves, e.moved = plan.NewMoves(e.in.Txns), make([][]MovedChunk, e.parts)
 	e.counted, e.settledTxn, e.named = map[uint64]plan.Pos{}, map[uint64]bool{}, map[string]bool{}

@@ -207,7 +207,7 @@ func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Wan
 			return nil, nil, err
 		}
 		maps.Copy(by, got)
-		if int64(len(e.wrote)+len(got)) < e.o.Memory/32/wroteBytes { // later proofs ask for the same writers
+		if int64(len(e.wrote)+len(got)) < e.o.Memory/32/wroteBytes { // later proofs ask for the same
 			maps.Copy(e.wrote, got)
 		}
 	}

@@ -35,14 +35,14 @@ func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfit
 	state map[plan.Value]plan.Value, touched *keySet) (bool, error) {
 	x := &slicing{e: e, a: a, span: s, misfits: misfits, touched: touched, state: state}
 	slices.SortStableFunc(x.misfits, func(a, b plan.Misfit) int { return a.From.Compare(b.From) })
-	e.unkept = true // otherwise the whole stretch would be stored again
+	e.unkept = true // or the whole stretch would be stored again
 	defer func() { e.unkept = false }()
 	g := e.gathering()
 	most := e.o.MaxWindow
 	all := e.count(s)
 	for from := s.From; ; {
 		part := plan.Span{From: from, To: s.To}
-		n := float64(max(most/2-len(x.carried), most/8, 1)) // otherwise it would not advance
+		n := float64(max(most/2-len(x.carried), most/8, 1)) // at least this many, so that it advances
 		last := e.count(part) <= n
 		if !last {
 			part.To = e.density.ahead(from, n)

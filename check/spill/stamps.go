@@ -288,7 +288,7 @@ func (e *engine) tellStamped(a *Answer, s *stamped, listed []plan.StampViolation
 	for axiom, n := range s.count {
 		p.Stats.Violations[axiom.String()] = int(n)
 	}
-	if int64(len(s.all)) == s.total() { // otherwise they cannot be told apart
+	if int64(len(s.all)) == s.total() { // only a complete list can be counted by transaction
 		p.Stats.BadTxns, p.Stats.BadPairs = counted(s.all)
 	}
 	a.Proof, a.Found = p, []*evidence.Result{p}

@@ -59,12 +59,12 @@ type Final struct {
 type AionStats struct {
 	Txns, Late int64
 	Flips      int64
-	FlipReads  int64    // reads, that is pairs of transaction and key, that flipped
+	FlipReads  int64    // reads (pairs of transaction and key) that flipped
 	FlipTxns   [4]int64 // transactions that flipped once, twice, three times, more often
 	Window     int      // transactions not final now
 	MaxWindow  int
 	Versions   int64 // installed
-	Wrong      int   // reads that are wrong by what has arrived, and not final
+	Wrong      int   // reads that are wrong so far, but not final
 	// Gaps counts runs of missing numbers in sessions, Found the missing transactions that arrived later, GapSessions
 	// the sessions with missing numbers now.
 	Gaps, Found int64
@@ -89,13 +89,13 @@ type Aion struct {
 	head     int // slots before it are final
 	first    int64
 	reads    []uint32 // keys of the external reads of the slots, in sequence
-	readHead int      // those before it are of slots that are final
+	readHead int      // reads before it belong to final slots
 	mark     int64    // the watermark
-	closed   bool     // nothing is still to come
+	closed   bool     // no more transactions will come
 	sess     []onlineSession
 	waiting  []uint32 // sessions with a transaction that waits for its turn
 	nextDue  int64    // the least due of waiting transactions
-	latest   int64    // start that has arrived
+	latest   int64    // the latest start that has arrived
 	missing  int64    // see Missing
 	attached          // see Attach
 	out      []Final
@@ -141,10 +141,10 @@ type onlineKey struct {
 	list     bool
 	sure     bool // Attach: its value when the stream began is known, or no longer matters
 	own      uint64
-	initial  uint64 // as a register
+	initial  uint64 // initial value as a register
 	over     int64  // Attach: from this arrival on, no transaction sees its value when the stream began
 	horizon  int64  // Attach: reads at snapshots up to here, of values without a writer, are not judged
-	torn     int64  // not 0: a list that is unknown up to here, see tear
+	torn     int64  // not 0: the list is unknown up to this time, see tear
 }
 
 type slot struct {
@@ -191,7 +191,7 @@ func (a *Aion) AppendInitial(key uint32, elem uint64) {
 
 // asList makes a key a list, once an operation shows that. Readers that saw null before, 0, saw an empty list.
 func (a *Aion) asList(k *onlineKey) {
-	if k.list || len(k.versions) > 0 || k.base.by != NoID { // written: a register, of which null may look like a list
+	if k.list || len(k.versions) > 0 || k.base.by != NoID { // a written register, whose null may look like a list
 		return
 	}
 	k.list = true
@@ -259,7 +259,7 @@ func (a *Aion) Add(t *Arrival) {
 		switch op := &t.Ops[i]; op.Kind {
 		case history.Append:
 			writer = true
-			a.asList(a.key(op.Key)) // also where it does not commit: reads of null are of a list
+			a.asList(a.key(op.Key)) // even if it does not commit: then reads of null are list reads
 		case history.Write:
 			writer = true
 			a.asRegister(a.key(op.Key))
@@ -365,7 +365,7 @@ func (a *Aion) dropVersions(k *onlineKey) {
 		k.versions = k.versions[:copy(k.versions, k.versions[n:])]
 	}
 	if n := uint32(len(k.versions)); n > k.dropAt/2 {
-		k.dropAt = max(2, 2*k.dropAt, n+1) // else this would be done again soon
+		k.dropAt = max(2, 2*k.dropAt, n+1) // so that this is not repeated soon
 	}
 }
 

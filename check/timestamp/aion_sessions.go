@@ -11,13 +11,13 @@ import (
 // onlineSession is the progress of a session, and the transactions that arrived before their turn.
 type onlineSession struct {
 	next    int64
-	last    int64 // the last that committed, and the end of it
+	last    int64 // the last transaction that committed, and its end
 	end     int64
 	named   int64 // the last of all; NoID
 	any     bool
 	writer  bool
 	began   bool // next is known
-	queued  bool // it stands in Aion.waiting
+	queued  bool // it is in Aion.waiting
 	pending []sessionTurn
 	gaps    []sessionGap
 }
@@ -95,7 +95,7 @@ func (a *Aion) flushSession(n uint32, ahead int) {
 	i := 0
 	for i < len(s.pending) {
 		x := &s.pending[i]
-		if x.due == math.MinInt64 { // it came before all that has a timestamp
+		if x.due == math.MinInt64 { // it precedes all that have timestamps
 			x.due = a.latest
 		}
 		over := x.due < a.missing || a.closed || len(s.pending)-i > ahead

@@ -62,12 +62,12 @@ const (
 	stateTorn
 	stateOver
 	stateHorizon
-	stateWritten // base is of a transaction, or what was found out
+	stateWritten // base is a transaction's version, or a value found out (Attach)
 	stateVersions
 )
 
 func addVersion(b []byte, v *onlineVersion, from int64) []byte {
-	b = binary.AppendVarint(b, v.pos-from) // it may wrap around, and back
+	b = binary.AppendVarint(b, v.pos-from) // overflow is undone on reading
 	b = binary.AppendVarint(b, v.start-v.pos)
 	b = binary.LittleEndian.AppendUint64(b, v.val)
 	if v.elem == v.val {

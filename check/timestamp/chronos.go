@@ -45,9 +45,9 @@ func (o Options) check() error {
 type entry struct {
 	cts  int64
 	ver  uint32
-	by   uint32 // who committed it; None: the initial version
-	own  uint32 // by stamp's operations so far
-	mine uint32 // stamp: a transaction, +1
+	by   uint32 // the transaction that committed it; None: the initial version
+	own  uint32 // by the operations of stamp's transaction so far
+	mine uint32 // 1 + the transaction that own belongs to
 }
 
 // sweep is the state of Chronos at one moment.
@@ -161,7 +161,7 @@ func (o Options) pauses(moments int) (first, step int) {
 	if o.After == nil || o.Every <= 0 {
 		return moments, 0
 	}
-	step = min(o.Every, moments) // a moment a transaction, or its start and its commit
+	step = min(o.Every, moments) // a transaction has one moment, or a start and a commit
 	if !o.Level.Serial() {
 		step *= 2
 	}

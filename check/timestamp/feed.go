@@ -100,7 +100,7 @@ func aionOver(ctx context.Context, h *history.History, o Options, order []uint32
 	if err != nil {
 		return nil, err
 	}
-	least := make([]int64, len(order)+1) // of those from i on
+	least := make([]int64, len(order)+1) // i → the least of the transactions from i on
 	least[len(order)] = int64(^uint64(0) >> 1)
 	for i := len(order) - 1; i >= 0; i-- {
 		if least[i] = least[i+1]; l.in[order[i]] {

@@ -29,7 +29,7 @@ func bank(_ context.Context, j *judge) error {
 		return err
 	}
 	total, fixed := int64(0), j.o.Settings["total"] != ""
-	total, _ = strconv.ParseInt(j.o.Settings["total"], 10, 64) // it was looked at before
+	total, _ = strconv.ParseInt(j.o.Settings["total"], 10, 64) // parsed before
 	transfers, named, err := j.transfers()
 	if err != nil {
 		return err
@@ -249,7 +249,7 @@ func (j *judge) halfSeen(b *balances, right []balances, transfers []transfer) (w
 // subsets is a search for transfers that make up a difference.
 type subsets struct {
 	window  []transfer
-	last    map[string]int // the last transfer of an account
+	last    map[string]int // account → its last transfer
 	without int
 	steps   int
 }
@@ -268,7 +268,7 @@ func (x *subsets) find(i int, left map[string]int64) (some []int, ok bool) {
 		return nil, true
 	}
 	t := x.window[i]
-	settled := func() bool { // what no later transfer touches is right
+	settled := func() bool { // all accounts that no later transfer touches are right
 		return (x.last[t.from] > i || left[t.from] == 0) && (x.last[t.to] > i || left[t.to] == 0)
 	}
 	if settled() {

@@ -141,7 +141,7 @@ func (s etcdState) without(name string) (etcdState, bool) {
 func (s etcdState) step(q *etcdRequest, a *etcdAnswer) (fits bool, to etcdState) {
 	fits, to = true, s
 	switch {
-	case q.Range != nil && q.Range.Revision != 0: // of an earlier revision: the answer says the latest
+	case q.Range != nil && q.Range.Revision != 0: // of an old revision; the answer still has the latest one
 		return a == nil || s[0].mod == q.Range.Revision && s.within(q.Range, a.Range), s
 	case q.Range != nil:
 		fits = a == nil || s.within(q.Range, a.Range)
@@ -160,7 +160,7 @@ func (s etcdState) step(q *etcdRequest, a *etcdAnswer) (fits bool, to etcdState)
 		if len(to) < len(left) {
 			to = to.revised()
 		}
-	case q.Compact != nil: // its answer says the revision of a member
+	case q.Compact != nil: // its answer has the revision of one member only
 		n := q.Compact.Revision
 		done, late := n > s[0].version && n <= s[0].mod, n > s[0].mod
 		if done {

@@ -17,7 +17,7 @@ type etcdLog struct {
 	ops   []linear.Op
 	at    []int            // of the history
 	made  map[int64]int    // revision → the operation that surely made it
-	shown map[int64]string // by revision, a name that an answer shows a version of
+	shown map[int64]string // revision → an item that an answer shows at it
 	// state has the items that are certain at the revision reached, unsure those that are not.
 	state  map[string]*etcdItem
 	unsure map[string]bool
@@ -53,7 +53,7 @@ func (l *etcdLog) read(i int) error {
 	}
 	if x.Maybe && !q.writes(nil) || a.ClientError != "" && (q.Compact == nil ||
 		!strings.Contains(a.ClientError, "compacted") && !strings.Contains(a.ClientError, "future")) {
-		return nil // it says nothing, or nothing happened
+		return nil // it shows nothing, or nothing happened
 	}
 	n := len(l.ops)
 	l.ops, l.at = append(l.ops, x), append(l.at, i)
@@ -177,7 +177,7 @@ func (q *etcdRequest) leased() bool {
 // made a revision.
 func (l *etcdLog) replay(all, maybe []int) {
 	l.state, l.unsure = map[string]*etcdItem{}, map[string]bool{}
-	ends := make([]int64, len(all)+1) // the first return of those from here on
+	ends := make([]int64, len(all)+1) // the earliest return of the requests from here on
 	ends[len(all)] = math.MaxInt64
 	for n, i := range slices.Backward(all) {
 		ends[n] = min(ends[n+1], l.ops[i].Return)
@@ -288,7 +288,7 @@ func (l *etcdLog) fits(i int, rev int64) (why string, core []int) {
 // put applies a put.
 func (l *etcdLog) put(op *etcdOperation, rev int64) {
 	name := "k" + op.Put.Key
-	if op.Put.LeaseID != 0 { // perhaps
+	if op.Put.LeaseID != 0 { // the lease may not exist
 		delete(l.state, name)
 		l.unsure[name] = true
 		return

@@ -29,7 +29,7 @@ func linearizable(o linear.Object) func(context.Context, *judge) error {
 	return func(ctx context.Context, j *judge) error {
 		o := o
 		if n, is := j.o.Settings["permits"]; is {
-			permits, _ := strconv.Atoi(n) // it was looked at before
+			permits, _ := strconv.Atoi(n) // parsed before
 			o = linear.SemaphoreOf(permits)
 		}
 		if initial, is := j.o.Settings["initial"]; is {
@@ -185,7 +185,7 @@ func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip boo
 	case object == "kv":
 		err = j.keyValue(op, &a, x)
 	case op.F == "read":
-		if a.Value = ""; op.Out == nil && !j.h.Go { // as Knossos takes it
+		if a.Value = ""; op.Out == nil && !j.h.Go { // as Knossos does
 			return true, nil
 		}
 		if x.Output = j.o.Settings["initial"]; op.Out != nil {

@@ -37,7 +37,7 @@ func transactional() []Workload {
 func longFork(_ context.Context, j *judge) error {
 	size := 2
 	if n, is := j.o.Settings["group"]; is {
-		size, _ = strconv.Atoi(n) // it was looked at before
+		size, _ = strconv.Atoi(n) // parsed before
 	}
 	once := writtenOnce{written: map[string]bool{}, value: map[string]string{}}
 	groups := map[string][]int{}
@@ -126,7 +126,7 @@ func (s *writtenOnce) reads(op *operations.Op) (reads map[string]string, keys []
 
 // forks finds pairs of reads of one group of keys, each of which sees a write that the other misses.
 func (j *judge) forks(list []int, values map[int]map[string]string) {
-	var firsts []int // the first read that sees the same written, and how many do
+	var firsts []int // the first read of each that sees the same keys written
 	alike := map[int]int{}
 	for _, a := range list {
 		n := slices.IndexFunc(firsts, func(b int) bool {
@@ -211,7 +211,7 @@ func causalReverse(_ context.Context, j *judge) error {
 			reads = append(reads, i)
 		}
 	}
-	called := map[string]int{} // by value, the write called last
+	called := map[string]int{} // value → its write that was called last
 	for _, w := range writes {
 		v := operations.Text(j.h.Ops[w].In)
 		if was, is := called[v]; !is || j.h.Ops[w].Call > j.h.Ops[was].Call {

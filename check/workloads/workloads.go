@@ -224,7 +224,7 @@ func (w *Workload) settings(h *operations.History, given map[string]string) (map
 			}
 			text = strings.Join(names, "|")
 			if name == "sub-via" && slices.Contains(names, "subscribe") {
-				text = "subscribe" // one of its ways
+				text = "subscribe" // prefer it to the other ways listed
 			}
 		}
 		if err := checkSetting(name, text); err != nil {
@@ -259,7 +259,7 @@ func (w *Workload) part(ctx context.Context, h *operations.History, o Options) (
 type keyPart struct {
 	key string
 	h   *operations.History
-	at  []int // its operations in the whole
+	at  []int // indexes of its operations in the whole history
 }
 
 // valueless are the functions that are invoked without a value of their own.

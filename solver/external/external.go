@@ -155,7 +155,7 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 	defer os.RemoveAll(dir)
 	in, out := filepath.Join(dir, "in.cnf"), filepath.Join(dir, "out.txt")
 	if p.Format == SMT {
-		in = filepath.Join(dir, "in.smt2") // programs of several languages go by it
+		in = filepath.Join(dir, "in.smt2") // some programs choose the language by the extension
 	}
 	f, err := os.Create(in)
 	if err != nil {
@@ -233,7 +233,7 @@ func (p *Program) answer(text string, exit int) (model, error) {
 // with variables v1, v2, …, as packages encode and external number them. The literals are those that are true.
 func ParseAnswer(text string) (solver.Status, []solver.Lit, error) {
 	if first, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); strings.TrimSpace(first) == "unsat" {
-		return solver.Unsat, nil, nil // of SMT-LIB; what follows is an error, that there is no model
+		return solver.Unsat, nil, nil // SMT-LIB: what follows is the error that there is no model
 	}
 	if strings.Contains(text, "define-fun") {
 		lits, err := definitions(text)
@@ -274,7 +274,7 @@ func parse(text string) (model, error) {
 		}
 		numbers, isModel := strings.CutPrefix(line, "v ")
 		if !isModel && strings.Trim(line, "-0123456789 \t") != "" {
-			continue // chatter
+			continue // other output
 		}
 		for w := range strings.FieldsSeq(numbers) {
 			n, err := strconv.Atoi(w)

@@ -148,7 +148,7 @@ func (w *chunkWriter) begin(pos Pos, place uint64) {
 		i = putUvarint(b, i, zigzag(int64(pos.N-place)))
 		i = putUvarint(b, i, uint64(pos.Sub))
 	}
-	if w.stamped { // whether N is the place, and the duration
+	if w.stamped { // facts by timestamps, and the duration
 		what, took := byte(0), int64(0)
 		if pos.N != 0 {
 			what |= standsByPlace
@@ -292,7 +292,7 @@ func (c *cursor) uvarint() uint64 {
 		x := binary.LittleEndian.Uint64(b[i:])
 		if end := ^x & 0x8080808080808080; end != 0 {
 			c.i = i + bits.TrailingZeros64(end)>>3 + 1
-			x &= end ^ (end - 1) // up to the last byte
+			x &= end ^ (end - 1) // the bits up to the last byte of the number
 			// seven bits of each byte, put together
 			x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
 			x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2

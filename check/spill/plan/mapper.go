@@ -94,7 +94,7 @@ type Mapper struct {
 	w     []chunkWriter
 	out   []byte
 	of    *history.History // the history of the keys in by
-	by    []keyState       // by key of it
+	by    []keyState       // key of that history → its state
 	order []uint32
 	at    []int64
 }
@@ -102,7 +102,7 @@ type Mapper struct {
 // keyState is the state of a key while transactions are mapped.
 type keyState struct {
 	seq, local uint32 // the chunk in which the key has the number local
-	txn        uint32 // the last transaction that used it, plus one; of it:
+	txn        uint32 // 1 + the last transaction that used it, which has:
 	state      uint32 // the version that its next read must return
 	wrote      uint32 // where its last write stands in the chunk, plus one; 0: it has none
 	part       uint16
@@ -317,9 +317,9 @@ func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 	}
 	status := h.Txns.Status[t]
 	if status == history.Unknown && m.contradicts(h, t) {
-		status = history.Aborted // it cannot have committed
+		status = history.Aborted // so it cannot have committed
 	}
-	last, inner := Install, Intermediate // of writes
+	last, inner := Install, Intermediate // kinds of last and earlier writes
 	switch status {
 	case history.Aborted:
 		last, inner = Aborted, Aborted

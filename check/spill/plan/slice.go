@@ -20,7 +20,7 @@ func Split(txns []*Txn, state map[Value]Value, l level.Level) (stay, later []*Tx
 	}
 	gone := make([]bool, len(txns))
 	first := make(map[int64]uint64) // session → place of its first transaction that left
-	ended := int64(behindAll)       // when the first one that left had ended
+	ended := int64(behindAll)       // earliest end of a transaction that left
 	for more := true; more; {
 		more = false
 		for i, x := range txns {

@@ -18,7 +18,7 @@ type Answer uint8
 const (
 	Stuck    Answer = iota // time or conflicts ran out
 	Solved                 // the window has an order that leaves the rest of the history as it is
-	Unsolved               // it has none that does
+	Unsolved               // it has no such order
 )
 
 // Options say how to solve windows.
@@ -325,7 +325,7 @@ func Place(txns []*Txn, events []int32, floor *Pos) (moved []*Txn, last Pos) {
 
 // ascending marks a longest ascending subsequence of the events that may be in it.
 func ascending(events []int32, less func(a, b int32) bool, may func(e int32) bool) []bool {
-	var tails []int // of length i+1: the least last event
+	var tails []int // i → the least last event of an ascending sequence of length i+1
 	prev := make([]int, len(events))
 	for i, e := range events {
 		if !may(e) {

@@ -72,7 +72,7 @@ type StampMapper struct {
 	Said   StampSaid
 	events []stampEvent
 	head   stampHead
-	wrote  []uint32 // by key: the transaction whose write came last, going backwards, plus one
+	wrote  []uint32 // key → 1 + the last transaction met that writes it, going backwards
 	final  []bool
 }
 
@@ -215,7 +215,7 @@ func (m *StampMapper) event(h *history.History, e *stampEvent, base uint64) erro
 		}
 		w.start = e.start
 		w.begin(e.at, place)
-		if w.nKeys == 0 { // they share one
+		if w.nKeys == 0 { // all such records share one key
 			w.key(history.Int, 0, nil)
 		}
 		w.op(Install, 0, history.Null, 0, nil)
