@@ -189,7 +189,7 @@ var proofs, misnamed atomic.Int64
 // there are none.
 var disagreements atomic.Int64
 
-// maxPlain is the number of cases up to which plain looks for one that proves the violation by itself.
+// maxPlain is the number of cases up to which plain looks for one that alone proves the violation.
 const maxPlain = 16
 
 // plain makes a proof easier to read. If one of its cases is a cycle that holds for every order of the versions, plain

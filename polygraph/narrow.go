@@ -131,13 +131,13 @@ func InitialBytes(v *prepass.View) float64 {
 // Ranked is reachability with a topological order.
 type Ranked interface {
 	closure.Index
-	// Order lists the nodes.
+	// Order returns the nodes by rank.
 	Order() []int32
-	// Span returns the ranks between which lie all nodes that neither reach v nor are reached by it.
+	// Span returns two ranks between which all nodes are that neither reach v nor are reached by it.
 	Span(v int32) (from, to int32)
 }
 
-// maxNarrow bounds the edges that a round of Narrow adds: they may imply those of later pairs.
+// maxNarrow bounds the edges that a round of Narrow adds: a next round may find that they imply others.
 var maxNarrow = 1 << 22
 
 // Narrow replaces Overlapping, AllPairs, the edges of readers of initial versions, and PruneRound for a polygraph that

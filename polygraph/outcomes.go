@@ -28,7 +28,7 @@ func (p *Polygraph) MayCount(u int32) bool { return p.unsure != nil && p.unsure[
 // OpenOutcomes reports whether there are such transactions.
 func (p *Polygraph) OpenOutcomes() bool { return p.unsure != nil }
 
-// know adds a known edge, or an edge that holds if the transaction of its source counts.
+// know adds a known edge or, if its source may not count (MayCount), an edge of Maybe.
 func (p *Polygraph) know(e Edge) {
 	if p.MayCount(e.From) {
 		p.Maybe = append(p.Maybe, e)
@@ -37,7 +37,7 @@ func (p *Polygraph) know(e Edge) {
 	p.Known = append(p.Known, e)
 }
 
-// refute drops the options of reads of a node's transaction, which did not commit.
+// refute drops the options of reads from a node's transaction, because it did not commit.
 func (p *Polygraph) refute(u int32) {
 	for o := range p.Options {
 		x := &p.Options[o]

@@ -11,7 +11,7 @@ import (
 	"isovet/predicates"
 )
 
-// Unsupported says why an answer cannot be expressed for the kernel.
+// Unsupported is the error for an answer that cannot be expressed for the kernel.
 type Unsupported struct{ Why string }
 
 func (u *Unsupported) Error() string { return "the kernel does not know " + u.Why }
@@ -193,8 +193,8 @@ func (x *terms) Heads(f func(t *kernel.Txn) bool) {
 	}
 }
 
-// head sets all of a transaction but its operations. It sets times if the level has real time: a begin then follows an
-// end only if it is later by more than twice the skew.
+// head sets everything of a transaction except its operations. It sets times if the level has real time: a begin then
+// follows an end only if it is later by more than twice the skew.
 func (x *terms) head(to *kernel.Txn, t uint32) {
 	h := x.h
 	*to = kernel.Txn{ID: number(t), Session: number(h.Txns.Sess[t]), NoEnd: true,

@@ -4,8 +4,8 @@ package mechanism
 // one moment must explain all reads of a snapshot together.
 //
 // Source:  [Leopard] §V-A, Algorithm 2 lines 1 to 9, Definitions 1 and 2, Theorem 2; errata L1, L2, L6, L7. Differs:
-// the paper tests each read by itself. All reads of a snapshot see one moment s. Each version read says that s is later
-// than its commit's begin, and before the end of the first commit that is surely later. The intersection of these
+// the paper tests each read by itself. Here all reads of a snapshot see one moment s. Each version read means that s is
+// after its commit began, and before the end of the first commit that is surely later. The intersection of these
 // intervals over all reads must not be empty.
 //
 // Deduces: wr if only one version can have been read; rw to the writer of the next version.
@@ -78,8 +78,8 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	}
 }
 
-// moment is the interval in which all reads of one snapshot can have happened: lo to hi, with the reads that narrowed
-// it last.
+// moment is the interval in which all reads of one snapshot can have happened, from lo to hi, with the reads that
+// narrowed it last.
 type moment struct {
 	lo, hi    int64
 	low, high narrowing // without a read: the snapshot's own interval

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/sorts"
 )
 
-// MissingTimes says that the mechanisms cannot be verified because a transaction has no client times.
+// MissingTimes is the error that the mechanisms cannot be verified because a transaction has no client times.
 type MissingTimes struct{ Txn int64 }
 
 func (m *MissingTimes) Error() string {

@@ -18,7 +18,7 @@ type Swept struct {
 	Tie       *plan.Tie
 }
 
-// Replay replays a partition in its kind of order: see ReplayPart and SweepPart.
+// Replay replays a partition, by the rule or by timestamps: see ReplayPart and SweepPart.
 func (o *Order) Replay(ctx context.Context, part int, chunks []plan.Chunk, keep []uint64, most int) (Replayed, error) {
 	if o.Stamps.On {
 		return SweepPart(ctx, part, chunks, o, keep, most)
