@@ -194,7 +194,7 @@ func (x *index) op(t, op, lo, hi uint32) {
 	}
 }
 
-// initial is the candidate writer that stands for the initial version, whether or not a transaction wrote it.
+// initial is the candidate writer of the initial version, whether or not a transaction wrote it.
 const initial = history.None
 
 // candidates returns the transactions that may have installed version v as reader saw it: those that did not abort and

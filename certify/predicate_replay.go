@@ -11,7 +11,7 @@ import (
 
 // This file checks predicate operations at read-atomic and causal. A transaction sees one version of each key. If no
 // read of it shows the version, that is the last visible one: by the axiom, an earlier version would have to come after
-// all visible ones. So an order explains a predicate operation exactly if its predicate is not true for the last
+// all visible ones. So an order explains a predicate operation iff its predicate is not true for the last
 // visible version of each key that it did not match, and not false for the rows that it overwrote blindly. Visibility
 // follows from reads and sessions, and from the evidence, which may say that a predicate operation sees a transaction.
 // A claim of too much visibility does no harm, because it only adds demands.

@@ -47,7 +47,7 @@
 //
 // One transaction open through the whole run would extend lo of every other row down to itself. So the few longest
 // ones, the stragglers, leave the start order: they get the ranks 0 … B−1, below every window, a wide row of their own,
-// and a column that says who reaches them. All other rows stay narrow, and stay exact, because a merge through a
+// and a column of the nodes that reach them. All other rows stay narrow, and stay exact, because a merge through a
 // straggler's row still falls inside the window of the row merged into. B is chosen by counting the words that each
 // choice would take (stragglers.go).
 //

@@ -39,7 +39,7 @@ func Exports() []Export {
 	}
 }
 
-// graph returns the problem with its graph, in which auxiliary nodes stand for real time.
+// graph returns the problem with its graph, in which auxiliary nodes represent real time.
 func (q *Problem) graph() external.Graph {
 	full := q.P.FullGraph(nil)
 	g := external.Graph{Vars: q.Vars, Clauses: q.Clauses, Nodes: full.N()}

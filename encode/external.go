@@ -8,7 +8,7 @@ import (
 )
 
 // WithProgram solves the problem with another program, in MonoSAT's format (which knows acyclic graphs) or in SMT-LIB
-// (with numbers). Auxiliary nodes stand for real time. Its answer has no cycles.
+// (with numbers). Auxiliary nodes represent real time. Its answer has no cycles.
 func WithProgram(ctx context.Context, q *Problem, p *external.Program) Answer {
 	a := Answer{Stats: Stats{Theory: TheoryOwn, Vars: q.Vars, Clauses: len(q.Clauses), Rounds: 1}}
 	g := q.graph()

@@ -123,7 +123,7 @@ func (q *inducedProblem) follow(from, to int32, ls ...solver.Lit) {
 }
 
 // Deduced translates the edges chosen in an answer to Induced's problem into edges of the polygraph with split nodes,
-// both kinds for each order of two writers that a WW edge stands for. They come after those that pruning had settled.
+// both kinds for each order of two writers that a WW edge represents. They come after those that pruning had settled.
 func Deduced(g *polygraph.Induced, chosen []polygraph.Edge) []polygraph.Edge {
 	p := g.P
 	v := p.V

@@ -98,7 +98,7 @@ func (q *Problem) byClosure(ctx context.Context, o closure.Options) (Answer, boo
 	}), true
 }
 
-// WithOrder solves a problem with our solver and a Pearce–Kelly order as its theory; auxiliary nodes stand for real
+// WithOrder solves a problem with our solver and a Pearce–Kelly order as its theory; auxiliary nodes represent real
 // time. Choices that the order already obeys are not decided. Source: algorithms of [PearceKelly]; isovet's own:
 // leaving such choices undecided.
 func WithOrder(ctx context.Context, q *Problem) Answer { return q.byOrder(ctx, nil) }

@@ -17,7 +17,7 @@ type Truths struct {
 	again  node   // what was parsed last and is not kept: its room serves the next
 	lists  []bool // key → it is a list, of which no predicate is true; nil without lists
 
-	columns []string // that predicates speak of
+	columns []string // that predicates use
 	index   map[string]int
 	keys    int // the column of keys among them, -1: there is none
 	values  int // the column of scalar values

@@ -43,7 +43,7 @@ type Theory interface {
 	Decide() Lit
 
 	// FinalCheck is called when every variable has a value or is a don't-care. It returns clauses that the theory
-	// implies, to be added for good. None accepts the model; otherwise at least one must be false under the assignment
+	// implies, to be added to stay. None accepts the model; otherwise at least one must be false under the assignment
 	// or have an unassigned or new variable, or the search would not end.
 	FinalCheck() [][]Lit
 }
@@ -315,7 +315,7 @@ func (s *Solver) addLemma(c []Lit) bool {
 	return true
 }
 
-// attach stores a clause of at least two literals for good, watches the first two, and returns the clause as a reason
+// attach stores a clause of at least two literals to stay, watches the first two, and returns the clause as a reason
 // for its first literal, should that be propagated.
 func (s *Solver) attach(c []Lit) (reason uint32, ref clauseRef) {
 	if len(c) == 2 {

@@ -28,7 +28,7 @@ func Level(l level.Level) (kernel.Level, error) {
 func number(i uint32) uint32 { return i + 1 }
 
 // terms presents a history to the kernel, which asks for parts of it: transactions, keys and elements by their dense
-// index, from 1. An element stands for the version of a register or for the element of a list; null means that the key
+// index, from 1. An element represents the version of a register or the element of a list; null means that the key
 // is absent.
 type terms struct {
 	h        *history.History

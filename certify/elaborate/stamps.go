@@ -11,7 +11,7 @@ import (
 	"isovet/level"
 )
 
-// byStamps proves an answer at a level by the database's timestamps. A transaction takes part exactly if it has a
+// byStamps proves an answer at a level by the database's timestamps. A transaction takes part if and only if it has a
 // commit timestamp and did not abort.
 func (p *Proof) byStamps(l kernel.Level, r *evidence.Result, x *terms) error {
 	h := x.h

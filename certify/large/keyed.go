@@ -261,7 +261,7 @@ type reader struct {
 	b       []byte
 	bad     bool
 	ints    map[int64]uint32 // keys
-	stamps  map[int64]uint32 // keys that stand for timestamps
+	stamps  map[int64]uint32 // keys that represent timestamps
 	strings map[string]uint32
 	names   []value
 	texts   map[string]uint32

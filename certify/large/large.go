@@ -27,7 +27,7 @@
 // installing comes before reading.
 //
 // That of a violation has the anomalies as in version 1. They are about the transactions named in them; of all other
-// transactions they need only those that wrote what these read. "with" in the header has the ids of further
+// transactions they need only the writers of what these read. "with" in the header has the ids of further
 // transactions that they need: those that read from a transaction of unknown outcome and so show that it committed.
 //
 // # What is checked

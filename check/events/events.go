@@ -10,7 +10,7 @@
 //	a before b in session or time   commit(a) → begin(b)
 //	                                begin(a) → commit(a)
 //
-// Further nodes come after those of transactions: those of time, and those that stand for many edges of one checker.
+// Further nodes come after those of transactions: those of time, and those that represent many edges of one checker.
 //
 // Source: [BCGraphs] Definition 6 and Theorem 8; errata B3 to B6.
 //

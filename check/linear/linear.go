@@ -44,7 +44,7 @@ type Model[S any] struct {
 	Equal func(a, b S) bool
 	// Observes reports whether an operation never changes the state, which saves choices; nil means that all may.
 	Observes func(input, output any) bool
-	// Partition splits a history (as indices) into parts that are linearizable exactly if the whole is; nil: one part.
+	// Partition splits a history (as indices) into parts that are linearizable iff the whole is; nil: one part.
 	Partition func(ops []Op) [][]int
 	// Group names the group of an operation, such as its value in a queue; "" means that the operation is in none. If a
 	// history is linearizable, it must stay so without all operations of a group. A core then consists of whole groups,

@@ -81,11 +81,11 @@ func (g *Registers) Orders(f func(t, u int32)) {
 	}
 }
 
-// Op returns the operation of the list history that operation o of g.H stands for, or None.
+// Op returns the operation of the list history that operation o of g.H represents, or None.
 func (g *Registers) Op(o uint32) uint32 { return g.op[o] }
 
 // Retold translates evidence about the registers of a blind view back to the lists: the versions of its edges become
-// the elements that they stand for.
+// the elements that they represent.
 func (g *Registers) Retold(a evidence.Anomaly) evidence.Anomaly {
 	cycle := func(c []evidence.Edge) []evidence.Edge {
 		var out []evidence.Edge

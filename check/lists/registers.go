@@ -19,9 +19,9 @@ import (
 type Registers struct {
 	H *history.History
 	v *View
-	// op[o] is the operation of the list history that operation o of H stands for, or None for an added read.
+	// op[o] is the operation of the list history that operation o of H represents, or None for an added read.
 	op []uint32
-	// From version first on, the versions of H stand for lists: first + w for write w, and then each list's initial
+	// From version first on, the versions of H represent lists: first + w for write w, and then each list's initial
 	// version.
 	first uint32
 }
@@ -117,7 +117,7 @@ func (v *View) told() *Registers {
 	return g
 }
 
-// tell adds an operation that stands for operation o of the list history, or for None.
+// tell adds an operation that represents operation o of the list history, or None.
 func (g *Registers) tell(o uint32, kind history.OpKind, ver uint32) {
 	g.H.Ops.Kind = append(g.H.Ops.Kind, kind)
 	g.H.Ops.Ver = append(g.H.Ops.Ver, ver)
@@ -141,7 +141,7 @@ func (g *Registers) tellInit() {
 	}
 }
 
-// state returns the version that stands for a list after the first so many writers of its chain.
+// state returns the version that represents a list after the first so many writers of its chain.
 func (g *Registers) state(key, writers uint32) uint32 {
 	if writers == 0 {
 		return g.initial(key)
@@ -149,7 +149,7 @@ func (g *Registers) state(key, writers uint32) uint32 {
 	return g.first + g.v.chain(key)[writers-1]
 }
 
-// initial returns the version that stands for a list's initial elements.
+// initial returns the version that represents a list's initial elements.
 func (g *Registers) initial(key uint32) uint32 { return g.first + uint32(len(g.v.WTxn)) + key }
 
 // Anomaly translates evidence about the registers' history back to the lists. ok is false if nothing of it is left,

@@ -23,7 +23,7 @@ type SuspectRead struct {
 	at    uint32
 }
 
-// NoTxn stands for no transaction.
+// NoTxn means that there is no transaction.
 const NoTxn = none
 
 // ReportSuspects turns on the reports of waiting reads; the caller then calls TakeSuspects too.

@@ -138,7 +138,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 			c.ops = c.ops[:0]
 			c.start, c.open = earlier(t.Bef, v.o.Skew), true
 		case Read, LockedRead, Write, Statement:
-			// A transaction that is complete in traces is used where it stands.
+			// A transaction that is complete in traces is used in place, without a copy.
 			n := i + 1
 			for n < len(traces) && traces[n].Kind <= Statement && traces[n].Kind != Begin {
 				n++

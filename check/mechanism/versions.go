@@ -2,7 +2,7 @@ package mechanism
 
 import "sort"
 
-// none stands for no transaction, and for no operation.
+// none means that there is no transaction, or no operation.
 const (
 	none   = ^uint64(0)
 	noneOp = ^uint32(0)

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/sorts"
 )
 
-// other stands for all versions except one.
+// other represents all versions except one.
 const other = none - 1
 
 // maxCoreSteps bounds the steps of a search for a core.

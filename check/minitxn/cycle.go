@@ -67,7 +67,7 @@ func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 	panic("minitxn: a violation without a cycle")
 }
 
-// cycle returns a short cycle of a graph that has one. Its first node comes again at the end.
+// cycle returns a short cycle of a graph that has one. Its last node is the first one, repeated.
 func (d *dependencies) cycle(g *graph.CSR) []int32 {
 	var best []int32
 	s := graph.NewSearcher(g.N())

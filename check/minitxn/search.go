@@ -131,7 +131,7 @@ type search struct {
 // foresighted is the part of a search that it needs once it looks ahead.
 type foresighted struct {
 	outlooks map[uint32]*outlook // by version
-	place    []int32             // where each operation stands in outlook.installs
+	place    []int32             // operation → its place in outlook.installs
 	ready    []int64
 	// At until dead ends the search gives up giveUp choices, the next time after pause more. deepest is the most taken.
 	until, pause, giveUp, deepest int

@@ -33,7 +33,7 @@ func Zones(reg *Register) (order []uint32, ok bool, conflict []uint32) {
 			writer[op.Sets] = int32(i)
 		}
 	}
-	// next: writer → the transaction that overwrote its version, and its readers; n stands for the initial version
+	// next: writer → the transaction that overwrote its version, and its readers; n is the initial version
 	next := make([]int32, n+1)
 	first, more := make([]int32, n+1), make([]int32, n)
 	for i := range next {

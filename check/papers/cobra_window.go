@@ -18,7 +18,7 @@ type window struct {
 	// read.
 	base []uint32
 
-	// For the current polygraph: local key k stands for key keys[k]. local is the inverse, for keys whose stamp is
+	// For the current polygraph: local key k is key keys[k]. local is the inverse, for keys whose stamp is
 	// made.
 	keys  []uint32
 	local []uint32

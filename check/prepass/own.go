@@ -71,7 +71,7 @@ type found struct {
 const (
 	open    = 1 << 31
 	initial = none - 1
-	// all stands for no bound.
+	// all means that there is no bound.
 	all = math.MaxInt
 )
 

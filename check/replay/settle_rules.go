@@ -65,7 +65,7 @@ func (s *settling) overwritten(a int32, key uint32) {
 	after, done := s.reach.After(e.begin(a)), s.reach.After(e.commit(a))
 	for g := by.group[key]; g < by.group[key+1]; g++ {
 		c := by.chain[g]
-		at := by.first(g, after[c]-1) // its commit stands one place after its begin
+		at := by.first(g, after[c]-1) // its commit is one place after its begin
 		if at == by.off[g+1] {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 
 // Backend does the parts of a check that read the data or search, on other machines. Without one, [Check] does them on
 // this machine. Both call the functions of this file and give the same answers. Arguments and answers are plain values.
-// Answers stand in the order of the requests.
+// Answers are in the order of the requests.
 type Backend interface {
 	// Map maps groups of the input's pieces ([MapPieces]). It keeps their chunks for Replay and Writers, by
 	// partition and in the order of groups, and their heads.

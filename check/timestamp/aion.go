@@ -34,7 +34,7 @@ const (
 	NoSession = history.None
 	// NoSeq marks a transaction whose place in its session follows from its arrival.
 	NoSeq = -1
-	// NoID stands for "no transaction": the writer of the initial version.
+	// NoID means no transaction: it is the writer of the initial version.
 	NoID = math.MinInt64
 )
 

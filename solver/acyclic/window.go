@@ -15,7 +15,7 @@ import (
 //
 // Nodes are numbered by rank, their place in a topological order of the known edges. All nodes that a node neither
 // reaches nor is reached by are in its window, from the first such rank to the last; beyond it the known edges decide
-// for good, and only the window has bits. Row u says what u reaches, column u what reaches u, and watch u from which
+// finally, and only the window has bits. Row u says what u reaches, column u what reaches u, and watch u from which
 // nodes the edge of some guard leads to u.
 //
 // Invariant: rows and columns are those of known and present edges; each node reaches itself.

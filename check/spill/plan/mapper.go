@@ -104,7 +104,7 @@ type keyState struct {
 	seq, local uint32 // the chunk in which the key has the number local
 	txn        uint32 // 1 + the last transaction that used it, which has:
 	state      uint32 // the version that its next read must return
-	wrote      uint32 // where its last write stands in the chunk, plus one; 0: it has none
+	wrote      uint32 // 1 + the place of its last write in the chunk; 0: it has none
 	part       uint16
 }
 

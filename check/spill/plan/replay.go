@@ -6,7 +6,7 @@ import (
 	"isovet/history"
 )
 
-// NoPlace stands for the place of the initial state's writer.
+// NoPlace is the place of the initial state's writer, which has none.
 const NoPlace = ^uint64(0)
 
 // Misfit is a contradicting read: it does not return the last version before it.
