@@ -66,8 +66,8 @@ func (x *commitOrder) causal(o Options) error {
 	return nil
 }
 
-// fewWriters is the number of writers of a key that causal examines one by one, latest first. Past it, it searches
-// whole sessions.
+// fewWriters is the number of writers of a key that causal examines one by one, latest first. If there are more, it
+// searches whole sessions.
 var fewWriters = 16
 
 // writerRuns has the places of the writers of each key, sorted by session. The runs of key k are off[k] to off[k+1].

@@ -162,8 +162,9 @@ func (x *index) tornAround(reader uint32, all, seen []uint32) bool {
 	})
 }
 
-// shown returns a committed transaction whose list shows From's element, and To's later or not at all; if there is
-// none, all such of unknown outcome. Lists only grow, so From appended first if one of these counts.
+// shown returns a committed transaction that read a list with From's element, and To's element later in it or not at
+// all. If there is none, shown returns all such transactions of unknown outcome. Lists only grow, so From appended
+// first if one of these counts.
 func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 	if c := p.candidates(history.None, from); len(c) != 1 || c[0] != e.From {
 		return nil

@@ -125,8 +125,8 @@ func (f *finals) is(t, k, op uint32) bool {
 	return f.last[k] == op
 }
 
-// An access is the effect of an operation on one register: the version that it shows, and the one that it writes, or
-// history.None.
+// An access is the effect of an operation on one register: the version read and the version written; history.None for
+// neither.
 type access struct{ op, key, saw, wrote uint32 }
 
 // accesses yields the accesses of t to registers, in program order.

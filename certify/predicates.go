@@ -52,8 +52,8 @@ func (x *index) rows(op, t uint32) {
 	}
 }
 
-// A base says which version of a key a predicate operation saw, if it shows none: the one of writer (or the initial
-// one).
+// A base is an assumption about a predicate operation that shows no version of a key: that it saw the version of writer
+// (or the initial one).
 type base struct{ op, key, writer uint32 }
 
 // fits reports whether a predicate operation may have seen version ver of k. If it missed k, its predicate must not be

@@ -10,8 +10,8 @@ import (
 	"isovet/level"
 )
 
-// All returns every checker: those of this package, which are all that auto needs, and those of other packages in the
-// program, such as check/papers.
+// All returns every checker. The checkers of this package are all that auto needs; other packages of the program, such
+// as check/papers, add theirs.
 func All() []Checker {
 	return append([]Checker{run.Replay{}, weakly{}, miniTxns{}, run.Vbox{}, elle{}, run.Lwt{}, chronos{}, aion{},
 		leopard{}}, run.Registered()...)

@@ -151,8 +151,8 @@ func runFor(ctx context.Context, most time.Duration, c Checker, h *history.Histo
 	return Run(ctx, c, h, o)
 }
 
-// related lists the levels whose answer may decide l: those that imply it, the strongest first, then those that it
-// implies, the weakest first.
+// related lists the levels whose answer may decide l: first the levels that imply l, the strongest first, then the
+// levels that l implies, the weakest first.
 func related(l level.Level) (out []level.Level) {
 	var weaker []level.Level
 	for _, m := range strongestFirst(level.All()) {

@@ -51,12 +51,12 @@ func RunLattice(ctx context.Context, h *history.History, o Options, partial func
 	})
 }
 
-// sharing is a checker that can share work among the levels of a history. Shared returns one that caches it, for one
-// history and one goroutine.
+// sharing is implemented by a checker that can share work among the levels of a history. Shared returns a copy of the
+// checker with a cache for one history and one goroutine.
 type sharing interface{ Shared() Checker }
 
-// RunLatticeBy is RunLattice with one checker at all levels that it decides. Other levels are unknown unless they
-// follow.
+// RunLatticeBy is RunLattice with one checker at all levels that it decides. Its other levels are unknown unless they
+// follow from these.
 func RunLatticeBy(ctx context.Context, c Checker, h *history.History, o Options, partial func(*Lattice)) (*Lattice,
 	error) {
 	if s, ok := c.(sharing); ok {

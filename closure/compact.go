@@ -126,7 +126,7 @@ func (p *problem) timeline() *timeline {
 	}
 	for i, v := range t.nodes {
 		// Few transactions start while one runs, so the answer is near: gallop, then bisect. A window that ends before
-		// it starts gets its own place as due, which propagate then takes for the cycle that it is.
+		// it starts gets its own place as due; propagate then reports that as a cycle, which it is.
 		end := p.due[v]
 		lo, hi, step := int32(i), int32(i), int32(1) // all places below lo start no later than end, or are below i
 		for hi < n && sorted[hi] <= end {

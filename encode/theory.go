@@ -26,10 +26,10 @@ const (
 var turnConflicts = 200
 
 // OrderFirst solves a problem with our solver and the Pearce–Kelly order as its theory (WithOrder), which decides only
-// the choices that the order does not obey. If that meets so many conflicts that the closure, which avoids most of
-// them, would have taken about as long, it starts again with the closure (WithClosure). So it takes at most about twice
-// the time of the faster one, if the estimate of the closure's time is right. Stats.Theory says which one answered,
-// Stats counts both.
+// the choices that the order does not obey. The closure theory (WithClosure) would avoid most conflicts. Once the
+// conflicts have cost about as much time as the closure would take in all, OrderFirst starts again with the closure. So
+// it takes at most about twice the time of the faster theory, if the estimate of the closure's time is right.
+// Stats.Theory says which theory answered; Stats counts both.
 //
 // Source: isovet's own; the closure is that of [Vbox] §4.6.
 func OrderFirst(ctx context.Context, q *Problem) Answer {

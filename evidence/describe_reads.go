@@ -159,7 +159,7 @@ func (d *describer) reads(a *Anomaly) {
 	}
 }
 
-// partOfList describes which elements that a transaction appended a read has, and which it misses.
+// partOfList describes, for the elements that a transaction appended, which of them a read shows and which it misses.
 func (d *describer) partOfList(read, by uint32) {
 	h := d.h
 	shown := map[uint32]bool{}

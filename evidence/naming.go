@@ -173,7 +173,7 @@ func (n *namer) name(a *Anomaly) level.Anomaly {
 	return kind + r.suffix()
 }
 
-// shape returns the special name of a proof, "" if it has none beyond its class.
+// shape returns the name of a proof's shape, "" if only its class has a name.
 func (n *namer) shape(main []Edge, cycles [][]Edge, s strength) level.Anomaly {
 	if main == nil {
 		switch s {
@@ -242,9 +242,9 @@ func (n *namer) readOnly(cycle []Edge) bool {
 	return false
 }
 
-// strength returns what a cycle refutes, given the orders that it assumes. Below snapshot isolation, a list shows only
-// what others had appended, and its reader reads from the last of them alone; what a transaction appends itself does
-// not show its place in the order.
+// strength returns the weakest level that a cycle refutes, given the orders that it assumes. Below snapshot isolation,
+// a list shows only what others had appended, and its reader reads from the last of these appenders alone; a
+// transaction's own appends do not show its place in the order.
 func (n *namer) strength(c []Edge) strength {
 	switch antis := anti(c); {
 	case antis == 0:

@@ -68,8 +68,8 @@ func ShownBy(h *history.History, e Edge) uint32 {
 	return (&describer{h: h}).shown(e)
 }
 
-// Title returns an anomaly's kind, and its name in words if these say more. Reads of what was written only later, and
-// phantoms, are named as such.
+// Title returns an anomaly's kind, and its name in words if this says more. A read of a value that was written only
+// later, and a phantom, get names that say so.
 func (a *Anomaly) Title(h *history.History) string {
 	switch words := a.Kind.Words(); {
 	case a.Later(h):

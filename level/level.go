@@ -74,8 +74,8 @@ var levels = [numLevels]info{
 // mixed is the bit set in a level by which each transaction is judged at its own level.
 const mixed Level = 1 << 7
 
-// Mixed returns the level at which each transaction is judged at the level that it names itself, and those that name
-// none at others. All does not list it.
+// Mixed returns the level at which each transaction is judged at the level that it names; others is the level of the
+// transactions that name none. All does not list it.
 func Mixed(others Level) Level { return mixed | others }
 
 // IsMixed reports whether each transaction is judged at its own level.

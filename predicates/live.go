@@ -39,7 +39,7 @@ func (l *Live) Add(key, ver uint32) {
 	}
 }
 
-// Remove takes a version out once; it stays as long as it was added more often.
+// Remove undoes one Add of a version. The version leaves the set once each Add is undone.
 func (l *Live) Remove(key, ver uint32) {
 	item := l.x.item(key, ver)
 	if item == history.None {

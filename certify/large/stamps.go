@@ -35,9 +35,8 @@ func (v *verifier) span(h *history.History, t uint32) (begin, end int64) {
 	return begin, end
 }
 
-// stampedTxn does what txn does where the order is that of timestamps. What is installed at a timestamp comes before
-// what is read there. Installing at a timestamp counts as writing a key of that name, which shows if two transactions
-// do.
+// stampedTxn is txn for an order by timestamps. At one timestamp, versions are installed before reads. To find two
+// transactions that install at one timestamp, each counts as a writer of a key with the timestamp as its name.
 func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	id := h.Txns.ID[t]
 	if t == h.Init {

@@ -63,8 +63,8 @@ func (v *verifier) violation(ctx context.Context, in *lines, head *header) error
 // version is a value of a key.
 type version struct{ key, value value }
 
-// members returns the history of some transactions, and of all others that wrote versions which they read, reduced to
-// their writes of those keys. By timestamps it also has the transactions whose versions the reads should have seen.
+// members returns the history of some transactions, and of all writers of the versions that they read, reduced to the
+// writers' writes of those keys. By timestamps it also has the transactions whose versions the reads should have seen.
 func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.History, error) {
 	reads, err := v.reads(ctx, ids)
 	if err != nil {

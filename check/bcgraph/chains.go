@@ -49,7 +49,7 @@ func (c *chains) newKey(initial uint32) {
 	c.last = append(c.last, initial)
 }
 
-// arrival is a transaction: the writes that it saw, and those that it makes, one per key.
+// arrival is a transaction that arrives, as the writes that it saw and the writes that it makes, one per key.
 type arrival struct {
 	id          uint32 // the caller's number
 	before      uint32 // the transaction of the graph before it in its session, none

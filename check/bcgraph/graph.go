@@ -59,15 +59,16 @@ func (in *Input) dependencies(f func(e edge)) {
 	}
 }
 
-// sessions calls f for each transaction and the one before it in its session, or with all each earlier one.
+// sessions calls f with an edge to each transaction from the one before it in its session or, with all, from every
+// earlier one.
 func (in *Input) sessions(all bool, f func(e edge)) {
 	if in.Level.Sessions() {
 		events.Sessions(in.V.H, in.V.Counts, all, func(t, u uint32) { f(edge{t, u, none, evidence.SO}) })
 	}
 }
 
-// realTime calls f for each transaction with those that begin after its end. Reduced, it leaves out those that begin
-// after the first end among them.
+// realTime calls f for each transaction with the transactions that begin after its end. If reduced is set, it leaves
+// out of these the ones that begin after the first of them to end.
 func (in *Input) realTime(reduced bool, f func(t uint32, after []uint32)) {
 	var txns []uint32
 	for t, c := range in.V.Counts {

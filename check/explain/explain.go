@@ -91,8 +91,8 @@ func (x *explainer) minimized(keep []uint32, minimize Minimizer) (least []uint32
 	return least, ok && err == nil
 }
 
-// shrink keeps only the transactions of a proof, and repeats that while they get fewer. It takes a few refutations,
-// where minimize would need one for each transaction.
+// shrink keeps only the transactions of a proof, and repeats that as long as their number decreases. It takes a few
+// refutations, where minimize would need one for each transaction.
 func (x *explainer) shrink(keep []uint32) []uint32 {
 	for {
 		part, v, proof, err := x.refute(keep)

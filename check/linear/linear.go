@@ -53,8 +53,8 @@ type Model[S any] struct {
 	// Describe says an operation in words, DescribeState a state; nil means as fmt does.
 	Describe      func(input, output any) string
 	DescribeState func(state S) string
-	// narrow, if set, returns fewer and smaller operations, which have an order if the given ones have one: the part
-	// that matters to those that surely took effect.
+	// narrow, if set, returns fewer and smaller operations that have an order if the given ones have one: the
+	// operations that matter to those that surely took effect.
 	narrow func(ops []Op) []Op
 	// proves, if set, is the second opinion on a decider's core: no order whatever the others did.
 	proves func(ops []Op, a *Answer) bool

@@ -233,7 +233,7 @@ next:
 	return true
 }
 
-// stateBytes is the size up to which a state counts as one; a larger one counts as several.
+// stateBytes is the size, in bytes, of a state that counts once; a larger state counts several times.
 const stateBytes = 200
 
 // weight returns how many states a state counts as, by its length.

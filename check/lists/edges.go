@@ -49,7 +49,7 @@ func (v *View) wr(t, u, key uint32) evidence.Edge {
 	return evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: key, Ver: v.WVer[v.write(t, key)], Writer: none}
 }
 
-// rw is the edge from a transaction that read a list to one whose append it did not see.
+// rw returns the edge from a transaction that read a list to a transaction whose append it did not see.
 func (v *View) rw(t, u, key uint32) evidence.Edge {
 	e := evidence.Edge{From: t, To: u, Dep: evidence.RW, Key: key, Ver: none, Writer: none}
 	if seen := v.RSeen[v.read(t, key)]; seen > 0 {

@@ -54,8 +54,8 @@ func (x *Online) Attach() {
 	}
 }
 
-// Foreign takes a transaction whose time is unknown: others may read its writes at any time, and nothing is deduced
-// from it. It may change the traces.
+// Foreign adds a transaction whose time is unknown: others may read its writes at any time, and nothing is deduced from
+// it. It may change the traces.
 func (x *Online) Foreign(traces []Trace) {
 	traces = append([]Trace(nil), traces...)
 	for i := range traces {

@@ -114,8 +114,8 @@ func duplicates(h *history.History) bool {
 	return twice
 }
 
-// source turns a history into traces: lanes of transactions one after the other, as clients send them. A session is a
-// lane, or several where its transactions overlap; sessions that do not overlap may share one, so that there are no
+// source turns a history into traces: lanes of transactions one after another, as clients send them. A session is a
+// lane, or several if its transactions overlap. Sessions that do not overlap may share a lane, so that there are no
 // more lanes than transactions at a time.
 type source struct {
 	h     *history.History `freeze:"-"`

@@ -90,7 +90,7 @@ func (c *chains) shapes() bool {
 	return true
 }
 
-// links puts each writer after the one that it overwrote, and each reader after the one that it saw.
+// links links each writer to the version that it overwrote, and each reader to the version that it saw.
 func (c *chains) links() bool {
 	h := c.h
 	n := uint32(h.NumTxns())
@@ -115,7 +115,7 @@ func (c *chains) links() bool {
 	return true
 }
 
-// link links one transaction. If its writer has an unknown outcome, it adds that to work.
+// link links one transaction. If the writer that it read from has an unknown outcome, link adds that writer to work.
 func (c *chains) link(t uint32, work *[]uint32) bool {
 	h := c.h
 	lo, hi := h.TxnOps(t)

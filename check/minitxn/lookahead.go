@@ -225,7 +225,8 @@ func (s *search) lacks(d *outlook, next int32, from, held, most int) int {
 	return -1
 }
 
-// served returns when an operation is needed: at its deadline, or that of the first one that needs its version.
+// served returns the time by which an operation is needed: its own deadline, or the deadline of the first operation
+// that needs its version.
 func (s *search) served(i int32, limit int64) int64 {
 	op := &s.ops[i]
 	at := op.Until

@@ -230,7 +230,8 @@ func (e *engine) readCommitted(t uint32) {
 	}
 }
 
-// readAtomic does so for read-atomic: t sees the transactions that it read from, and those before it in its session.
+// readAtomic adds these facts at read-atomic, where t sees the transactions that it read from and those before it in
+// its session.
 func (e *engine) readAtomic(t uint32) {
 	e.epoch++
 	for r := e.v.ROff[t]; r < e.v.ROff[t+1]; r++ {
@@ -252,7 +253,8 @@ func (e *engine) readAtomic(t uint32) {
 	}
 }
 
-// causal does so for causal: t sees all before it by reads, and by sessions where levels ask for them.
+// causal adds these facts at causal, where t sees all transactions that precede it by reads, or by session order where
+// levels ask for that.
 func (e *engine) causal(t uint32) {
 	e.epoch++
 	oldest := e.pos[e.commit(t)]

@@ -25,8 +25,8 @@ func (porcupineLib) Info() run.Info {
 }
 
 // Check asks Porcupine for the verdict, with one partition per key, as its authors do for key-value stores; the stage
-// "solving" is its own time. Porcupine gives no proof of a "no", and an expensive one of a "yes". So the evidence is
-// that of lwt; if they disagree, that is a fault.
+// "solving" is Porcupine's time. Porcupine gives no proof of a "no", and an expensive proof of a "yes". So the evidence
+// comes from the checker lwt; if the two disagree, that is a fault.
 func (c porcupineLib) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
 	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {

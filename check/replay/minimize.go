@@ -185,7 +185,7 @@ func (m *minimizer) saw(unless []solver.Lit, r uint32, i int32, w uint32) {
 	}
 }
 
-// commits adds that of two writers of a key one committed before the other began.
+// commits adds clauses: of two writers of a key, one committed before the other began.
 func (m *minimizer) commits() {
 	for _, t := range m.txn { // in the order of nodes, so that variables do not depend on the map's order
 		for w := m.v.WOff[t]; w < m.v.WOff[t+1]; w++ {

@@ -57,8 +57,8 @@ type Info struct {
 	// Settings are the settings of Options.Pipeline that it has.
 	Settings []Setting
 	Takes    Takes
-	// Partial checkers decide only part of what others do: elle does not take registers, elle-register only refutes.
-	// "all" does not run them, and auto only picks them if they decide.
+	// Partial is set if the checker decides only some histories or some answers: elle does not take registers,
+	// elle-register only refutes. "all" does not run such checkers, and auto picks them only if they decide.
 	Partial bool
 	// Timestamps says that it trusts the database's timestamps, and that its verdicts are about them ("ts:" before the
 	// level). auto does not pick it.

@@ -70,8 +70,9 @@ func (x *Run) ByPolygraph() (done bool, err error) {
 	return false, nil
 }
 
-// questions returns the attempts to make. If transactions of unknown outcome are left out whose writes others may have
-// seen, an order without them is enough. The last question is then one whose "no" holds whether they committed or not.
+// questions returns the attempts to make. If the first leaves out transactions of unknown outcome whose writes others
+// may have seen, an order without these transactions is enough. The last attempt is then one whose "no" holds whether
+// they committed or not.
 func (x *Run) questions() []Attempt {
 	_, missing := polygraph.MissingTime(x.H)
 	todo := Attempts(x.Options, !missing)

@@ -133,7 +133,7 @@ func SolverFor(backend, theory string) (string, bool) {
 // Backends lists the back ends, the default first.
 func Backends() []string { return distinct(func(s Solver) string { return s.Backend }) }
 
-// Theories lists the ways to keep the graph acyclic. It leaves out "auto", which is one or the other.
+// Theories lists the ways to keep the graph acyclic, without "auto", which chooses among them.
 func Theories() []string {
 	names := distinct(func(s Solver) string { return s.Theory })
 	return append(slices.DeleteFunc(names, func(n string) bool { return n == theoryAuto }), encode.TheoryOwn)

@@ -165,8 +165,8 @@ func newCases(v *prepass.View) (*cases, bool) {
 	return c, c.onlyOneNext()
 }
 
-// onlyOneNext adds that two transactions which overwrite what they read did not see the same version: that is a lost
-// update, which all levels of these checkers forbid. It returns false if there are too many pairs.
+// onlyOneNext adds clauses that two transactions which overwrite what they read did not see the same version. That
+// would be a lost update, which all levels of these checkers forbid. It returns false if there are too many pairs.
 func (c *cases) onlyOneNext() bool {
 	v := c.v
 	by := make([][]solver.Lit, len(v.WKey)) // write → "it saw that, and overwrote it"

@@ -24,8 +24,8 @@ var (
 type Takes struct {
 	// Items says that it takes reads and writes of registers.
 	Items bool
-	// Predicates are the levels at which it also takes predicate operations. At its other levels it only takes item
-	// operations.
+	// Predicates are the levels at which the checker also takes predicate operations. At its other levels it takes item
+	// operations only.
 	Predicates []level.Level
 	// ItemsOnly says why it takes no predicates at any level, as text after a colon.
 	ItemsOnly string

@@ -161,8 +161,8 @@ func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 	return replay.Answer{}, false, nil
 }
 
-// more cuts before each transaction of the seed with an earlier one in its session. It returns false if all of these
-// are cut.
+// more cuts the session order before each transaction of the seed that has an earlier one in its session. It returns
+// false if all of these cuts exist.
 func (c *cutter) more() bool {
 	h := c.view.H
 	in, sessions := make(map[uint32]bool), make(map[uint32]bool)

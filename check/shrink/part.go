@@ -188,7 +188,7 @@ func (s *state) setBeyond(at, k uint32, keys int) {
 
 func clone(b []bool) []bool { return append([]bool(nil), b...) }
 
-// take removes an operation; settle then removes what depends on it.
+// take removes an operation; settle then removes everything that depends on it.
 func (w *whole) take(s *state, op uint32) {
 	if !s.op[op] {
 		return

@@ -17,7 +17,8 @@ type proof struct {
 	txns, keys, preds map[uint32]bool
 }
 
-// steer jumps to what the evidence of the best answer names, as long as that gets smaller.
+// steer goes directly to the transactions and keys in the evidence of the best answer, as long as that is a smaller
+// history.
 func (s *search) steer() {
 	for s.jump() && !s.stop() {
 	}
@@ -35,9 +36,9 @@ func (s *search) jump() bool {
 	return false
 }
 
-// plans returns what to keep for a proof, the least first: the operations of its transactions on its keys; these with
-// all writes of its keys, which its reads saw or its predicates missed; all operations of its transactions; these with
-// their writers; all operations on its keys.
+// plans returns the parts of the history to try for a proof, smallest first: the operations of its transactions on its
+// keys; these, with all writes of its keys that its reads saw or its predicates missed; all operations of its
+// transactions; all operations of its transactions and of the writers that these read from; all operations on its keys.
 func (s *search) plans(p *proof) []func(st *state) {
 	in := func(op uint32) bool { return p.txns[s.w.txnOf[op]] }
 	var plans []func(st *state)
@@ -63,8 +64,8 @@ func (s *search) only(keep func(op uint32) bool) func(st *state) {
 	}
 }
 
-// around keeps the operations selected by in on the keys of a proof, and its predicate operations; with writes also all
-// other writes of these keys. Of other predicate writes it keeps only the writes.
+// around keeps, of the operations on the keys of a proof, those that in selects, and its predicate operations. If
+// writes is set, it also keeps all other writes of these keys; of other predicate writes it keeps only the writes.
 func (s *search) around(p *proof, in func(op uint32) bool, writes bool) func(st *state) {
 	h, w := s.w.h, s.w
 	return func(st *state) {

@@ -398,7 +398,7 @@ type Solution struct {
 	Order  []int32
 }
 
-// SolveWindow solves a window so that the rest of the order stays as it is, or else without regard to it.
+// SolveWindow solves a window so that the rest of the order stays as it is; failing that, without regard to the rest.
 func SolveWindow(ctx context.Context, w *Solving) (s Solution, err error) {
 	wish := make(map[plan.Value]plan.Value, len(w.Wish))
 	for _, x := range w.Wish {

@@ -390,8 +390,8 @@ func joined(ps []past) (out []past) {
 	return out
 }
 
-// countIn takes transactions of unknown outcome as committed. It puts each as far after its start as others take, but
-// before its first reader.
+// countIn counts these transactions of unknown outcome as committed. It places each as long after its start as
+// committed transactions usually end after theirs, but before its first reader.
 func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *trouble) error {
 	places := make(map[uint64]bool, len(counts))
 	for p := range counts {

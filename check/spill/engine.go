@@ -87,7 +87,7 @@ type Answer struct {
 	Stats   Stats
 }
 
-// Named is a transaction's id in its file, and the times between which it took effect, as history.Window has them.
+// Named is the id of a transaction in its file, with the times between which it took effect (history.Window).
 type Named struct{ ID, Start, End int64 }
 
 func named(x *plan.Txn) Named {

@@ -13,7 +13,8 @@ import (
 // before it makes a window. Tests set it to 1.
 var farWindow = 256
 
-// aside is the Sub of readers that moved far back. It sorts them after all others of a place.
+// aside is the Sub of the positions of readers that moved far back; it is large, so that they come after all others of
+// a place.
 const aside = 3 << 30
 
 // far examines contradicting reads that span many transactions, once for each reader. The read's own transactions may

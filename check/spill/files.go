@@ -96,8 +96,8 @@ func (e *engine) divided() int {
 	return int(min(n, 1024))
 }
 
-// close closes the files. It removes them if there is an answer, unless they are to be kept. Else the finished ones
-// stay for another run.
+// close closes the files. If there is an answer, it removes them, unless they are to be kept. Without an answer the
+// finished files stay for another run.
 func (e *engine) close() {
 	kept := map[string]bool{}
 	for i, t := range e.tasks {

@@ -8,7 +8,7 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// solveAll solves windows, places what they move, and refutes those that have no order.
+// solveAll solves windows, moves the transactions that solutions move, and refutes the windows that have no order.
 func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *trouble, touched *keySet) error {
 	var stuck []*window
 	for lo := 0; lo < len(ws); {

@@ -22,8 +22,8 @@ type onlineSession struct {
 	gaps    []sessionGap
 }
 
-// sessionGap is a run of missing transactions, given by their numbers, between two committed ones; after has no part as
-// long as there is none.
+// sessionGap is a run of missing transactions, given by their numbers, between two committed ones; after is unused
+// until the second one has arrived.
 type sessionGap struct {
 	from, to      int64
 	before, after sessionTurn

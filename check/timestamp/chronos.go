@@ -247,7 +247,7 @@ func (s *sweep) commit(t uint32) {
 	}
 }
 
-// install makes v the current version of its key. Of several writes by one transaction the last one stays.
+// install makes v the current version of its key. If a transaction writes a key several times, the last write stays.
 func (s *sweep) install(t, key, v uint32) {
 	e := &s.keys[key]
 	if e.by != t {

@@ -331,8 +331,8 @@ func (x *choice) again(t, ver uint32) bool {
 	return n > 1
 }
 
-// core returns lemmas that suffice for the proof. It asks a solver which ones it used, and repeats that with those
-// alone until there are no fewer.
+// core returns lemmas that suffice for the proof. It asks a solver which lemmas it used, and repeats that with only
+// those until their number stays the same.
 func (x *choice) core() []lemma {
 	core := x.lemmas
 	for {

@@ -185,7 +185,7 @@ func (b *balances) unexpected(accounts []string) string {
 	return ""
 }
 
-// maxSubsets bounds the sets of transfers that are tried for one half of one transfer, maxTried those for one read.
+// maxSubsets bounds the sets of transfers tried for a half of one transfer, and maxTried the sets tried for one read.
 const maxSubsets, maxTried = 200_000, 500_000
 
 // halfSeen explains a wrong total: it looks for a transfer of which the read saw one half, besides the result of the

@@ -27,7 +27,7 @@ func newSums(steps [][2]int64) *sums {
 	return s
 }
 
-// before returns the sum of the additions before a moment, through that of those up to and at it.
+// before returns the sum of the additions before a moment; through includes those at the moment.
 func (s *sums) before(at int64) int64 {
 	return s.sum[sort.Search(len(s.at), func(i int) bool { return s.at[i] >= at })]
 }

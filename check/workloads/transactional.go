@@ -90,8 +90,8 @@ type writtenOnce struct {
 	value   map[string]string
 }
 
-// reads returns the values that an operation reads, by key, and its keys, repeated as often as it reads them. ok is
-// false if it is not made of micro-operations; why says how it breaks the rule that a key is written once.
+// reads returns the values that an operation reads, by key, and its keys, one entry for each read. ok is false if the
+// operation is not made of micro-operations. why is not "" if it breaks the rule that a key is written once.
 func (s *writtenOnce) reads(op *operations.Op) (reads map[string]string, keys []string, why string, ok bool) {
 	micros, ok := operations.Items(op.In)
 	if out, is := operations.Items(op.Out); is && op.Status == operations.OK {
@@ -276,8 +276,8 @@ func g2(_ context.Context, j *judge) error {
 	return nil
 }
 
-// sequential is Jepsen's: a process writes the keys in order, so a read of them from the last to the first that sees
-// one also sees all after it in its list.
+// sequential is Jepsen's: a process writes the parts of a key in order, and a read lists them from the last to the
+// first. If the read sees a part, it must see all parts after it in the list, which were written earlier.
 func sequential(_ context.Context, j *judge) error {
 	all, some, none := 0, 0, 0
 	for i := range j.h.Ops {

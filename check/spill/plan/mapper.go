@@ -67,8 +67,8 @@ func (r Rule) takes(h *history.History, lo, hi uint32) error {
 	return nil
 }
 
-// At returns the time at which a committed transaction is placed by its own times: its end, or else its start. It
-// returns false if it has neither.
+// At returns the time by which a committed transaction is placed: its end or, without one, its start; false if it has
+// neither.
 func (r Rule) At(h *history.History, t uint32, first uint64) (T int64, ok bool) {
 	if r.ByPlace {
 		return int64(first + uint64(t)), true

@@ -31,8 +31,8 @@ type Filter struct {
 	// Until is the place at which the search for contradicting reads ends.
 	Until Pos
 
-	// has, if set, says which chunks may have a wanted operation, and whether a find needs the chunks after it. Other
-	// chunks are read only if they overlap such a one.
+	// has, if set, says which chunks may have a wanted operation, and whether a find also needs the chunks after it. Of
+	// the other chunks only those that overlap a wanted one are read.
 	has   func(c *Chunk) bool
 	waits func() bool
 	alone bool // chunks that merely overlap a wanted one are not read
@@ -189,7 +189,8 @@ func (m *merger) begin(k *Chunk, room int) error {
 	return nil
 }
 
-// down moves the heap's first chunk, which has advanced, to its place, and closes it if it has ended.
+// down moves the first chunk of the heap, whose position has advanced, down to its place; it closes the chunk if that
+// has ended.
 func (m *merger) down() {
 	if c := m.open[0]; c.ended {
 		m.held -= cap(c.whole)

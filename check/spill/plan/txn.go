@@ -78,7 +78,8 @@ func (x *Txn) TakesPart() bool {
 	return !x.Init && (x.Status == history.Committed || x.Status == history.Unknown && x.Counts)
 }
 
-// Contradicts reports whether its reads disagree with its own operations, so that it cannot have committed.
+// Contradicts reports whether the transaction's reads disagree with its own operations, so that it cannot have
+// committed.
 func (x *Txn) Contradicts() bool {
 	saw := make(map[Value]Value, len(x.Ops))
 	for i := range x.Ops {

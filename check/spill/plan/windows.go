@@ -113,8 +113,8 @@ type told struct {
 	place uint64
 }
 
-// Add adds the next transaction that counts, and its position. If it begins before an earlier one of its session has
-// committed, Add returns that one.
+// Add adds the next transaction that counts, with its position. If it begins before an earlier transaction of its
+// session has committed, Add returns that transaction.
 func (s *Sessions) Add(session int64, place uint64, at Move, committed bool) (before uint64, commit Pos, wrong bool) {
 	if session == history.NoTime {
 		return 0, Pos{}, false
