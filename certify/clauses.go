@@ -291,8 +291,9 @@ func (p *proof) contradictsItself(t uint32) bool {
 	return false
 }
 
-// inclusion adds clauses for the transactions of unknown outcome in the proof: one that contradicts itself does not
-// count, and one that counts has writers for its reads. It also adds those of the reads of their writes.
+// inclusion adds clauses for the transactions of unknown outcome in the proof: a transaction that contradicts itself
+// does not count, and a transaction that counts has writers for its reads. It also adds the clauses of the reads of
+// their writes.
 func (p *proof) inclusion() {
 	last := finals{h: p.h}
 	for len(p.queue) > 0 {

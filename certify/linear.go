@@ -39,7 +39,7 @@ func oneKeyEach(h *history.History) error {
 }
 
 // keyOf returns the key of a transaction on one key, or history.None if it has no operations. A predicate operation is
-// on the history's only key; if the history has no key at all, it is on none.
+// on the history's only key, or, in a history without keys, on none.
 func keyOf(h *history.History, t uint32) uint32 {
 	lo, hi := h.TxnOps(t)
 	switch {

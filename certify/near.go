@@ -2,7 +2,7 @@ package certify
 
 import "isovet/history"
 
-// near has the writes that read-atomic makes visible to a transaction with predicates: those of the committed
+// near has the writes that read-atomic makes visible to a transaction with predicates: the writes of the committed
 // transactions before it in its session, and of the transactions that it read from.
 type near struct {
 	x         *commitOrder

@@ -219,10 +219,9 @@ func (p *proof) hidden(t, k uint32) func(w uint32) bool {
 	}
 }
 
-// forced adds what predicate operations say about u, of unknown outcome, even if no cycle names them. If only
-// transactions of unknown outcome can have left a key as an operation saw it, one of them counts. The operations are
-// those of u, and those that may have seen u's writes. Cost: the keys that u writes × predicate operations, and u's own
-// × keys.
+// forced adds the clauses of the predicate operations of u, whose outcome is unknown, and of those that may have seen
+// u's writes, even if no cycle names them: if only transactions of unknown outcome can have left a key as an operation
+// saw it, one of them counts. Cost: the keys that u writes × predicate operations, and u's own × keys.
 func (p *proof) forced(u uint32) {
 	h := p.h
 	lo, hi := h.TxnOps(u)

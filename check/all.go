@@ -50,7 +50,7 @@ func Choose(name, solver string, h *history.History, l level.Level) (Checker, st
 	return c, ""
 }
 
-// deciders says which checkers decide a level, as the end of a message.
+// deciders names the checkers that decide a level, as the end of a message.
 func deciders(l level.Level) string {
 	if l.IsMixed() {
 		return "; auto does"

@@ -20,9 +20,9 @@ import (
 	"isovet/polygraph"
 )
 
-// An answer at one level can answer others: an order that satisfies a level satisfies all levels that it implies, and a
-// violation of a level violates all levels that imply it. A stronger level is often the easier one, because its extra
-// demands settle most choices.
+// An answer at one level can answer others: an order that satisfies a level satisfies all levels that the level
+// implies, and a violation of a level violates all levels that imply it. A stronger level is often easier to decide,
+// because its extra demands settle most choices.
 
 // smallHistory is the number of operations up to which other levels are tried early, if values repeat: real time and
 // sessions may settle what the asked level leaves open.

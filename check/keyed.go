@@ -44,7 +44,7 @@ func (k keyed) Check(ctx context.Context, h *history.History, o Options) (*evide
 	return k.Checker.Check(ctx, h, o)
 }
 
-// byKey returns lwt's answer if it is one at strict-serializable, else nil.
+// byKey returns the answer of the checker lwt if it also holds at strict-serializable, else nil.
 func byKey(ctx context.Context, h *history.History, o Options) *evidence.Result {
 	most := keyedTime
 	if end, ok := ctx.Deadline(); ok {
@@ -69,7 +69,8 @@ func byKey(ctx context.Context, h *history.History, o Options) *evidence.Result 
 	return r
 }
 
-// renamed names a proof by cycles at the weakest level, among those that the result's level implies, at which it holds.
+// renamed names a proof by cycles at the weakest level at which it still holds, among the levels that the result's
+// level implies.
 func renamed(r *evidence.Result, a *evidence.Anomaly, how certify.Options) {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
 		return

@@ -209,8 +209,8 @@ func (g *dependencies) versionOf(t, k uint32) (ver uint32) {
 	return ver
 }
 
-// lists adds the edges that reads of lists show. The longest read of a list gives the order of its elements; other
-// reads count if they are prefixes of it.
+// lists adds the edges that reads of lists show. The longest read of a list gives the order of its elements; another
+// read counts only if it is a prefix of that one.
 func (g *dependencies) lists(counts []bool) {
 	h := g.h
 	if len(h.Lists.Key) == 0 {

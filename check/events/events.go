@@ -121,7 +121,7 @@ func (e *Events) Order(topo []int32) []uint32 {
 	return order
 }
 
-// Step is an edge of the graph and its reason. Of is a key or a write, as the checker defines it.
+// Step is an edge of the graph with its reason. Of is a key or a write, as the checker chooses.
 type Step struct {
 	U, V int32
 	Dep  evidence.Dep

@@ -284,8 +284,8 @@ func (m *Model[S]) Text(op *Op) string {
 	return fmt.Sprintf("%v → %v", op.Input, op.output())
 }
 
-// replay checks an order: it has each operation at most once and none missing, keeps real time, and the model explains
-// it.
+// replay checks an order: it has each operation at most once, has all operations that must take effect, keeps real
+// time, and the model explains it.
 func (m *Model[S]) replay(ops []Op, order []int) error {
 	placed := make([]bool, len(ops))
 	states := []S{m.Init()}

@@ -431,7 +431,8 @@ func (r *reader) read(t, lo, op uint32) {
 	}
 }
 
-// ownSuffix returns a list without the own appends since lo. If it does not end with these, last is the last one.
+// ownSuffix returns a list without the own appends since lo. If the list does not end with these appends, last is the
+// last of them.
 func (r *reader) ownSuffix(list []uint32, key, lo, op uint32) (rest []uint32, last uint32) {
 	h := r.h
 	last = none

@@ -106,7 +106,7 @@ func (d *dependencies) graph(want func(why *evidence.Edge) bool) *graph.CSR {
 	})
 }
 
-// late returns a path of the graph whose last transaction ended before its first began, one with few edges; or nil.
+// late returns a path of the graph, with few edges, whose last transaction ended before its first began; or nil.
 func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
 	n := d.Base
 	late := make([]int64, n)

@@ -230,8 +230,8 @@ func (e *engine) readCommitted(t uint32) {
 	}
 }
 
-// readAtomic adds these facts at read-atomic, where t sees the transactions that it read from and those before it in
-// its session.
+// readAtomic adds the facts for the stale reads of t at read-atomic, where t sees the transactions that it read from
+// and those before it in its session.
 func (e *engine) readAtomic(t uint32) {
 	e.epoch++
 	for r := e.v.ROff[t]; r < e.v.ROff[t+1]; r++ {
@@ -253,8 +253,8 @@ func (e *engine) readAtomic(t uint32) {
 	}
 }
 
-// causal adds these facts at causal, where t sees all transactions that precede it by reads, or by session order where
-// levels ask for that.
+// causal adds the facts for the stale reads of t at causal, where t sees all transactions that precede it by reads, or
+// by session order where levels ask for that.
 func (e *engine) causal(t uint32) {
 	e.epoch++
 	oldest := e.pos[e.commit(t)]

@@ -273,8 +273,8 @@ func (s *settling) writers(chains [][]int32) {
 	by.off = append(by.off, n)
 }
 
-// add adds the findings of a round. It returns false if they close a cycle: the last finding does, or, if they were
-// added at once, one of the last.
+// add adds the findings of a round. It returns false if they close a cycle; then the last finding closes it or, if
+// findings were added at once, one of the last.
 func (s *settling) add(total int) bool {
 	if len(s.next) > total/16 {
 		mark := int32(len(s.found))

@@ -41,9 +41,10 @@ func BeginCases(ctx context.Context, in Info, h *history.History, o Options,
 	return x.Result, x.Resolved(in, decide)
 }
 
-// Resolved decides case after case. An order of one case explains the history. A refutation of one also refutes all
-// cases in which the reads of its cycles saw the same, and its transactions committed. So a SAT solver chooses the next
-// case, and if there is none, no case has an order. Cost: that of decide for each case, and a pass over the history.
+// Resolved decides one case after another. An order of one case explains the history. A refutation of one case also
+// refutes all cases in which the reads of its cycles saw the same versions and its transactions committed. A SAT solver
+// chooses a case that is not yet refuted; if there is none, the history has no order. Cost: that of decide for each
+// case, and a pass over the history.
 func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 	c, ok := newCases(x.View)
 	if !ok {

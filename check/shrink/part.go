@@ -315,7 +315,7 @@ func (w *whole) missed(s *state, l lost) {
 	}
 }
 
-// size counts what is left: transactions without the initial one, and operations.
+// size counts the transactions that are left, without the initial one, and the operations that are left.
 func (w *whole) size(s *state) (txns, ops int) {
 	for t := range uint32(w.h.NumTxns()) {
 		if n := w.left(s, t); n > 0 {

@@ -144,7 +144,8 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	return a, err
 }
 
-// run is Check with few partitions. If these prove too few ([plan.ErrRoom]), it makes so many that each fits in memory.
+// run is Check with few partitions. If a partition does not fit in memory ([plan.ErrRoom]), run starts again with
+// enough partitions.
 func run(ctx context.Context, in *Input, o Options, few bool) (a *Answer, err error) {
 	e := &engine{in: in, o: o, few: few, asked: o.Level, until: plan.Last, mended: plan.First}
 	e.o.Level = orderOf(o.Level)

@@ -13,9 +13,9 @@ import (
 	"isovet/history"
 )
 
-// prove makes one proof of all violations found. It has their anomalies, in a history of their transactions and of the
-// writers of these transactions' reads. It is certified against that history, which violates the level only if the
-// whole does.
+// prove makes one proof of all violations found. The proof has their anomalies, in a history of their transactions and
+// of the writers that these read from. It is certified against that history, which violates the level only if the whole
+// history does.
 func (e *engine) prove(ctx context.Context, a *Answer) error {
 	var members []*plan.Txn
 	in := map[int64]bool{}

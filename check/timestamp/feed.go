@@ -72,8 +72,8 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 }
 
 // AionOver runs Aion over a history in the order of its commits, as a collector would see them; the file may be in any
-// other order. The watermark is the least start that is still to come, so that nothing is late, and the violations are
-// those of Chronos. Errors as Chronos, and *Unsupported for predicate operations.
+// other order. The watermark is the least start still to come, so that no transaction is late, and the violations are
+// the same as Chronos finds. Errors as Chronos, and *Unsupported for predicate operations.
 func AionOver(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	order := make([]uint32, h.NumTxns())
 	for t := range order {

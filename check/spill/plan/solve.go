@@ -261,9 +261,9 @@ func Place(txns []*Txn, events []int32, floor *Pos) (moved []*Txn, last Pos) {
 		}
 		return nil, last
 	}
-	// The transactions that keep their places are a longest ascending sequence of events. Those before all of these get
-	// the rule's place of the window's first transaction, which then moves. A transaction that shares its place moves
-	// too, because those after it need places of their own.
+	// The transactions that keep their places form a longest ascending sequence of events. The transactions before this
+	// sequence get the rule's place of the window's first transaction, which then moves. A transaction that shares a
+	// place with another also moves, because the transactions after it need places of their own.
 	first := txns[events[0]>>1]
 	for _, e := range events {
 		if x := txns[e>>1]; x.Rule.Less(first.Rule) {
