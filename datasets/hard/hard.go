@@ -1,5 +1,5 @@
-// Package hard makes histories that are hard to judge, or large in one direction: for isovet gen --hard, for tests and
-// their benchmarks.
+// Package hard makes histories that are hard to judge, or large in some respect. They serve isovet gen --hard, tests
+// and benchmarks.
 //
 // Experimental: this package may still change.
 package hard
@@ -15,11 +15,12 @@ import (
 	"isovet/level"
 )
 
-// Instance is a history that is hard, or large in one direction, by name. Verdicts are at Level.
+// Instance is a kind of histories that are hard, or large in some respect. Verdicts are for Level.
 type Instance struct {
 	Name, About string
 	Level       level.Level
-	// Valid and Violates say what the verdict is by construction; neither: it is not known beforehand.
+	// Valid and Violates give the verdict that follows from the construction. If both are false, the verdict is not
+	// known.
 	Valid, Violates bool
 	spec            datasets.Spec
 	formula         func(size int, seed uint64) Formula
@@ -30,7 +31,7 @@ type Instance struct {
 	build           func(size int, seed uint64) (*history.History, error)
 }
 
-// Instances returns the family, each with the size that makes it worth its name.
+// Instances returns all instances, each with a size at which it is hard.
 func Instances() []Instance {
 	threeSAT := func(planted bool) func(int, uint64) Formula {
 		return func(vars int, seed uint64) Formula {
@@ -105,7 +106,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Lookup finds an instance by name; "php" is pigeonhole.
+// Lookup finds an instance by name. "php" means pigeonhole.
 func Lookup(name string) (*Instance, error) {
 	if name == "php" {
 		name = "pigeonhole"
@@ -119,7 +120,7 @@ func Lookup(name string) (*Instance, error) {
 	return nil, fmt.Errorf("unknown hard instance %q; expected one of %s", name, strings.Join(names, ", "))
 }
 
-// Build makes the instance; size 0 is its own: transactions, or variables of a formula.
+// Build makes the history. size counts transactions, or a formula's variables; 0 means the instance's own size.
 func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.History, error) {
 	if size == 0 {
 		size = in.size
@@ -137,8 +138,8 @@ func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.
 	return datasets.Generate(ctx, spec)
 }
 
-// Txns returns the number of transactions of an instance of a size, as Build takes it, and the meaning of the size:
-// "variables", "holes" or "elements" of a formula, or "transactions".
+// Txns returns the number of transactions of an instance of a size (see Build), and what the size counts: "variables",
+// "holes" or "elements" of a formula, or "transactions".
 func (in *Instance) Txns(size int) (txns float64, unit string) {
 	if size == 0 {
 		size = in.size
@@ -154,7 +155,7 @@ func (in *Instance) Txns(size int) (txns float64, unit string) {
 	return txns, in.unit
 }
 
-// pigeonhole says that holes+1 pigeons sit in so many holes, no two in one: unsatisfiable.
+// pigeonhole says that holes+1 pigeons are in so many holes, with no two in one. This is unsatisfiable.
 func pigeonhole(holes int) Formula {
 	f := Formula{Vars: holes * (holes + 1)}
 	in := func(p, h int) int { return p*holes + h + 1 }
@@ -175,8 +176,8 @@ func pigeonhole(holes int) Formula {
 	return f
 }
 
-// noFirst says of n elements that "before" is a total order, and that each has one before it: unsatisfiable, with long
-// refutations (the ordering principle).
+// noFirst says that "before" is a total order of n elements, and that each element has one before it. This is
+// unsatisfiable, with long refutations (the ordering principle).
 func noFirst(n int) Formula {
 	f := Formula{Vars: n * (n - 1) / 2}
 	before := func(i, j int) int { // i before j
