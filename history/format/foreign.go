@@ -93,7 +93,7 @@ var (
 			return plume.Write(w, h, n, true)
 		}),
 	}
-	// It is read as Plume's format, which includes it. It is a format of its own for writing files for PolySI.
+	// It is read as Plume's format, which includes it. It is a separate format only to write files for PolySI.
 	polysiText = Format{
 		Name: "polysi", About: "the same text without aborted transactions and without an initial one",
 		Tool: "PolySI", Holds: 0,
@@ -201,7 +201,7 @@ var (
 	}
 )
 
-// detect makes a Detect of a test on a file's beginning that only files of this format pass.
+// detect makes a Format.Detect from a test that only beginnings of this format pass.
 func detect(is func(head []byte) bool) func([]byte, string) Confidence {
 	return func(head []byte, _ string) Confidence {
 		if head != nil && is(head) {
@@ -211,7 +211,7 @@ func detect(is func(head []byte) bool) func([]byte, string) Confidence {
 	}
 }
 
-// folder makes a Detect of a test on a folder.
+// folder makes a Format.Detect from a test of a folder.
 func folder(is func(dir string) bool) func([]byte, string) Confidence {
 	return func(head []byte, path string) Confidence {
 		if head == nil && path != "" && is(path) {
@@ -221,7 +221,7 @@ func folder(is func(dir string) bool) func([]byte, string) Confidence {
 	}
 }
 
-// whole makes a Read of a function that reads a file's bytes.
+// whole makes a Format.Read from a function that reads a file's bytes.
 func whole(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, _ Options) (*history.History, error) {
@@ -236,7 +236,8 @@ func whole(read func(data []byte, file string) (*history.History, error)) func(c
 	}
 }
 
-// some is whole for formats whose files have at least one transaction: in a file without any nothing was understood.
+// some is whole for formats whose files have at least one transaction. If a file has none, the reader understood
+// nothing.
 func some(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return whole(func(data []byte, file string) (*history.History, error) {
@@ -256,7 +257,7 @@ func some(read func(data []byte, file string) (*history.History, error)) func(co
 	})
 }
 
-// positions makes a Read of a function whose times are positions in the file.
+// positions makes a Format.Read from a function whose times are positions in the file.
 func positions(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
@@ -277,7 +278,7 @@ func positions(read func(data []byte, file string) (*history.History, error)) fu
 	}
 }
 
-// jepsenRead makes a Read of a function of package jepsen.
+// jepsenRead makes a Format.Read from a function of package jepsen.
 func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, error), json bool) func(context.Context,
 	*Input, Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
@@ -288,7 +289,7 @@ func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, err
 	}
 }
 
-// inFolder makes a Read of a function on a folder.
+// inFolder makes a Format.Read from a function that reads a folder.
 func inFolder(read func(ctx context.Context, dir string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, _ Options) (*history.History, error) {
@@ -300,7 +301,7 @@ func inFolder(read func(ctx context.Context, dir string) (*history.History, erro
 	}
 }
 
-// numbered makes a Write of a function that needs integers as keys and values.
+// numbered makes a Format.Write from a function that needs integers as keys and values.
 func numbered(name string, init integers.Explicit, write func(io.Writer, *history.History,
 	*integers.Numbers) error) func(io.Writer, *history.History, bool) error {
 	return func(w io.Writer, h *history.History, lossy bool) error {

@@ -157,8 +157,8 @@ func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*
 	return ReadMapped(ctx, data, file, workers, nil)
 }
 
-// ReadMapped is ReadParallel for a mapped file. It calls release, if set, with parts that need not stay in memory: they
-// are read again only to describe an error. Several goroutines call it, each with its own parts.
+// ReadMapped is ReadParallel for a mapped file. It calls release, if set, with parts that can leave memory: they are
+// read again only to describe an error. Several goroutines call it, each with its own parts.
 func ReadMapped(ctx context.Context, data []byte, file string, workers int, release func(part []byte)) (
 	*history.History, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
