@@ -71,7 +71,7 @@ this machine can reach the page, by an address with a secret token. Ctrl-C ends 
 	return c
 }
 
-// split parts the certificate, if there is one among the arguments, from the files of the history.
+// split separates a certificate among the arguments from the files of the history.
 func (f *viewFlags) split(args []string) (files []string, cert string, err error) {
 	for _, a := range args {
 		switch {
@@ -135,7 +135,7 @@ func runView(ctx context.Context, e *console.Env, f *viewFlags, args []string) e
 	return err
 }
 
-// openBrowser opens an address as the system does.
+// openBrowser opens an address in the system's browser.
 func openBrowser(url string) error {
 	name, args := "xdg-open", []string{url}
 	switch runtime.GOOS {

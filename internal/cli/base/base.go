@@ -1,5 +1,5 @@
-// Package base is the tree of the commands that every program of isovet has: those that read, check and explain
-// histories. cmd/isovet-check is this tree; package cli adds the other commands.
+// Package base has the commands that every program of isovet has: those that read, check and explain histories.
+// cmd/isovet-check has only these; package cli adds the others.
 package base
 
 import (
@@ -13,7 +13,7 @@ import (
 	"isovet/internal/cli/histories"
 )
 
-// Main runs the program that only checks, and returns its exit status.
+// Main runs the program isovet-check and returns its exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command {
 		root := Root(e, "", "")
@@ -32,7 +32,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	})
 }
 
-// Root is the tree, with further examples in its help: before those of this tree and after them. Its caller adds
+// Root returns the tree of these commands. Its help also shows the examples before and behind. The caller adds its own
 // commands and calls [console.SetUp].
 func Root(e *console.Env, before, behind string) *cobra.Command {
 	root := &cobra.Command{

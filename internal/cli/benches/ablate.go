@@ -17,11 +17,11 @@ import (
 type ablateFlags struct {
 	compare compareFlags // which histories, and how the rows are printed
 	one     bool
-	// values of the choices, comma-separated; "all" is all of them
+	// The values to try of each choice, separated by commas; "all" means all.
 	closure, pruning, encoding, theory, phase, solver, atMostOne, technique string
 }
 
-// ablateTxns keeps the whole grid, some six hundred runs, within a minute.
+// ablateTxns is so small that the whole grid, some six hundred runs, takes less than a minute.
 const ablateTxns = 1000
 
 func newAblate(e *console.Env) *cobra.Command {
@@ -68,7 +68,7 @@ Combinations that disagree end with status 1. "Unknown" disagrees with no answer
 	return c
 }
 
-// words splits a list; nil, which is all of them, for "all".
+// words splits a list at commas. It returns nil, which means all, for "all".
 func words(list string) []string {
 	if strings.TrimSpace(list) == "all" {
 		return nil
@@ -137,7 +137,7 @@ func runAblate(ctx context.Context, e *console.Env, f *ablateFlags) error {
 	return console.Status(worst)
 }
 
-// cells are the combinations that were asked for.
+// cells returns the requested combinations.
 func (f *ablateFlags) cells() (cells []bench.Cell, grid bench.Grid, err error) {
 	grid = bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding),
 		Theories: words(f.theory),

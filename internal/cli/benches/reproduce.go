@@ -104,7 +104,7 @@ func newReproduce(e *console.Env) *cobra.Command {
 	return c
 }
 
-// figures are those to measure: the ones named, or those of all papers.
+// figures returns the names of the figures to measure: the given ones, or all.
 func (f *reproduceFlags) figures(args []string) ([]string, error) {
 	switch {
 	case f.all && len(args) > 0:
@@ -183,8 +183,8 @@ func runReproduce(ctx context.Context, e *console.Env, f *reproduceFlags, args [
 	return console.Status(worst)
 }
 
-// commandLine is how the program was called, as results tell it: without what only this machine knows, the folders that
-// programs lie in and the one that results go to.
+// commandLine returns the command line for results. It omits what is private to this machine: the folder of the
+// program and that of the results.
 func commandLine(args []string) string {
 	words := []string{filepath.Base(args[0])}
 	for i := 1; i < len(args); i++ {

@@ -12,7 +12,7 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// NewProfiles lists what --profile takes.
+// NewProfiles returns the command that lists the values of --profile.
 func NewProfiles(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -67,7 +67,7 @@ a profile of your own write a file with one JSON object, as --json prints them (
 	return c
 }
 
-// ProfileNames complete --profile.
+// ProfileNames returns the completions of --profile.
 func ProfileNames() []string {
 	names := []string{console.Auto}
 	for _, p := range mechanism.Profiles() {
@@ -80,7 +80,7 @@ func ProfileNames() []string {
 	return names
 }
 
-// LoadProfile finds the profile that --profile names: nil for auto, a file, or a built-in one.
+// LoadProfile returns the profile that --profile names, from a file or a built-in one, or nil for auto.
 func LoadProfile(name string) (*mechanism.Profile, error) {
 	if name == "" || name == console.Auto {
 		return nil, nil

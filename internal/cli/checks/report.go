@@ -20,7 +20,7 @@ import (
 	"isovet/report"
 )
 
-// reportForm is what report writes, by the name that -o gives it.
+// reportForm is the form of the command report's output, by the name of the file after -o.
 type reportForm uint8
 
 const (
@@ -125,7 +125,7 @@ func runReport(ctx context.Context, e *console.Env, f *shrinkFlags, args []strin
 	return nil
 }
 
-// issue is the report of the smallest history, with the flags by which it is judged.
+// issue returns the report about the smallest history, with the flags for judging it.
 func (f *shrinkFlags) issue(path string, r *shrink.Result) *report.Issue {
 	s := report.Issue{File: path, Whole: r.H, Small: r.H, Answer: r.Answer, From: r.From.String(),
 		Version: console.BuildVersion().String(), Flags: "--level " + r.Answer.Level.String()}

@@ -92,8 +92,8 @@ func NewVerify(e *console.Env) *cobra.Command {
 	return c
 }
 
-// IsCertificate reports whether a file begins as a certificate does. What is no regular file, a pipe say, is not looked
-// at.
+// IsCertificate reports whether a file begins like a certificate. It does not read what is no regular file, such as a
+// pipe.
 func IsCertificate(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
@@ -200,13 +200,13 @@ func runVerify(ctx context.Context, e *console.Env, f *verifyFlags, cert, path s
 	return console.Status(s)
 }
 
-// replayed is a certificate that was read, and what the certifier says of it.
+// replayed is a certificate, with the certifier's answer.
 type replayed struct {
 	r   *evidence.Result
 	err error
 }
 
-// say sets the answer from what the certifier says, and returns its exit status.
+// say sets the answer from the certifier's error and returns the exit status.
 func (v *verifyResult) say(err error) int {
 	var cannot *certify.Unsupported
 	var unspoken *elaborate.Unsupported

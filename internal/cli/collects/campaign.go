@@ -172,8 +172,8 @@ func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campai
 	return nil
 }
 
-// findFolder makes the folder of a violation, and returns its name in the campaign's folder. It takes the first free
-// number, since several jobs run at once and earlier results stay. A shard, if not 0, is in the name.
+// findFolder makes the folder of a violation and returns its name within the campaign's folder. It uses the first free
+// number, since several jobs run at once and earlier results stay. The name contains the shard, unless that is 0.
 func findFolder(out string, shard int) (string, error) {
 	if err := os.MkdirAll(filepath.Join(out, "found"), 0o755); err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-// Package collects holds the commands that talk to databases: collect, hunt, replay, campaign, probe.
+// Package collects has the commands that use databases: collect, hunt, replay, campaign, probe.
 package collects
 
 import (
@@ -57,10 +57,10 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.cfg.Fault.Program, "fault-script", "", "`PROGRAM` for --fault script:5s (docs/collect.md)")
 }
 
-// ownWorkloadValue is a --workload flag that accepts a file too.
+// ownWorkloadValue is a flag --workload that also accepts a file.
 type ownWorkloadValue struct{ *workloads.WorkloadValue }
 
-// ownWorkload reports whether a workload is a user's file.
+// ownWorkload reports whether a workload is a user's own file.
 func ownWorkload(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
@@ -225,7 +225,7 @@ type liveFlags struct {
 	live    *watch.Live
 }
 
-// begin makes the verifier; broken gets an error of standard output.
+// begin makes the verifier. An error of standard output goes to broken.
 func (f *liveFlags) begin(e *console.Env, p *console.Progress, broken *error) error {
 	o, err := watches.LeopardOptions(f.profile, f.skew)
 	if err != nil {
@@ -345,7 +345,7 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 	return found
 }
 
-// write writes the history, unless it is in parts already, and removes the partial recording.
+// write writes the history, unless it is in parts already, and then removes the partial recording.
 func (f *collectFlags) write(p *console.Progress, r *collect.Result, out, to string) error {
 	if f.cfg.Rotate == nil {
 		p.Begin("writing " + out)
@@ -403,7 +403,7 @@ func (f *collectFlags) sayCollected(e *console.Env, out string, r *collect.Resul
 	return nil
 }
 
-// writeHistory writes the file; an error names it, not the temporary one.
+// writeHistory writes the file. An error names the file instead of the temporary one.
 func writeHistory(out string, r *collect.Result, to string) error {
 	if err := format.Write(out, r.History, to, false); err != nil {
 		if p, ok := errors.AsType[*os.PathError](err); ok && out != "-" {
@@ -414,7 +414,7 @@ func writeHistory(out string, r *collect.Result, to string) error {
 	return nil
 }
 
-// PartialEnding is the ending of a history's name during the recording.
+// PartialEnding is the ending of a history's name while it is being recorded.
 const PartialEnding = ".partial"
 
 func removePartial(path string) error {

@@ -86,7 +86,7 @@ func addShrinking(c *cobra.Command, small *bool) {
 	c.Flags().BoolVar(small, "shrink", true, "write the smallest violating history too, .small.jsonl")
 }
 
-// beside returns the name of a file that explains a history.
+// beside returns the name of a file about a history.
 func beside(out, ending string) string {
 	base := strings.TrimSuffix(strings.TrimSuffix(out, ".zst"), ".gz")
 	return strings.TrimSuffix(base, filepath.Ext(base)) + ending
@@ -111,8 +111,7 @@ type huntJSON struct {
 	Certificate string  `json:"certificate,omitempty"`
 	Smallest    string  `json:"smallest,omitempty"` // the smallest history that still violates the level
 	Incident    string  `json:"incident,omitempty"` // the folder for the database's maintainers
-	// ReplayRuns is the number of runs of the incident's schedule, ReplayViolated the number that violated the
-	// level.
+	// ReplayRuns is how often the incident's schedule was run, ReplayViolated how often it violated the level.
 	ReplayRuns     int             `json:"replay_runs,omitempty"`
 	ReplayViolated int             `json:"replay_violated,omitempty"`
 	Result         json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
@@ -120,7 +119,7 @@ type huntJSON struct {
 	Refused        int             `json:"refused,omitempty"` // by the database, of attempts
 	Aborts         []abortJSON     `json:"aborts,omitempty"`  // the most frequent reason first
 	Found          []groupJSON     `json:"found,omitempty"`   // in the order in which they were found
-	// Broken are the errors that broke a database inside isovet, which was opened anew.
+	// Broken are the errors that broke a database inside isovet, which was then opened again.
 	Broken []string `json:"broken,omitempty"`
 }
 
@@ -207,7 +206,7 @@ func tellRounds(e *console.Env, p *console.Progress, quiet bool) func(hunt.Round
 	}
 }
 
-// sayTroubles reports how the database broke and, unless brief, why attempts did not commit.
+// sayTroubles reports how the database broke and, unless brief is set, why attempts did not commit.
 func sayTroubles(e *console.Env, h *hunt.Hunted, brief bool) error {
 	for _, why := range h.Broken {
 		fmt.Fprintf(e.Stderr, "isovet: the database failed, and hunt opened it again: %s\n", why)
@@ -236,7 +235,7 @@ func huntStatus(ctx context.Context, e *console.Env, h *hunt.Hunted, j *huntJSON
 	return nil
 }
 
-// keep writes a history with its explanation: FILE, with page and certificate beside it.
+// keep writes a history, with the page and the certificate that explain it.
 func keep(e *console.Env, r *evidence.Result, to string) error {
 	if err := writeHistory(to, &collect.Result{History: r.H}, console.Auto); err != nil {
 		return err
@@ -247,8 +246,8 @@ func keep(e *console.Env, r *evidence.Result, to string) error {
 	)
 }
 
-// again returns the command that repeats the round with the violation. It leaves out the URL of a database that was
-// running before, since it may have a password.
+// again returns the command that repeats the round with the violation. It omits the URL of a database that was running
+// before, since the URL may contain a password.
 func again(f *collectFlags, l level.Level, r *hunt.Round) string {
 	db := "URL"
 	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {

@@ -217,7 +217,8 @@ func (t *probeTable) cell(anomaly, isolation string) *probeCell {
 	return nil
 }
 
-// kindOf returns the kind of a result's anomaly that belongs to the cell, or else of the first.
+// kindOf returns the kind of that anomaly of a result that belongs to the cell. If none does, it returns the first
+// anomaly's.
 func (c *probeCell) kindOf(r *evidence.Result) level.Anomaly {
 	for i := range r.Anomalies {
 		if slices.Contains(c.kinds, r.Anomalies[i].Kind) {
@@ -344,14 +345,14 @@ func (t *probeTable) markdown(w io.Writer) error {
 	return nil
 }
 
-// Bounds of the shrinking of a load's violations: for a cell, and for all.
+// The time for shrinking a load's violations: for a cell, and for all.
 const (
 	probeShrinks    = 10 * time.Second
 	probeShrinksAll = 40 * time.Second
 )
 
-// keep writes the table in every form, and the history and certificate of every anomaly seen. For an anomaly that a
-// load showed, it is the smallest history found that still shows it.
+// keep writes the table in every form, and the history and certificate of every anomaly. For an anomaly found under
+// load it writes the smallest history that still shows it.
 func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *console.Progress) error {
 	p.Begin("shrinking")
 	ctx, cancel := context.WithTimeout(ctx, probeShrinksAll)
@@ -406,7 +407,7 @@ func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *co
 	return nil
 }
 
-// shrunk returns the smallest history found that still shows a cell's anomaly.
+// shrunk returns the smallest history found that still shows the cell's anomaly.
 func (c *probeCell) shrunk(ctx context.Context) (*shrink.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeShrinks)
 	defer cancel()
@@ -423,7 +424,7 @@ func keepAnswer(e *console.Env, dir, file, certificate string, h *history.Histor
 	})
 }
 
-// html writes the table as one page, which needs no other file.
+// html writes the table as a page that needs no other file.
 func (t *probeTable) html(w io.Writer) error {
 	type pageCell struct {
 		Cell        *probeCell

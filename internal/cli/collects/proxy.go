@@ -126,7 +126,7 @@ func (f *proxyFlags) run(ctx context.Context, e *console.Env) error {
 	return f.serve(ctx, e, o, f.about(ctx, config))
 }
 
-// about returns the recording's header about the database, if --db can log in.
+// about returns the recording's header with data about the database, if --db can log in.
 func (f *proxyFlags) about(ctx context.Context, config *pgx.ConnConfig) history.Meta {
 	m := history.Meta{DB: "postgresql"}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -220,7 +220,7 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 	return console.Status(found)
 }
 
-// diagnose prints the catalogue's facts about each table.
+// diagnose prints what the catalogue says about each table.
 func (f *proxyFlags) diagnose(ctx context.Context, e *console.Env, config *pgx.ConnConfig) error {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

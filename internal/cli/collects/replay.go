@@ -72,7 +72,7 @@ Exit status: 0 no violation, 1 a violation in some run, 2 none, and some runs co
 // noDatabase is the error of a command without --db.
 const noDatabase = "--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help"
 
-// schedule reads the schedule to play, and takes unset flags from it.
+// schedule reads the schedule to play. It sets flags that the user did not set.
 func (f *replayFlags) schedule(ctx context.Context, path string) (*collect.Schedule, level.Level, error) {
 	s, err := f.script(path)
 	if s == nil && err == nil {
@@ -94,7 +94,7 @@ func (f *replayFlags) schedule(ctx context.Context, path string) (*collect.Sched
 	return s, l, nil
 }
 
-// script reads the schedule of an incident; nil if the path is neither an incident's folder nor such a file.
+// script reads the schedule of an incident. It returns nil if the path is neither an incident's folder nor a script.
 func (f *replayFlags) script(path string) (*collect.Schedule, error) {
 	if in := filepath.Join(path, incident.ScheduleFile); isRegular(in) {
 		path = in

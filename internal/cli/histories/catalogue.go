@@ -116,7 +116,7 @@ type anomalyJSON struct {
 	Example string   `json:"example,omitempty"`
 }
 
-// stampKinds are the axioms of CHRONOS, which the page has in a sentence only.
+// stampKinds are the axioms of CHRONOS. The page describes them in one sentence.
 var stampKinds = []level.Anomaly{level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps}
 
 func anomalyInfos() (out []anomalyJSON) {

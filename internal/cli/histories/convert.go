@@ -14,7 +14,7 @@ import (
 	"isovet/internal/guard"
 )
 
-// Crossings are the flags that have no meaning together.
+// Crossings lists the flags that exclude each other.
 var Crossings = console.Crossings{"convert": {
 	{Flag: "shards", With: "shard-size", Say: "--shards and --shard-size both say where to cut; expected one of them"},
 }}
@@ -114,8 +114,8 @@ func runConvert(ctx context.Context, e *console.Env, v *conversion) error {
 	return console.OrInterrupted(err, "converting "+v.in+"; nothing was written")
 }
 
-// inMemoryAfter reports whether what cannot be done batch by batch is tried in memory: unless parts or a bound were
-// asked for.
+// inMemoryAfter reports whether a conversion that failed batch by batch is tried in memory: unless the user requested
+// parts or a bound.
 func (v *conversion) inMemoryAfter(err error) bool {
 	_, order := errors.AsType[*split.OrderError](err)
 	_, lists := errors.AsType[*native.MixedError](err)

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// ListItem is a line of "isovet checkers" and its like.
+// ListItem is a line of "isovet checkers" and similar lists.
 type ListItem struct {
 	Name     string   `json:"name"`
 	About    string   `json:"about"`
@@ -31,7 +31,7 @@ type ListItem struct {
 	Hidden   bool                `json:"hidden,omitempty"`
 }
 
-// takes is what a checker can take, as check.Takes says.
+// takes says what a checker can decide (check.Takes).
 type takes struct {
 	Items      bool     `json:"items"`
 	Predicates []string `json:"predicates"` // at these levels
@@ -57,7 +57,7 @@ func takesOf(in *check.Info) *takes {
 	return out
 }
 
-// predicates says at which levels, in short.
+// predicates returns the levels, in short, at which it decides predicates.
 func (t *takes) predicates() string {
 	switch {
 	case len(t.Predicates) == 0:
@@ -75,7 +75,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// NewList makes a command that lists.
+// NewList returns a command that prints a list.
 func NewList(e *console.Env, use, short, long string, items func() []ListItem) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -156,7 +156,7 @@ const checkersHelp = `checkers lists what --checker takes: the paper, the levels
 
 Any other history gets "unknown", with the reason (docs/takes.md).`
 
-// taking is a column of what checkers take.
+// taking returns a column of a table of what checkers can decide.
 func taking(get func(*takes) string) func(*ListItem) string {
 	return func(i *ListItem) string {
 		if i.Takes == nil {

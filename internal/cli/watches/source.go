@@ -45,7 +45,7 @@ func (f *sourceFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.tls.CA, "tls-ca", "", "PEM `FILE` of trusted certificates; https: clients need one")
 }
 
-// said returns the source for messages, without passwords.
+// said returns the source's name for messages, without passwords.
 func (f *sourceFlags) said() string {
 	scheme, rest, is := strings.Cut(f.url, "://")
 	where, name, _ := strings.Cut(rest, "/")
@@ -123,7 +123,7 @@ func (f *sourceFlags) open(e *console.Env, state string, judge watch.Judge, log 
 	}}, nil
 }
 
-// fits refuses flags of other sources.
+// fits refuses flags that belong to other sources.
 func (f *sourceFlags) fits(scheme string) error {
 	of := func(given bool, name string, schemes ...string) error {
 		for _, s := range schemes {
@@ -169,7 +169,7 @@ func (f *sourceFlags) pipe(e *console.Env, state string, after watch.Places) wat
 // tokens reads a file of tokens.
 func (f *sourceFlags) tokens() ([]string, error) { return readTokens("token-file", f.tokenFile) }
 
-// readTokens reads the file of tokens that a flag names; "": none.
+// readTokens reads the file of tokens that a flag names, if any.
 func readTokens(flag, file string) ([]string, error) {
 	if file == "" {
 		return nil, nil
@@ -240,7 +240,7 @@ func (f *sourceFlags) http(u *url.URL, judge watch.Judge, log *slog.Logger) (*op
 	}, nil
 }
 
-// servers parses SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…]/NAME[?QUERY], with one or several hosts.
+// servers parses SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…]/NAME[?QUERY].
 func (f *sourceFlags) servers(want string) (scheme string, hosts []string, name string, q url.Values,
 	user *url.Userinfo, err error) {
 	bad := func(why string) error {

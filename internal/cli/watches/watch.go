@@ -1,4 +1,4 @@
-// Package watches holds the command watch: its flags, sources, log, notices and folders of incidents.
+// Package watches has the command watch: its flags, sources, log, notices and folders of incidents.
 package watches
 
 import (
@@ -51,7 +51,7 @@ type watchFlags struct {
 	history                     string       // the history for shrink; "": state
 }
 
-// minWatchMemory is the memory of lines in progress.
+// minWatchMemory is the memory for lines in progress.
 const minWatchMemory = 16 << 20
 
 // watchCheckers are the checkers of streams.
@@ -235,7 +235,7 @@ func LeopardOptions(profile string, skew time.Duration) (watch.LeopardOptions, e
 	return watch.LeopardOptions{Profile: p, Skew: skew.Nanoseconds()}, err
 }
 
-// shrinkCommand returns the command that shrinks the log to the smallest history with the same verdict.
+// shrinkCommand returns the command that finds the smallest history with the same verdict in the log.
 func (f *watchFlags) shrinkCommand() string {
 	words := []string{"isovet", "shrink", cmp.Or(f.history, f.state), "--checker"}
 	switch {
@@ -387,7 +387,7 @@ func (f *watchFlags) config(judge watch.Judge, keep watch.Keep, out *lineWriter,
 	return config
 }
 
-// lineWriter writes lines, and keeps the first error.
+// lineWriter writes lines, and stores the first error.
 type lineWriter struct {
 	to  io.Writer
 	err error

@@ -123,13 +123,13 @@ func runEncode(ctx context.Context, e *console.Env, f *encodeFlags, path string)
 	return f.write(e, made.it, form, path)
 }
 
-// made is what was made, or why it was not.
+// made is a result, or the reason why there is none.
 type made[T any] struct {
 	it  T
 	why string
 }
 
-// write writes the formula and its map.
+// write writes the formula and the map of its variables.
 func (f *encodeFlags) write(e *console.Env, q *check.Formula, form encode.Export, path string) error {
 	err := e.WriteFile(f.out, func(w io.Writer) error { return form.Write(w, q.Problem) })
 	if err != nil {
@@ -155,7 +155,7 @@ func (f *encodeFlags) write(e *console.Env, q *check.Formula, form encode.Export
 	return nil
 }
 
-// solve certifies a solver's answer.
+// solve checks a solver's answer and certifies it.
 func (f *encodeFlags) solve(e *console.Env, q *check.Formula, path string) error {
 	in := e.Stdin
 	if f.solution != "-" {

@@ -1,4 +1,4 @@
-// Package workloads holds the commands that make histories and formulas: gen, encode, workloads.
+// Package workloads has the commands that make histories and formulas: gen, encode, workloads.
 package workloads
 
 import (
@@ -23,7 +23,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// GenFlags are the flags that say which history to generate, in gen and bench compare alike.
+// GenFlags are the flags that say which history to generate, for gen and bench compare.
 type GenFlags struct {
 	Spec  datasets.Spec
 	times string
@@ -39,8 +39,7 @@ var (
 
 func WorkloadNames() []string { return workload.Names() }
 
-// WorkloadValue is the --workload flag: one of the list, or one with its variant, rows/direct, as histories and hunts
-// name them.
+// WorkloadValue is the value of --workload: a listed workload, perhaps with its variant, such as rows/direct.
 type WorkloadValue struct{ console.Enum }
 
 func NewWorkloadValue(value *string) *WorkloadValue {
@@ -66,7 +65,7 @@ func (v *WorkloadValue) Set(s string) error {
 	return err
 }
 
-// PartVariant parts a workload from its variant, where the flag --workload names it.
+// PartVariant splits the value of --workload into workload and variant.
 func PartVariant(name, variant *string) error {
 	w, v, ok := strings.Cut(*name, "/")
 	switch {
@@ -116,7 +115,7 @@ func (g *GenFlags) Add(c *cobra.Command) {
 	fl.IntVar(&g.Spec.FaultAt, "fault-at", 0, "commits before the first fault (default: half, or early)")
 }
 
-// Finish checks what the flags' own types do not and completes the spec.
+// Finish checks what the flags' types do not check, and completes the spec.
 func (g *GenFlags) Finish() error {
 	s := &g.Spec
 	for _, n := range []struct {
@@ -248,7 +247,7 @@ func NewGen(e *console.Env) *cobra.Command {
 	return c
 }
 
-// genOut says what becomes of a generated history.
+// genOut says what to do with a generated history.
 type genOut struct {
 	file, format, truth string
 	hard, anomaly       string // a family; an anomaly's name
@@ -319,7 +318,7 @@ func runGen(ctx context.Context, e *console.Env, spec datasets.Spec, o genOut) e
 	return nil
 }
 
-// workloadCompletions are the values of --workload with what they are.
+// workloadCompletions returns the values of --workload with descriptions.
 func workloadCompletions() (out []cobra.Completion) {
 	for _, w := range workload.All() {
 		out = append(out, cobra.CompletionWithDesc(w.Name, w.About))
@@ -327,7 +326,7 @@ func workloadCompletions() (out []cobra.Completion) {
 	return out
 }
 
-// faultCompletions are the values of --fault with what they are.
+// faultCompletions returns the values of --fault with descriptions.
 func faultCompletions() (out []cobra.Completion) {
 	for _, f := range slices.Concat(datasets.Faults(), datasets.PredicateFaults()) {
 		out = append(out, cobra.CompletionWithDesc(f.Name, f.About))
