@@ -72,8 +72,7 @@ type Effort struct {
 	Rounds     int   `json:"rounds"`
 }
 
-// Row is a row of the comparison: one contender on one history. Times are medians over the runs, memory is the
-// maximum.
+// Row is a row of the comparison: one contender on one history. Times are medians over the runs, memory is the maximum.
 type Row struct {
 	Checker    string `json:"checker"`
 	Timestamps bool   `json:"timestamps,omitempty"` // the verdict is about database timestamps ("ts:")

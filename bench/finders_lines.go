@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Finders for how a series changes from one group to the next: growth, spread, steps up and down, and shares of
-// groups.
+// Finders for how a series changes from one group to the next: growth, spread, steps up and down, and shares of groups.
 
 // line returns a series' points at the accepted groups, in their order.
 func (r *Report) line(metric string, keep func(string) bool, series string) []*Point {

@@ -13,8 +13,7 @@ import (
 )
 
 // Figure 11 of [Leopard] asks whether a database can be verified as fast as it runs. Each workload runs on each
-// database once. During the run this process verifies it piece by piece; afterwards it verifies the history
-// separately.
+// database once. During the run this process verifies it piece by piece; afterwards it verifies the history separately.
 
 // watched is the result of a run that was verified while it ran.
 type watched struct {

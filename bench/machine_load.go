@@ -12,7 +12,7 @@ import (
 	"isovet/evidence"
 )
 
-// Load is the machine's load average of the last minute, the processes that run or wait to, when a figure begins and
+// Load is the machine's load average of the last minute, of processes that run or wait to, when a figure begins and
 // ends.
 type Load struct {
 	Begin float64 `json:"begin"`

@@ -95,8 +95,7 @@ type Lab struct {
 	tell    func(what string)
 
 	memory int64
-	// asked, if set, is called with the histories that figures request, and may make them smaller. Nothing is run
-	// then.
+	// asked, if set, is called with the histories that figures request, and may make them smaller. Nothing is run then.
 	asked     func(*datasets.Spec)
 	keep      *keeper // of the present figure; nil: nothing is kept
 	papers    bool    // the present figure is a paper's

@@ -122,8 +122,7 @@ type StageMemory struct {
 // theHistory is the name for the heap in use before the first stage.
 const theHistory = "loaded"
 
-// stageMeter measures the stages of one run. At the end of each it collects garbage; this time counts to the next
-// stage.
+// stageMeter measures the stages of one run. At the end of each it collects garbage, in the time of the next stage.
 type stageMeter struct {
 	mu     sync.Mutex
 	stages []StageMemory

@@ -58,8 +58,7 @@ type Config struct {
 	// KeepCalls records the request of each operation, and the database's reason if it refused, for Result.Events and
 	// Result.Script. It costs some hundred bytes for each operation, and cannot be combined with Rotate.
 	KeepCalls bool
-	// NoRecord runs the same clients without recording, to measure the cost of recording. The Result has no
-	// History.
+	// NoRecord runs the same clients without recording, to measure the cost of recording. The Result has no History.
 	NoRecord bool
 	// Progress, if set, is called about twice a second.
 	Progress func(Progress)

@@ -366,8 +366,7 @@ func (j *joiner) joinAll(keyHash []uint64, ops, extra []uint32, workers int) ver
 	return v
 }
 
-// partitions returns the references of each partition, and their total number. Few references are all in one
-// partition.
+// partitions returns the references of each partition, and their total number. Few references are all in one partition.
 func partitions(src []joinSource, total int) (part [joinParts][]joinChunk, held int) {
 	for i := range src {
 		s := &src[i]

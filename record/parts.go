@@ -19,8 +19,7 @@ import (
 	"isovet/internal/safego"
 )
 
-// Rotation says when the next part begins: at each of these limits that is not 0. Without any limit a part has 256
-// MiB.
+// Rotation says when the next part begins: at each of these limits that is not 0. Without any limit a part has 256 MiB.
 type Rotation struct {
 	Bytes int64         // of lines, as they are recorded
 	Every time.Duration // since the part began

@@ -208,8 +208,7 @@ func (r *Recorder) fail(err error) error {
 // Initial sets the value that a key had before all transactions. Call it before a transaction reads the key.
 func (r *Recorder) Initial(key, v any) error { return r.there(key, v, true) }
 
-// Found is Initial for wrappers, which remember themselves for which keys they called it, so that this needs no
-// memory.
+// Found is Initial for wrappers, which remember themselves for which keys they called it, so that this needs no memory.
 func (r *Recorder) Found(key, v any) error { return r.there(key, v, false) }
 
 func (r *Recorder) there(key, v any, remember bool) error {

@@ -85,7 +85,7 @@ func LatticeHTML(w io.Writer, name string, results []*evidence.Result, holding, 
 	return d.write(w)
 }
 
-// lattice draws the levels with their verdicts, each above the levels that it implies. A violated level links to its
+// lattice draws the levels with their verdicts, each above those that it implies. A violated level links to its
 // anomaly.
 func lattice(results []*evidence.Result, to map[level.Level]string) string {
 	const boxWidth, boxHeight, stepX, stepY = 196, 38, 222, 66

@@ -38,8 +38,7 @@ type linearTxn struct {
 	must       bool // it had ended when the order ran out
 }
 
-// linearSearch finds the longest order with the search of Wing and Gong. Like Lowe's, it remembers states it has
-// tried.
+// linearSearch finds the longest order with the search of Wing and Gong. Like Lowe's, it remembers states it has tried.
 type linearSearch struct {
 	h     *history.History
 	txns  []linearTxn
@@ -143,8 +142,7 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 	return s.page(a, start)
 }
 
-// apply returns the register's version after a transaction. It returns false if a read contradicts the version before
-// it.
+// apply returns the register's version after a transaction. It returns false if a read contradicts the one before it.
 func (s *linearSearch) apply(i int, state uint32) (uint32, bool) {
 	for _, op := range s.txns[i].ops {
 		v, kind := s.h.Ops.Ver[op], s.h.Ops.Kind[op]

@@ -170,8 +170,7 @@ func keyOf(h *history.History, t uint32) uint32 {
 	return h.OpKey(lo)
 }
 
-// pathMargin and pathInset keep the path inside a bar: pathMargin from its end, pathInset from its begin with the
-// name.
+// pathMargin and pathInset keep the path inside a bar: pathMargin from its end, pathInset from its begin with the name.
 const pathMargin, pathInset = 9, 38
 
 // placeWidth is the smallest distance between two numbers on the path. Numbers that would be closer are left out.

@@ -58,8 +58,7 @@ func (f *timelineFigure) arrows() (out []arrow) {
 	return out
 }
 
-// name places the names of edges so that none touches a bar or another name. It returns the rightmost point of all
-// names.
+// name places the names of edges so that none touches a bar or another name. It returns their right end.
 func (f *timelineFigure) name(arrows []arrow, axisY float64) (right float64) {
 	taken := []area{{0, axisY - 6, math.Inf(1), math.Inf(1)}}
 	for i := range f.bars {

@@ -151,8 +151,7 @@ func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
 	return j.p.err
 }
 
-// let judges the lines that the gate releases and reports the gate's findings. It returns true if it began another
-// batch.
+// let judges the lines that the gate releases and reports the gate's findings. It returns true if another batch began.
 func (j *aion) let(bad func(place int64, err error)) (any bool) {
 	j.found = append(j.found, j.g.take()...)
 	j.settle(j.o.Gate.Patience)

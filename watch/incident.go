@@ -63,8 +63,7 @@ type Evidence struct {
 
 // Bounds of incidents.
 const (
-	// incidentKeys bounds the open incidents of a kind that have one key each. Violations on further keys share one
-	// incident.
+	// incidentKeys bounds the open incidents of a kind that have one key each. Further keys share one.
 	incidentKeys = 4
 	// incidentLines is the number of an incident's violations that are always reported in full and stay in memory.
 	// kindLines bounds the violations of a kind that are reported in full beyond that.

@@ -57,8 +57,7 @@ type Judge interface {
 	Stats(s *Snapshot)
 }
 
-// Finding is a final violation, or a transaction that is not judged. It is valid only during the call that receives
-// it.
+// Finding is a final violation, or a transaction that is not judged. It is valid only during the call that receives it.
 type Finding struct {
 	// Class is the label of the metrics. Kind is finer and may be "".
 	Class, Kind string

@@ -231,8 +231,7 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 	return j.err
 }
 
-// let judges the lines that the gate releases and reports the gate's findings. It returns true if it began another
-// batch.
+// let judges the lines that the gate releases and reports the gate's findings. It returns true if another batch began.
 func (j *leopard) let(bad func(place int64, err error)) bool {
 	for _, v := range j.g.take() {
 		j.found = append(j.found, finding{ahead: &v})

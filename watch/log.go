@@ -70,9 +70,8 @@ func (p Places) set(of string, place int64) {
 // controlFrom begins the first line of a segment, which has the number of the segment's first transaction line.
 const controlFrom = "!from "
 
-// open opens the log of a folder at a position; the zero value is its beginning. It calls line with each later line,
-// in order, and own with the log's own lines. The arguments are valid during the call; Log.at is then the end of the
-// line.
+// open opens the log of a folder at a position; the zero value is its beginning. It calls line with each later line, in
+// order, and own with the log's own lines. The arguments are valid during the call; Log.at is then the end of the line.
 func (l *Log) open(from Position, places Places, line func(place int64, of string, line []byte) error,
 	own func(text string) error) error {
 	l.at, l.places = from, maps.Clone(places)

@@ -29,7 +29,7 @@ type NATSOptions struct {
 	Log      *slog.Logger
 }
 
-// stream pulls the messages of a JetStream subject with a durable consumer. The place of a line is its sequence number
+// stream pulls the messages of a JetStream subject with a durable consumer. A line's place is its sequence number
 // in the stream.
 type stream struct {
 	o     NATSOptions

@@ -183,8 +183,7 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 	return j.mem.err
 }
 
-// let judges the lines that the gate releases and reports the gate's findings. It returns true if it began another
-// piece.
+// let judges the lines that the gate releases and reports the gate's findings. It returns true if another piece began.
 func (j *replayJudge) let(bad func(place int64, err error)) bool {
 	for _, v := range j.g.take() {
 		j.found = append(j.found, replayFinding{ahead: &v})

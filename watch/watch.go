@@ -29,9 +29,8 @@ type Config struct {
 	// Open makes the source. It must continue after the places of the log's last lines; for an empty log there are
 	// none.
 	Open func(ctx context.Context, after Places) (Source, error)
-	// Checkpoint, if positive, is the time from the begin of a checkpoint to the next, if lines have arrived
-	// meanwhile. At the end the watch writes one more, unless the judge failed. A start resumes from the latest. 0
-	// means none.
+	// Checkpoint, if positive, is the time from one checkpoint's begin to the next, if lines have arrived meanwhile.
+	// At the end the watch writes one more, unless the judge failed. A start resumes from the latest. 0 means none.
 	Checkpoint time.Duration
 	// Memory, if positive, is the memory for the whole process, in bytes. If it is small, fewer lines are in progress
 	// at once.

@@ -138,8 +138,7 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 // tick is the interval of polling.
 const tick = 20 * time.Millisecond
 
-// look opens one database after the other beside the hunts. It uses a tenth of the time, or all while there is no
-// cell.
+// look opens one database after the other beside the hunts. It uses a tenth of the time, or all while there is no cell.
 func (p *Campaign) look(ctx context.Context, until time.Time) {
 	ctx, stop := context.WithDeadline(ctx, until)
 	defer stop()

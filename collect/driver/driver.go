@@ -62,8 +62,7 @@ func (c Class) String() string {
 
 // Options say how to open a database. The zero value uses the database's own defaults.
 type Options struct {
-	// Isolation is the name of an isolation level in the database's or isovet's words; "" means the database's
-	// default.
+	// Isolation is the name of an isolation level in the database's or isovet's words; "" means the database's default.
 	Isolation string
 	// Timestamps asks for the data from which the database's own timestamps can be derived.
 	Timestamps bool

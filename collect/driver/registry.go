@@ -72,9 +72,8 @@ func register(s Scheme) {
 	registered = append(registered, s)
 }
 
-// Broken reports whether the database refused a user's statement because of the data: a constraint, a value outside
-// its type's range, an error raised by a trigger. The transaction must be rolled back. Trying it again would fail
-// again.
+// Broken reports whether the database refused a user's statement because of the data: a constraint, a value outside its
+// type's range, an error raised by a trigger. The transaction must be rolled back. Trying it again would fail again.
 func Broken(err error) bool {
 	return slices.ContainsFunc(All(), func(s Scheme) bool { return s.Broken != nil && s.Broken(err) })
 }

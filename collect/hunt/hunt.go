@@ -21,8 +21,7 @@ import (
 type Config struct {
 	// Config is the configuration of each round. Txns is the size of a round; 0 means 2,000. Duration is ignored. If
 	// Keys is 0, rounds alternate between few keys, which collide most, and the workload's own number. If no workload
-	// is named, and Custom and Own are nil, rounds alternate between the workloads of Loads. The first round uses
-	// Seed.
+	// is named, and Custom and Own are nil, rounds alternate between the workloads of Loads. The first round uses Seed.
 	collect.Config
 	Level level.Level
 	For   time.Duration // 0: 60 s

@@ -14,7 +14,7 @@ type Formula struct {
 }
 
 // RandomFormula returns uniform random 3-SAT: each clause has three distinct variables (fewer if vars < 3) with random
-// signs. With 4.26 clauses for each variable about half of the formulas are satisfiable, and both answers are hardest. If
+// signs. With 4.26 clauses for each variable about half of the formulas are satisfiable, and these are the hardest. If
 // planted is set, a hidden assignment satisfies every clause.
 func RandomFormula(seed uint64, vars, clauses int, planted bool) Formula {
 	rng := rand.New(rand.NewPCG(seed, 0x3547))

@@ -41,8 +41,7 @@
 // the certifier (broken.go). Which anomaly follows depends on the run.
 //
 // Files: store.go configuration and the loop; session.go a client's transaction; where.go operations with conditions;
-// sorted.go the indexes; locks.go two-phase locking; ssi.go anti-dependency tracking; script.go faults; log.go the
-// log.
+// sorted.go the indexes; locks.go two-phase locking; ssi.go anti-dependency tracking; script.go faults; log.go the log.
 //
 // Experimental: this package may still change.
 package store

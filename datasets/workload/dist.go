@@ -5,8 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Dist is a distribution of keys 0..n-1. It is immutable and may be shared. The caller passes the source of
-// randomness.
+// Dist is a distribution of keys 0..n-1. It is immutable and may be shared. The caller passes the source of randomness.
 type Dist interface {
 	Draw(rng *rand.Rand) int64
 }

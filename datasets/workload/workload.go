@@ -61,8 +61,7 @@ func Matches(where []Range, row []int64) bool {
 }
 
 // Set gives a column of the rows of an UpdateWhere a new value: (old + Add + Mul·pk) mod Mod, where pk is the row's
-// primary key. Without Keep, old counts as 0. Mod 0 means no remainder. If Mod is not 0, none of these may be
-// negative.
+// primary key. Without Keep, old counts as 0. Mod 0 means no remainder. If Mod is not 0, none of these may be negative.
 type Set struct {
 	Column        int
 	Keep          bool

@@ -140,8 +140,7 @@ func (c *ycsbClient) Step(t *Txn) {
 	}
 }
 
-// modify reads one record in each step. If the operation is a read-modify-write, the next step first writes the
-// record.
+// modify reads one record in each step. If the operation is a read-modify-write, the next step first writes the record.
 func (c *ycsbClient) modify(t *Txn) {
 	n := 3 * t.Stage
 	if n > 0 && n <= len(t.Args) && t.Args[n-3] == ycsbModify {

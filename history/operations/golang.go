@@ -117,8 +117,7 @@ func (r *goReader) times(at map[string]any, name map[string]string) error {
 }
 
 // goEvent reads a map as an operation of a Go program, in Porcupine's form. Its input has an operation, a key and a
-// value. Its output is a value, or has a value and the outcome. Without a return and an output, the outcome is
-// unknown.
+// value. Its output is a value, or has a value and the outcome. Without a return and an output, the outcome is unknown.
 func goEvent(m Map, bad *history.InputError) (event, error) {
 	r := &goReader{bad: bad, e: event{own: true, golang: true, time: NoTime, index: NoTime, line: bad.Line}}
 	at, name, err := r.members("", m, goMembers)

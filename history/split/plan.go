@@ -196,8 +196,7 @@ func (p *planner) add(q Piece) {
 	p.set.Pieces = append(p.set.Pieces, q)
 }
 
-// header merges a file's header into the set's. Both must agree, except for texts: the first file that has one
-// decides.
+// header merges a file's header into the set's. Both must agree, except for texts: the first file that has one decides.
 func (p *planner) header(file string, h Header) error {
 	s := &p.set.Header
 	if p.said == "" {

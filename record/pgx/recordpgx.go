@@ -1,7 +1,6 @@
-// Package recordpgx records a program's transactions (package record) through pgx (v5). A tracer sees begin, commit
-// and rollback with their times and outcomes. Statements that go through the tracer's Query, QueryRow and Exec are
-// recorded with their reads and writes, identified by PostgreSQL's own row versions: no declaration and no column is
-// needed.
+// Package recordpgx records a program's transactions (package record) through pgx (v5). A tracer sees begin, commit and
+// rollback with their times and outcomes. Statements that go through the tracer's Query, QueryRow and Exec are recorded
+// with their reads and writes, identified by PostgreSQL's own row versions: no declaration and no column is needed.
 //
 //	trace := recordpgx.New(rec)
 //	config.ConnConfig.Tracer = trace // of a pgxpool.Config; or pgx.ConnConfig.Tracer

@@ -136,8 +136,7 @@ func (s *session) finish() {
 	})
 }
 
-// guard runs a part of the recording. If it panics, guard reports the fault, and the session goes on without
-// recording.
+// guard runs a part of the recording. If it panics, guard reports the fault, and the session goes on without recording.
 func (s *session) guard(f func()) {
 	defer func() {
 		if v := recover(); v != nil {

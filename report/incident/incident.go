@@ -149,7 +149,7 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 
 func today() string { return time.Now().UTC().Format(time.DateOnly) }
 
-// Of makes the incident of a violation from its history alone, such as one from a log. It has no SQL, no settings and
+// Of makes the incident of a violation from its history alone, such as one from a log, without SQL, settings and
 // no schedule.
 func Of(small *shrink.Result, made string) *Incident {
 	r := small.Answer

@@ -44,8 +44,7 @@ func lines(events []collect.Event) (out []line, sessions int) {
 	return out, len(column)
 }
 
-// waited names the later events of other sessions that came before the answer to a statement; "" if it waited for
-// none.
+// waited names the later events of other sessions that came before the answer to a statement; "" if it waited for none.
 func waited(events []collect.Event, i int) string {
 	e := events[i]
 	if e.End == history.NoTime {

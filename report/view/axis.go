@@ -124,8 +124,7 @@ func (x *axis) lastKnown(t uint32) int64 {
 	return last - x.zero
 }
 
-// places sets times for a history that has none: a transaction's place in its session or, without sessions, in the
-// file.
+// places sets the times of a history without any: the place in the session or, without sessions, in the file.
 func (x *axis) places() {
 	h := x.h
 	x.kind, x.label = "places", "place in the session"
@@ -253,8 +252,7 @@ func (x *axis) isOpen(t uint32) bool {
 	return x.h.Txns.Status[t] == history.Unknown && x.label != "place in the session"
 }
 
-// within returns a range of a row's transactions that includes all that overlap a window. Some may have ended before
-// it.
+// within returns a range of a row's transactions that includes all that overlap a window. Some may end before it.
 func (x *axis) within(r *row, from, to int64) (lo, hi int) {
 	lo = sort.Search(len(r.txns), func(i int) bool { return r.last[i] >= from })
 	hi = lo + sort.Search(len(r.txns)-lo, func(i int) bool { return x.start[r.txns[lo+i]] > to })

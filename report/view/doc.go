@@ -12,11 +12,10 @@
 //
 // # Windows
 //
-// The server never sends a whole history of a million transactions. The page asks for a window: a span of time and
-// some rows. The server sends up to a few thousand transactions as boxes; if there are more, it sends counts by row
-// and bin. It maps a native file into memory, and copies a large history of another format into a native file first.
-// The first picture needs only the times; meanwhile the server builds the table of the transactions that touched each
-// key.
+// The server never sends a whole history of a million transactions. The page asks for a window: a span of time and some
+// rows. The server sends up to a few thousand transactions as boxes; if there are more, it sends counts by row and bin.
+// It maps a native file into memory, and copies a large history of another format into a native file first. The first
+// picture needs only the times; meanwhile the server builds the table of the transactions that touched each key.
 //
 // # Files
 //

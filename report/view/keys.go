@@ -122,8 +122,8 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 	return k, k.overlaps(ctx, x, told)
 }
 
-// noted counts that transaction t reads or writes a key. read and wrote have each key's last counted transaction plus
-// one.
+// noted counts that transaction t reads or writes a key. read and wrote have each key's last counted transaction,
+// plus one.
 func (s *keyStat) noted(t, key uint32, reads, writes bool, read, wrote []uint32) {
 	if reads {
 		s.reads++

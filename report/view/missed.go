@@ -191,8 +191,7 @@ func open(h *history.History, t, op, k uint32) bool {
 }
 
 // baseOf returns the version that r's operation evaluated. candidates are the versions that its condition does not
-// match; one of them is chosen if it is the only one, or the only one that real time allows. Cost: linear in the
-// writers.
+// match; one is chosen if it is the only one, or the only one that real time allows. Cost: linear in the writers.
 func (b *book) baseOf(r uint32, candidates []basedOn, writers []final) (basedOn, bool) {
 	if len(candidates) == 1 {
 		candidates[0].known = true

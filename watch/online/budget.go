@@ -8,16 +8,14 @@ import (
 // Searches and proofs for contradicting reads cost much more than valid transactions. A budget keeps the judge as fast
 // as the stream even with many violations: each transaction adds credit, and a search that finds no order uses credit.
 // A search that finds an order uses credit only if it takes more than some ms, or after many contradictions. At the
-// levels without real time every search uses credit, since stale reads may be valid there and each needs a long
-// window.
+// levels without real time every search uses credit, since stale reads may be valid there and each needs a long window.
 //
 // The searches for one transaction end after maxSteps, so that no window delays the stream.
 
 // maxCredit bounds the credit, to 10 s of work. A unit is about 10 µs.
 var maxCredit = 1 << 20
 
-// maxSteps bounds the searches for one transaction, or for the end of a wait, in steps of solver.WithSteps; it is 0.5
-// s.
+// maxSteps bounds the searches for one transaction, or for the end of a wait, in steps of solver.WithSteps: 0.5 s.
 var maxSteps = 1 << 23
 
 func init() {

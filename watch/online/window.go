@@ -158,8 +158,7 @@ func (e *Engine) sessions(txns []uint32, by []int32) []int32 {
 	return by
 }
 
-// unrank, and then rank for each transaction of a selection, order sessions by the first of their lines in the
-// selection.
+// unrank, and then rank for each transaction of a selection, order sessions by their first lines in it.
 func (e *Engine) unrank(sess uint32) {
 	if sess != NoSession {
 		e.session(sess).rank = math.MaxInt64
@@ -235,8 +234,7 @@ func (e *Engine) reorder(from int64) answer {
 	return solved
 }
 
-// reads reports whether a member reads the key. At the serializable levels the writes of other keys may have any
-// order.
+// reads reports whether a member reads the key. At the serializable levels the writes of other keys may have any order.
 func (w *window) reads(key uint32) bool { _, ok := w.keyAt[key]; return ok }
 
 type outcome struct {

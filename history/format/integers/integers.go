@@ -41,12 +41,11 @@ const (
 // lists and predicates are always errors. Cost: linear.
 //
 // Of leaves out operations only if a valid history stays valid. A transaction of unknown outcome stays, as committed,
-// if it committed in every order that explains the history: only then can a transaction that stays have read its
-// write. The others are left out, and so are reads of versions that a left-out transaction may have written as well as
-// another one: the remaining writer may come too late. In a renumbered history a read of an initial value is left out
-// too if a transaction writes the same value, such as null by a delete; that write gets a number of its own. Orders
-// that explain the whole history explain the rest. The transactions of unknown outcome that stay are in sessions of
-// their own.
+// if it committed in every order that explains the history: only then can a transaction that stays have read its write.
+// The others are left out, and so are reads of versions that a left-out transaction may have written as well as another
+// one: the remaining writer may come too late. In a renumbered history a read of an initial value is left out too if a
+// transaction writes the same value, such as null by a delete; that write gets a number of its own. Orders that explain
+// the whole history explain the rest. The transactions of unknown outcome that stay are in sessions of their own.
 func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	if h.HasLists() {
 		return nil, fmt.Errorf("the history has list operations; expected reads and writes only")

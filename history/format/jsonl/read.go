@@ -74,8 +74,7 @@ func ReadPiece(data []byte) (*history.History, error) {
 
 // Line is the content of a line of a stream: a header, or a transaction.
 type Line struct {
-	// H is a history of the one transaction, in no session. For a header it has no transaction, but Meta and
-	// Initial.
+	// H is a history of the one transaction, in no session. For a header it has no transaction, but Meta and Initial.
 	H *history.History
 	// Head has the line's other fields of the transaction, including session and place.
 	Head history.TxnHead
