@@ -212,7 +212,7 @@ func (s *Store) Restore(dir string) error {
 	return nil
 }
 
-// findMost sets most to the greatest key in the store.
+// findMost sets most from the stored keys.
 func (s *Store) findMost() error {
 	it, err := s.db.NewIter(nil)
 	if err != nil {
