@@ -32,7 +32,7 @@
 // One goroutine takes a batch from the source, writes and syncs it, and acknowledges it. Meanwhile others parse lines
 // with the reader of the history format, one batch for each core, and one goroutine judges the written batches in
 // order. If a few batches are in progress, the watch takes no more from the source: a pipe fills, an HTTP request
-// waits and may be told to come again, a JetStream consumer does not pull.
+// waits or gets "try again later", and a JetStream consumer does not pull.
 //
 // # Files
 //
