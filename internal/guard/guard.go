@@ -60,7 +60,7 @@ func Run[T any](ctx context.Context, l Limits, stage func() string, work func(co
 	old := debug.SetMemoryLimit(m.soft())
 	defer debug.SetMemoryLimit(old)
 	finished, watched := make(chan struct{}), make(chan struct{})
-	again := m.look(cancel, urgent) // before the work begins: a machine with a high load may end it before the next look
+	again := m.look(cancel, urgent) // with a high load the work may end before the next look
 	go func() {
 		defer close(watched)
 		if again {

@@ -80,7 +80,8 @@ func agree(t testing.TB, data []byte, json bool) (taken int) {
 			got = append(got, e)
 			return nil
 		})
-		check("register", err == nil && len(got) == 3 && got[0].Is(string(f)) && got[1].N == key && got[2].N == n, s, &p)
+		same := len(got) == 3 && got[0].Is(string(f)) && got[1].N == key && got[2].N == n
+		check("register", err == nil && same, s, &p)
 	}
 	return taken
 }
