@@ -77,20 +77,21 @@ func (x *Run) fault(err error) error {
 	return &Fault{Checker: x.Result.Checker, Err: err}
 }
 
-// ambiguousSteps, a second or two, bounds the search for an order if most reads have many possible writers. A search
-// that succeeds mostly takes a small part of it. A time limit adds stepsASecond steps for each of its seconds.
+// ambiguousSteps, divided by the possible writers of a read, bounds the search for an order if most reads have many of
+// them: a few seconds with eight. A search that succeeds mostly takes a small part of it. A time limit adds
+// stepsASecond steps for each of its seconds.
 const (
-	ambiguousSteps = 1 << 26
+	ambiguousSteps = 1 << 30
 	stepsASecond   = 1 << 24
 )
 
 // Bounded returns a context that bounds the search for an order.
 func (x *Run) Bounded() (ctx context.Context, end func() (left int64)) {
 	v := x.View
-	if v.H.HasPredicates() || len(v.Amb) == 0 || len(v.Amb) < len(v.RW)/2 || len(v.Cand) < 8*len(v.Amb) {
+	if v.H.HasPredicates() || len(v.Amb) == 0 || len(v.Amb) < len(v.RW)/2 || len(v.Cand) < 6*len(v.Amb) {
 		return x.Ctx, func() int64 { return 0 }
 	}
-	steps := int64(ambiguousSteps)
+	steps := int64(ambiguousSteps) * int64(len(v.Amb)) / int64(len(v.Cand))
 	if end, timed := x.Ctx.Deadline(); timed {
 		steps += max(0, int64(time.Until(end).Seconds()*stepsASecond))
 	}
