@@ -55,20 +55,20 @@ var levels = [numLevels]info{
 		"two concurrent writers of a key one aborts"},
 	SessionSnapshotIsolation: {"session-snapshot-isolation", []string{"session-si", "strong-session-si",
 		"strong-session-snapshot-isolation"}, []Level{SnapshotIsolation, Causal},
-		"snapshot isolation; a snapshot holds what its session did before"},
+		"snapshot isolation; a snapshot includes the earlier transactions of its session"},
 	StrictSnapshotIsolation: {"strict-snapshot-isolation", []string{"strict-si", "strong-si",
 		"strong-snapshot-isolation"}, []Level{SessionSnapshotIsolation},
-		"snapshot isolation; a snapshot holds all that had committed before the transaction began"},
+		"snapshot isolation; a snapshot includes every transaction that ended before the reader began"},
 	Causal: {"causal", []string{"cc", "tcc"}, []Level{ReadAtomic},
-		"transactional causal consistency"},
+		"a transaction that sees an effect sees its causes too (transactional causal consistency)"},
 	ReadAtomic: {"read-atomic", []string{"ra"}, []Level{ReadCommitted},
-		"all of a transaction's writes are seen, or none"},
-	ReadCommitted: {"read-committed", []string{"rc"}, nil, "reads see committed final writes, in an " +
-		"order that never goes back"},
-	RepeatableRead: {"repeatable-read", []string{"rr", "pl-2.99"}, nil, "serializable but for predicates " +
+		"a transaction sees all writes of another transaction, or none"},
+	ReadCommitted: {"read-committed", []string{"rc"}, nil, "reads see the last writes of committed " +
+		"transactions, and no later read of a transaction goes back to an older state"},
+	RepeatableRead: {"repeatable-read", []string{"rr", "pl-2.99"}, nil, "serializable, except for predicates " +
 		"(Adya PL-2.99)"},
-	Linearizable: {"linearizable", []string{"lin"}, nil, "each key by itself: single-key transactions " +
-		"take effect at a point between start and end"},
+	Linearizable: {"linearizable", []string{"lin"}, nil, "each transaction has one key and takes " +
+		"effect at one moment between its start and its end"},
 }
 
 // mixed is the bit set in a level by which each transaction is judged at its own level.
