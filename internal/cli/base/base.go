@@ -38,11 +38,11 @@ func Root(e *console.Env, before, behind string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "isovet",
 		Short: "Did the database keep its isolation promise?",
-		Long: `isovet says whether a database kept an isolation level, and proves the answer.
+		Long: `isovet decides whether a database kept an isolation level, and proves the answer.
 
-It reads a history: the transactions that clients ran, and what they saw. "Valid" comes with an order of the
-transactions that explains every read, "violation" with a cycle or wrong reads to check by hand. A separate
-certifier checks both before isovet prints them.
+It reads a history: the transactions that clients ran, with the values that they read and wrote. "Valid" comes with
+an order of the transactions that explains every read, "violation" with a cycle or with wrong reads. You can check
+both by hand. A separate certifier verifies the answer before isovet prints it.
 
 ` + console.ExitHelp,
 		Example: before + `  isovet stats h.jsonl                                          what is in it
@@ -52,7 +52,7 @@ certifier checks both before isovet prints them.
 	root.Version = strings.TrimPrefix(console.BuildVersion().String(), "isovet ") // "isovet version" stands before it
 	root.AddGroup(
 		&cobra.Group{ID: "work", Title: "Histories:"},
-		&cobra.Group{ID: "lists", Title: "What there is:"},
+		&cobra.Group{ID: "lists", Title: "Lists:"},
 	)
 	e.Add(console.Commands{
 		"check":  func(e *console.Env) *cobra.Command { return checks.NewCheck(e, nil) },

@@ -40,7 +40,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func NewBench(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure checkers against each other, and the papers' figures again",
-		Long: "bench measures checkers, each run in a process of its own.\n\n" + console.ExitHelp,
+		Long: "bench measures checkers. Each run has its own process.\n\n" + console.ExitHelp,
 	}
 	c.AddCommand(newCompare(e), newReproduce(e), newAblate(e))
 	return c
@@ -89,15 +89,15 @@ func newCompare(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare [flags]",
 		Short: "Compare checkers on a workload, or on histories",
-		Long: `compare runs every checker on a workload or on your histories, each in a process of its own, and prints verdict,
-time, memory and size of the problem.
+		Long: `compare runs every checker on a workload or on your histories, each in its own process, and prints the verdict, the
+time, the memory and the size of the problem.
 
-"vbox" is a checker with its default solver, "vbox:gini" with another, "vbox:encoding=order,theory=lazy" with
-settings; "all" takes every checker of the level, "all:all" each with every solver. isovet checkers --json lists the settings.
---encoding, --closure, --solver, --theory and --technique vary every checker that leaves the choice open. A checker
-that trusts timestamps answers a stricter question, in a column of its own.
+In --checkers, "vbox" is a checker with its default solver, "vbox:gini" with another solver, and "vbox:encoding=order,theory=lazy" with settings.
+"all" means every checker of the level, "all:all" every checker with every solver. isovet checkers --json lists the settings. --encoding, --closure,
+--solver, --theory and --technique vary every checker that supports the choice. A checker that trusts timestamps decides a stricter level, and has a
+column of its own.
 
-Checkers that disagree end with status 1. "Unknown" disagrees with no answer.
+If two checkers give different verdicts, the exit status is 1. "Unknown" differs from no verdict.
 
 ` + console.ExitHelp,
 		Example: `  isovet bench compare --workload blindw
@@ -140,12 +140,12 @@ func (f *compareFlags) variation(c *cobra.Command) {
 		}
 	}
 	listFlag(c, &f.solver, "solver", "solvers", console.SolverNames())
-	listFlag(c, &f.theory, "theory", "acyclicity", check.Theories())
+	listFlag(c, &f.theory, "theory", "theories", check.Theories())
 }
 
 // listFlag adds a flag whose value is some values of a list, or all.
 func listFlag(c *cobra.Command, value *string, name, what string, names []string) {
-	c.Flags().StringVar(value, name, "", what+", with commas, or all (default: the checker's)")
+	c.Flags().StringVar(value, name, "", "list of "+what+", or all (default: the checker's)")
 	console.Complete(c, name, append([]string{"all"}, names...))
 }
 
@@ -168,13 +168,13 @@ func (f *compareFlags) measuring(c *cobra.Command, repeat int, timeout time.Dura
 	fl.IntVar(&f.repeat, "repeat", repeat, "runs of each checker; times are medians")
 	fl.DurationVar(&f.timeout, "timeout", timeout, "time bound of a run with loading; 0: none")
 	fl.StringArrayVar(&f.history, "history", nil, "measure on this `FILE`; repeat it for more")
-	fl.BoolVar(&f.json, "json", false, "one JSON array")
-	fl.BoolVar(&f.markdown, "markdown", false, "a Markdown table")
-	fl.BoolVar(&f.csv, "csv", false, "comma-separated values")
+	fl.BoolVar(&f.json, "json", false, "print one JSON array")
+	fl.BoolVar(&f.markdown, "markdown", false, "print a Markdown table")
+	fl.BoolVar(&f.csv, "csv", false, "print comma-separated values")
 	c.MarkFlagsMutuallyExclusive("json", "markdown", "csv")
-	fl.StringVar(&f.out, "out", "", "write raw results and the machine to `FOLDER`")
-	fl.StringVar(&f.tidy, "tidy", "", "write a row a run to `FILE`: .parquet, else CSV")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	fl.StringVar(&f.out, "out", "", "write raw results and the machine's data to `FOLDER`")
+	fl.StringVar(&f.tidy, "tidy", "", "write a row for each run to `FILE`: .parquet, else CSV")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 }
 
 // writeTidy writes the runs if --tidy is set.

@@ -57,7 +57,7 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "check [flags] HISTORY…",
 		GroupID:           "work",
-		Short:             "Say whether histories satisfy an isolation level, and prove it",
+		Short:             "Decide whether histories satisfy an isolation level, and prove it",
 		Long:              checkHelp,
 		Example:           checkExamples,
 		Args:              console.Exactly("HISTORY…"),
@@ -90,21 +90,21 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	f.loading.TogetherFlag(c)
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "time bound for each history")
-	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB (default: 9/10 of what is free)")
-	fl.BoolVar(&f.json, "json", false, "short for --output json: one object a history")
+	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB (default: 9/10 of free memory)")
+	fl.BoolVar(&f.json, "json", false, "short for --output json: one object for each history")
 	f.output = "text"
 	console.DescribedFlag(c, &f.output, "output", "output",
 		"form of the answer: text, json, junit, sarif, github", Outputs)
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
 	fl.StringVar(&f.certificate, "certificate", "", "write a certificate for isovet verify to `FILE`")
-	fl.StringVar(&f.proof, "proof", "", "write what isovet-kernel verifies to `FILE`")
+	fl.StringVar(&f.proof, "proof", "", "write the input of isovet-kernel to `FILE`")
 	fl.StringVar(&f.shrunk, "shrink", "", "write the smallest history that violates the level to `FILE`")
 	fl.IntVar(&f.unknownStatus, "unknown-exit", console.StatusUnknown,
 		"exit status for \"unknown\"")
-	fl.IntVar(&f.anomalies, "anomalies", 10, "examples of each kind of anomaly, at most")
-	fl.BoolVar(&f.emptyOK, "empty-ok", false, "a history without commits or reads is valid")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	fl.IntVar(&f.anomalies, "anomalies", 10, "most examples of each kind of anomaly")
+	fl.BoolVar(&f.emptyOK, "empty-ok", false, "call a history without commits or reads valid")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return c
 }
 

@@ -19,10 +19,10 @@ import (
 func (f *verifyFlags) kernelFileFlag(c *cobra.Command) {
 	c.Long += `
 
---kernel-file FILE, without certificate and history, judges a file for isovet-kernel by isovet's port of the kernel,
-which is not itself proven.`
+--kernel-file FILE verifies a file in the format of isovet-kernel, without a certificate and a history. It uses
+isovet's port of the kernel, which has no proof.`
 	c.Flags().StringVar(&f.kernelFile, "kernel-file", "",
-		"judge `FILE`, made for isovet-kernel, and nothing else")
+		"verify only `FILE`, in the format of isovet-kernel")
 }
 
 // judgeFile lets the kernel judge a file written for isovet-kernel, without history and certificate.

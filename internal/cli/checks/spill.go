@@ -47,8 +47,8 @@ func (s *spilling) flags(c *cobra.Command) {
 		s.engine.Flags(fl)
 	}
 	fl.StringVar(&s.dir, "spill", "", dir)
-	fl.BoolVar(&s.keep, "keep", false, "keep --spill's files")
-	fl.IntVar(&s.maxWindow, "max-window", 0, "--spill: most `TRANSACTIONS` reordered at once (default: by memory)")
+	fl.BoolVar(&s.keep, "keep", false, "keep the files of --spill")
+	fl.IntVar(&s.maxWindow, "max-window", 0, "--spill: largest window, in `TRANSACTIONS` (default: by memory)")
 }
 
 func (f *CheckFlags) validateSpill() error {

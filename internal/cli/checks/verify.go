@@ -79,13 +79,13 @@ func NewVerify(e *console.Env) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.BoolVar(&f.json, "json", false, "one JSON object")
-	fl.DurationVar(&f.skew, "clock-skew", 0, "the --clock-skew of isovet check")
+	fl.BoolVar(&f.json, "json", false, "print one JSON object")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "the --clock-skew that isovet check had")
 	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "time bound")
 	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB")
-	fl.BoolVar(&f.kernel, "kernel", false, "let the proven kernel judge it too (docs/trust.md)")
+	fl.BoolVar(&f.kernel, "kernel", false, "also verify with the proven kernel (docs/trust.md)")
 	f.kernelFileFlag(c)
-	fl.StringVar(&f.proof, "proof", "", "write what isovet-kernel verifies to `FILE`; implies --kernel")
+	fl.StringVar(&f.proof, "proof", "", "write the input of isovet-kernel to `FILE`; implies --kernel")
 	f.from.Flags(c, "format", "the history")
 	f.from.TogetherFlag(c)
 	fl.StringVar(&f.spill, "spill", "", "files of large histories go to `DIR` (default: a temporary folder)")

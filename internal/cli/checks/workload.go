@@ -36,7 +36,7 @@ type workloadFlag struct {
 }
 
 func (f *workloadFlag) flag(c *cobra.Command) {
-	c.Flags().StringVar(&f.name, "workload", "", "judge operations as workload `NAME`")
+	c.Flags().StringVar(&f.name, "workload", "", "check operations by the rules of workload `NAME`")
 	var names []cobra.Completion
 	for _, w := range workloads.All() {
 		names = append(names, cobra.CompletionWithDesc(w.Name, w.About))

@@ -222,7 +222,7 @@ const noIncident = "none"
 
 func (f *findFlags) add(c *cobra.Command, where string) {
 	c.Flags().StringVar(&f.dir, "incident", "", "`FOLDER` of the incident, or none (default: "+where+")")
-	c.Flags().DurationVar(&f.search, "reproduce", 30*time.Second, "time to find a schedule that repeats it; 0: none")
+	c.Flags().DurationVar(&f.search, "reproduce", 30*time.Second, "time to find a repeatable schedule; 0: none")
 }
 
 func (f *findFlags) validate() error {

@@ -25,14 +25,14 @@ import (
 
 const huntHelp = `hunt collects histories from a database and checks them, round after round, until one violates the level.
 
-FILE gets that history, FILE.html a page, FILE.cert a certificate, FILE.small.jsonl the smallest history. The folder
-FILE.incident is a report for the database's maintainers: settings, SQL of the sessions, and a schedule that repeats
-the violation (isovet replay). Without --workload, hunt takes turns between the workloads that find most.
---seed repeats what the clients ask for, not what the database does.
+hunt writes this history to FILE, a page to FILE.html, a certificate to FILE.cert, and the smallest history to
+FILE.small.jsonl. FILE.incident is a folder for the database's maintainers, with settings, the sessions' SQL, and a
+schedule that repeats the violation (isovet replay). Without --workload, hunt alternates between the workloads that
+find most violations. --seed repeats the clients' requests, but not the database's timing.
 
-A hunt is inconclusive if fewer than 100 transactions committed, or the database refused 90 % of them. hunt then
-prints the most frequent reason. isovet databases lists what --db and --isolation take; docs/collect.md has more.
-Exit status: 0 no violation, 1 a violation, 2 inconclusive, or rounds that could not be decided.`
+A hunt is inconclusive if fewer than 100 transactions committed, or if the database refused 90 % of them. hunt then
+prints the most frequent reason. isovet databases lists the values of --db and --isolation; docs/collect.md has more.
+Exit status: 0 no violation, 1 a violation, 2 inconclusive, or some rounds are undecided.`
 
 const huntExamples = `  isovet hunt --db postgres:start --isolation repeatable-read --level serializable --for 60s
   isovet hunt --db galera:start:3 --level snapshot-isolation -o lost.jsonl
@@ -47,7 +47,7 @@ func NewHunt(e *console.Env) *cobra.Command {
 	var in findFlags
 	c := &cobra.Command{
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
-		Short:   "Collect and check, with new seeds, until a violation is found or time is up",
+		Short:   "Collect and check histories until one violates a level or the time is up",
 		Long:    huntHelp,
 		Example: huntExamples,
 		Args:    console.Exactly(),
@@ -72,18 +72,18 @@ func NewHunt(e *console.Env) *cobra.Command {
 	in.add(c, "FILE.incident")
 	fl := c.Flags()
 	f.cfg.Txns = 2000
-	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions a round")
+	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions in a round")
 	fl.DurationVar(&limit, "for", 60*time.Second, "time to hunt, without the start of servers")
 	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for a history that violates the level")
 	addShrinking(c, &small)
-	fl.BoolVar(&goOn, "go-on", false, "hunt on after a violation; keep the first of each kind")
-	fl.BoolVar(&asJSON, "json", false, "print the outcome as a JSON object")
-	fl.BoolVarP(&quiet, "quiet", "q", false, "print mistakes only")
+	fl.BoolVar(&goOn, "go-on", false, "continue after a violation; keep the first of each kind")
+	fl.BoolVar(&asJSON, "json", false, "print the result as a JSON object")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "print errors only")
 	return c
 }
 
 func addShrinking(c *cobra.Command, small *bool) {
-	c.Flags().BoolVar(small, "shrink", true, "write the smallest violating history too, .small.jsonl")
+	c.Flags().BoolVar(small, "shrink", true, "also write the smallest violating history, .small.jsonl")
 }
 
 // beside returns the name of a file about a history.

@@ -45,12 +45,12 @@ func NewProbe(e *console.Env) *cobra.Command {
 		Short: "Find out which anomalies a database allows at each of its isolation levels",
 		Long: `probe finds out which anomalies a database allows at each of its isolation levels.
 
-It plays schedules of two to four sessions, then checks histories of random load at every level. The table says
-which anomaly was seen at which level, and what the database's documentation promises. Every anomaly in it is
-certified. "-" means not seen, which proves nothing. --out keeps histories, certificates and incident folders.
+It runs schedules of two to four sessions, then checks histories of random load at every level. The table shows which anomaly was
+seen at which level, and what the database's documentation promises. Every anomaly in the table is certified. "-" means that probe
+did not see the anomaly, which proves nothing. --out saves histories, certificates and incident folders.
 
-isovet databases lists what --db and --isolation take; docs/collect.md explains the table and the schedules.
-Exit status: 0 done, 1 the documentation forbids an anomaly that was seen.`,
+isovet databases lists the values of --db and --isolation. docs/databases.md explains the table and the schedules.
+Exit status: 0 done, 1 probe saw an anomaly that the documentation forbids.`,
 		Example: `  isovet probe --db sqlite:
   isovet probe --db postgres:start --for 30s --out probe/
   isovet probe --db mariadb:start --isolation repeatable-read --isolation snapshot-isolation
@@ -71,17 +71,17 @@ Exit status: 0 done, 1 the documentation forbids an anomaly that was seen.`,
 	fl := c.Flags()
 	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
 	fl.StringArrayVar(&f.cfg.Isolations, "isolation", nil, "level to probe; repeat it for more (default: all)")
-	fl.DurationVar(&f.cfg.Load, "for", 30*time.Second, "time of the random load, over all levels; 0: none")
+	fl.DurationVar(&f.cfg.Load, "for", 30*time.Second, "duration of the random load at all levels; 0: none")
 	fl.IntVar(&f.cfg.Sessions, "sessions", 12, "client sessions of the load")
 	fl.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the load")
-	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest time to wait for an answer")
 	fl.StringVar(&f.dir, "out", "", "`FOLDER` for the table and the evidence")
 	console.EnumFlag(c, &f.incidents, "incidents", "which",
 		"anomalies that get an incident folder", []string{"contradictions", "seen", "none"})
 	console.EnumFlag(c, &f.output, "output", "output", "form of the table: text, markdown, json",
 		[]string{"text", "markdown", "json"})
 	fl.BoolVar(&f.json, "json", false, "short for --output json")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print mistakes only")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	return c
 }
 

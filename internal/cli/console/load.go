@@ -61,13 +61,13 @@ func (l *Loading) Paths(name string) (paths []string) {
 func (l *Loading) Flags(c *cobra.Command, name, of string) {
 	l.Format, l.RealTime = Auto, Auto
 	EnumFlag(c, &l.Format, name, "format", "format of "+of, FormatNames())
-	EnumFlag(c, &l.RealTime, "real-time", "real time", "real time by: time, index, none, auto", format.RealTimes())
-	c.Flags().StringVar(&l.Initial, "initial", "", "first values: JSON `VALUE`, KEY=VALUE, or first-read")
+	EnumFlag(c, &l.RealTime, "real-time", "real time", "real time from: time, index, none, auto", format.RealTimes())
+	c.Flags().StringVar(&l.Initial, "initial", "", "initial values: JSON `VALUE`, KEY=VALUE, or first-read")
 	c.Flags().Var(&Enum{&l.nilMeans, "meaning of nil", format.Nils()}, "nil",
-		"Jepsen's nil means: absent, unknown, initial")
+		"meaning of Jepsen's nil: absent, unknown, initial")
 	Complete(c, "nil", []cobra.Completion{cobra.CompletionWithDesc("absent", "its key is absent"),
 		cobra.CompletionWithDesc("unknown", "nothing"), cobra.CompletionWithDesc("initial", "its key is as at first")})
-	c.Flags().BoolVar(&l.textNumbers, "text-numbers", false, "Jepsen's \"83\" means the number 83")
+	c.Flags().BoolVar(&l.textNumbers, "text-numbers", false, "read Jepsen's \"83\" as the number 83")
 }
 
 // Options returns the options for readers.

@@ -110,12 +110,12 @@ func NewStats(e *console.Env) *cobra.Command {
 	var memory int64
 	c := &cobra.Command{
 		Use: "stats [flags] HISTORY…", GroupID: "work",
-		Short: "Say what is in a history",
-		Long: `stats says what histories contain: transactions and outcomes, sessions, operations, keys, times, overlap.
+		Short: "Show what a history contains",
+		Long: `stats shows what histories contain: transactions and outcomes, sessions, operations, keys, times, overlap.
 
-Most checkers need unique values, and the strict levels start and end times: stats says whether the history has
-them. Files of 512 MiB and more, parts, and all files with --memory are read batch by batch; numbers of keys and
-versions may then be estimates, and stats says so.`,
+Most checkers need unique values, and the strict levels need start and end times. stats reports whether the history
+has them. It reads files of 512 MiB and more, parts, and all files with --memory batch by batch. It reports if the
+numbers of keys and versions are then estimates.`,
 		Example:           "  isovet stats h.jsonl\n  isovet stats --json *.jsonl.zst",
 		Args:              console.Exactly("HISTORY…"),
 		ValidArgsFunction: console.HistoryFiles,
@@ -146,7 +146,7 @@ versions may then be estimates, and stats says so.`,
 			return console.Status(worst)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line for each history")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each history")
 	c.Flags().Var(console.Size(&memory), "memory", "read batch by batch within this memory")
 	from.Flags(c, "format", "the files")
 	from.TogetherFlag(c)

@@ -136,8 +136,8 @@ func (n *Notifier) close() { n.once.Do(func() { close(n.quit) }) }
 type webhookFlags struct{ address, addressFile, secretFile string }
 
 func (f *webhookFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.address, "webhook", "", "`URL` that gets each violation as JSON")
-	fl.StringVar(&f.addressFile, "webhook-file", "", "`FILE` with that URL, if it is secret")
+	fl.StringVar(&f.address, "webhook", "", "`URL` to which watch posts violations as JSON")
+	fl.StringVar(&f.addressFile, "webhook-file", "", "`FILE` with the URL of the webhook, if it is secret")
 	fl.StringVar(&f.secretFile, "webhook-secret-file", "", "`FILE` with a token for \"Authorization: Bearer\"")
 }
 

@@ -33,13 +33,12 @@ func defaultSource() sourceFlags {
 
 func (f *sourceFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.url, "source", f.url, "- (standard input), files, or an http:, nats:, kafka: URL")
-	fl.BoolVar(&f.once, "once", false, "files: end with the last one")
-	fl.Var(console.Size(&f.maxBody), "max-body", "http: `BYTES` that a request may have")
-	fl.StringVar(&f.tokenFile, "token-file", "", "http: `FILE` of tokens, one of which a request needs; nats: the "+
-		"token")
-	fl.BoolVar(&f.noToken, "no-token", false, "http: accept requests of anybody")
-	fl.StringVar(&f.credentials, "credentials", "", "nats: `FILE` with the user's credentials; kafka: USER:PASSWORD")
-	fl.StringVar(&f.durable, "durable", f.durable, "nats: name of the consumer; kafka: of the group")
+	fl.BoolVar(&f.once, "once", false, "files: end after the last file")
+	fl.Var(console.Size(&f.maxBody), "max-body", "http: largest request, in `BYTES`")
+	fl.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the valid tokens (http) or the token (nats)")
+	fl.BoolVar(&f.noToken, "no-token", false, "http: accept requests without a token")
+	fl.StringVar(&f.credentials, "credentials", "", "`FILE` with credentials (nats) or USER:PASSWORD (kafka)")
+	fl.StringVar(&f.durable, "durable", f.durable, "name of the consumer (nats) or of the group (kafka)")
 	fl.StringVar(&f.tls.Cert, "tls-cert", "", "PEM `FILE` with our certificate")
 	fl.StringVar(&f.tls.Key, "tls-key", "", "PEM `FILE` with the certificate's key")
 	fl.StringVar(&f.tls.CA, "tls-ca", "", "PEM `FILE` of trusted certificates; https: clients need one")

@@ -87,29 +87,29 @@ func (g *GenFlags) Add(c *cobra.Command) {
 	console.Complete(c, "workload", workloadCompletions())
 	fl.IntVar(&g.Spec.Txns, "txns", g.Spec.Txns, "committed transactions")
 	fl.IntVar(&g.Spec.Sessions, "sessions", g.Spec.Sessions, "client sessions")
-	fl.IntVar(&g.Spec.Keys, "keys", 0, "rows, users, rooms, …: size of the data (default: the workload's)")
+	fl.IntVar(&g.Spec.Keys, "keys", 0, "size of the data: rows, users, rooms, … (default: the workload's)")
 	fl.Float64Var(&g.Spec.Zipf, "zipf", 0, "Zipf exponent of the keys (default: the workload's)")
-	fl.IntVar(&g.Spec.Values, "values", 0, "values a key, so that some repeat (default: unique values)")
-	fl.IntVar(&g.Spec.Ops, "ops", 0, "operations a transaction (default: the workload's)")
+	fl.IntVar(&g.Spec.Values, "values", 0, "values of each key, so that some repeat (default: unique)")
+	fl.IntVar(&g.Spec.Ops, "ops", 0, "operations in each transaction (default: the workload's)")
 	fl.IntVar(&g.Spec.FenceEvery, "fence-every", 0, "transactions between fences, for cobra-rounds (default: none)")
 	fl.StringVar(&g.Spec.Isolation, "isolation", g.Spec.Isolation, "isolation level of the store")
 	console.Complete(c, "isolation", datasets.Isolations())
 	fl.Uint64Var(&g.Spec.Seed, "seed", g.Spec.Seed, "the same seed gives the same history")
 	fl.Var(&faultsValue{console.Enum{Value: &g.Spec.Fault, What: "fault", Choices: datasets.FaultNames()}}, "fault",
-		"anomalies to plant, with commas (docs/workloads.md)")
+		"list of anomalies to plant (docs/workloads.md)")
 	console.Complete(c, "fault", faultCompletions())
 	fl.IntVar(&g.Spec.Faults, "faults", 0, "number of anomalies to plant (default: one of each)")
 	console.EnumFlag(c, &g.times, "times", "choice of times",
 		"client times to write: all, txns, none", timesNames)
-	console.EnumFlag(c, &g.hint, "hint", "kind of times", "client times are true, reversed or random",
+	console.EnumFlag(c, &g.hint, "hint", "kind of times", "make client times true, reversed or random",
 		hintNames)
-	fl.BoolVar(&g.Spec.DBTimes, "timestamps", false, "write database timestamps too")
+	fl.BoolVar(&g.Spec.DBTimes, "timestamps", false, "also write database timestamps")
 	fl.DurationVar(&g.skew, "skew", 0, "largest offset of a client's clock")
 	fl.Float64Var(&g.Spec.AbortRate, "abort-rate", 0, "share of transactions that clients roll back")
 	fl.Float64Var(&g.Spec.UnknownRate, "unknown-rate", 0, "share of commits without an answer")
 	fl.Float64Var(&g.Spec.UnknownOld, "unknown-old", 0, "share of predicate writes with unknown old versions")
-	fl.BoolVar(&g.Spec.NoAborted, "no-aborted", false, "leave aborted transactions out")
-	fl.BoolVar(&g.Spec.LongTxn, "long-txn", false, "one transaction stays open all the time")
+	fl.BoolVar(&g.Spec.NoAborted, "no-aborted", false, "omit aborted transactions")
+	fl.BoolVar(&g.Spec.LongTxn, "long-txn", false, "keep one transaction open all the time")
 	console.EnumFlag(c, &g.Spec.Break, "break", "part",
 		"let the store's concurrency control fail once", datasets.Breaks())
 	fl.IntVar(&g.Spec.FaultAt, "fault-at", 0, "commits before the first fault (default: half, or early)")
@@ -153,11 +153,11 @@ func (g *GenFlags) Finish() error {
 	return nil
 }
 
-const genHelp = `gen runs a workload on a store in memory, in simulated time, and writes what the clients saw.
+const genHelp = `gen runs a workload on a store in memory, in simulated time, and writes the history that the clients saw.
 
---isolation sets the store's isolation level. --fault plants anomalies; the file's header names their transactions
-and the levels that they violate. --keys sets the size of the data, --zipf its skew. With --shards N, -o is a folder
-of parts, and memory does not grow with --txns. docs/workloads.md describes the workloads, faults and hard families.`
+--isolation sets the store's isolation level. --fault plants anomalies; the file's header names their transactions and the
+levels that they violate. --keys sets the size of the data, --zipf its skew. With --shards N, -o is a folder of N parts, and
+memory does not grow with --txns. docs/workloads.md describes the workloads, faults and hard families.`
 
 const genExamples = `  isovet gen --workload blindw --fault write-skew -o bad.jsonl && isovet check bad.jsonl
   isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
@@ -185,7 +185,7 @@ func NewGen(e *console.Env) *cobra.Command {
 	var noTimes bool
 	c := &cobra.Command{
 		Use: "gen [flags] -o FILE", GroupID: "work",
-		Short:   "Generate a history: a workload on a store in memory, with faults on request",
+		Short:   "Generate a history: run a workload on a store in memory, and plant faults",
 		Long:    genHelp,
 		Example: genExamples,
 		Args:    console.Exactly(),
@@ -232,17 +232,17 @@ func NewGen(e *console.Env) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&g.Spec.Variant, "variant", "", "the workload's variant (default: its first)")
 	fl.BoolVar(&noTimes, "no-times", false, "short for --times none")
-	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write, .gz and .zst compress; - is standard output")
+	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write; .gz and .zst compress it; - is standard output")
 	console.EnumFlag(c, &o.format, "format", "format", "format of the file (isovet formats)",
 		console.FormatNames())
-	fl.IntVar(&o.shards, "shards", 0, "write so many parts to the folder -o, in bounded memory")
+	fl.IntVar(&o.shards, "shards", 0, "write this number of parts to the folder -o")
 	fl.StringVar(&o.truth, "truth", "", "write the planted faults to `FILE`, as JSON lines")
-	fl.StringVar(&o.hard, "hard", "", "hard `FAMILY` in place of a workload (docs/workloads.md)")
+	fl.StringVar(&o.hard, "hard", "", "hard `FAMILY` instead of a workload (docs/workloads.md)")
 	console.Complete(c, "hard", hard.Names())
-	fl.StringVar(&o.anomaly, "anomaly", "", "one `ANOMALY` of Vbox's Table 1 in place of a workload")
+	fl.StringVar(&o.anomaly, "anomaly", "", "one `ANOMALY` of Vbox's Table 1 instead of a workload")
 	console.Complete(c, "anomaly", hard.AnomalyNames())
 	fl.Var(console.Size(&o.memory), "memory", "memory bound")
-	fl.BoolVar(&o.json, "json", false, "print what was generated as a JSON object")
+	fl.BoolVar(&o.json, "json", false, "print a summary as a JSON object")
 	fl.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing on standard error")
 	return c
 }
@@ -335,8 +335,8 @@ func faultCompletions() (out []cobra.Completion) {
 }
 
 func NewWorkloads(e *console.Env) *cobra.Command {
-	return histories.NewList(e, "workloads", "List the workloads: what isovet gen --workload takes",
-		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, "+
+	return histories.NewList(e, "workloads", "List the workloads: the values of isovet gen --workload",
+		"workloads lists the values of --workload for isovet gen and isovet bench compare, with their variants, "+
 			"the default first.",
 		func() (items []histories.ListItem) {
 			for _, w := range workload.All() {
