@@ -24,7 +24,7 @@ func defaultGate() gateFlags {
 
 func (f *gateFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.lateness, "lateness", f.lateness, "longest delay of a transaction: `DURATION` or 10000ticks")
-	fl.DurationVar(&f.jump, "max-jump", f.jump, "quarantine transactions that are further ahead; 0: none")
+	fl.DurationVar(&f.jump, "max-jump", f.jump, "quarantine transactions further ahead; 0: none")
 	fl.DurationVar(&f.patience, "patience", f.patience, "time that a read waits for its writer; 0: none")
 }
 
