@@ -38,10 +38,11 @@ func newView(e *console.Env) *cobra.Command {
 		Short:   "Show a history in the browser: load, keys, transactions, violations",
 		Long: `view shows a history in the browser: load, keys, transactions, dependencies and violations, at any level.
 
-HISTORY is a file of any format, a run of Jepsen, a folder of isovet watch, or results of isovet bench reproduce. For operations on
-objects, view shows the page of their check. view prints the page's address, which contains a secret token; only this machine can reach
-it. A native file (isovet convert h.jsonl h.ivh) opens at once. For other large files view first makes a temporary copy. With CERT, a
-certificate, view replays and shows it first. Ctrl-C ends view. docs/view.md has pictures.`,
+HISTORY is a file of any format, a run of Jepsen, a folder of isovet watch, or results of isovet bench reproduce. For
+operations on objects, view shows the page of their check. view prints the page's address, which contains a secret
+token; only this machine can reach it. A native file (isovet convert h.jsonl h.ivh) opens at once. For other large
+files view first makes a temporary copy. With CERT, a certificate, view replays and shows it first. Ctrl-C ends view.
+docs/view.md has pictures.`,
 		Example: `  isovet view --open h.jsonl
   isovet view h.ivh h.cert
   isovet view --addr 127.0.0.1:8080 h.jsonl.zst      over ssh -L 8080:127.0.0.1:8080

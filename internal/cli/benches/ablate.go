@@ -31,9 +31,10 @@ func newAblate(e *console.Env) *cobra.Command {
 		Short: "Measure every choice of vbox's pipeline against each other",
 		Long: `ablate measures the checker vbox with every combination of its choices, and prints a table sorted by time.
 
-The choices are closure, pruning, encoding, theory (it keeps the graph acyclic), phase (the variables' first values) and solver.
-Each flag takes a list such as purdom+,purdom, or all. --one-at-a-time varies one choice and leaves the others at their first value:
-fifty runs instead of hundreds. --technique omits techniques. docs/adding-an-encoding.md shows how to add an encoding.
+The choices are closure, pruning, encoding, theory (it keeps the graph acyclic), phase (the variables' first values)
+and solver. Each flag takes a list such as purdom+,purdom, or all. --one-at-a-time varies one choice and leaves the
+others at their first value: fifty runs instead of hundreds. --technique omits techniques. docs/adding-an-encoding.md
+shows how to add an encoding.
 
 If two combinations give different verdicts, the exit status is 1. "Unknown" differs from no verdict.
 

@@ -92,9 +92,10 @@ func newCompare(e *console.Env) *cobra.Command {
 		Long: `compare runs every checker on a workload or on your histories, each in its own process, and prints the verdict, the
 time, the memory and the size of the problem.
 
-In --checkers, "vbox" is a checker with its default solver, "vbox:gini" with another solver, and "vbox:encoding=order,theory=lazy" with settings.
-"all" means every checker of the level, "all:all" every checker with every solver. isovet checkers --json lists the settings. --encoding, --closure,
---solver, --theory and --technique vary every checker that supports the choice. A checker that trusts timestamps decides a stricter level, and has a
+In --checkers, "vbox" is a checker with its default solver, "vbox:gini" with another solver, and
+"vbox:encoding=order,theory=lazy" with settings. "all" means every checker of the level, "all:all" every checker with
+every solver. isovet checkers --json lists the settings. --encoding, --closure, --solver, --theory and --technique
+vary every checker that supports the choice. A checker that trusts timestamps decides a stricter level, and has a
 column of its own.
 
 If two checkers give different verdicts, the exit status is 1. "Unknown" differs from no verdict.

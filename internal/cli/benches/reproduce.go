@@ -28,9 +28,9 @@ type reproduceFlags struct {
 
 const reproduceHelp = `reproduce measures figures of the papers again: one figure (vbox/fig6), all figures of a paper (vbox), or --all.
 
-Each checker runs in its own process, on generated histories. Figures about databases start the servers that are installed. --out
-names the folder for raw data, charts, and a page that compares the paper's claims with our results. --quick measures all figures
-in ten minutes. --full uses the paper's sizes. --resume continues after an interruption.
+Each checker runs in its own process, on generated histories. Figures about databases start the servers that are
+installed. --out names the folder for raw data, charts, and a page that compares the paper's claims with our results.
+--quick measures all figures in ten minutes. --full uses the paper's sizes. --resume continues after an interruption.
 
 ` + console.ExitHelp
 

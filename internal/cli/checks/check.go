@@ -100,8 +100,7 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	fl.StringVar(&f.certificate, "certificate", "", "write a certificate for isovet verify to `FILE`")
 	fl.StringVar(&f.proof, "proof", "", "write the input of isovet-kernel to `FILE`")
 	fl.StringVar(&f.shrunk, "shrink", "", "write the smallest history that violates the level to `FILE`")
-	fl.IntVar(&f.unknownStatus, "unknown-exit", console.StatusUnknown,
-		"exit status for \"unknown\"")
+	fl.IntVar(&f.unknownStatus, "unknown-exit", console.StatusUnknown, "exit status for \"unknown\"")
 	fl.IntVar(&f.anomalies, "anomalies", 10, "most examples of each kind of anomaly")
 	fl.BoolVar(&f.emptyOK, "empty-ok", false, "call a history without commits or reads valid")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")

@@ -20,8 +20,8 @@ const checkExamples = `  isovet check h.jsonl
 const verifyHelp = `verify replays a certificate of isovet check against its history. It shares no code with the checkers, except the
 code that evaluates predicates.
 
-Give the certificate and the history in either order; one of them may be "-" (standard input). With --kernel, a small certifier
-whose rules are proven in Coq also verifies the certificate (docs/trust.md).
+Give the certificate and the history in either order; one of them may be "-" (standard input). With --kernel, a small
+certifier whose rules are proven in Coq also verifies the certificate (docs/trust.md).
 
 Exit status: 0 the certificate proves its verdict, 1 it does not, 2 verify could not decide or the certificate says
 "unknown", 254 the certificate is unreadable or belongs to another history.`

@@ -21,8 +21,7 @@ func (f *verifyFlags) kernelFileFlag(c *cobra.Command) {
 
 --kernel-file FILE verifies a file in the format of isovet-kernel, without a certificate and a history. It uses
 isovet's port of the kernel, which has no proof.`
-	c.Flags().StringVar(&f.kernelFile, "kernel-file", "",
-		"verify only `FILE`, in the format of isovet-kernel")
+	c.Flags().StringVar(&f.kernelFile, "kernel-file", "", "verify only `FILE`, in the format of isovet-kernel")
 }
 
 // judgeFile lets the kernel judge a file written for isovet-kernel, without history and certificate.

@@ -19,9 +19,9 @@ func NewProfiles(e *console.Env) *cobra.Command {
 		Use: "profiles", GroupID: "lists", Short: "List how databases implement their isolation levels",
 		Long: `profiles lists how databases implement their isolation levels. The names are values of --profile for leopard.
 
-A profile says which versions a transaction or statement reads, which operations lock rows, whether the first updater wins, and
-whether the database prevents cycles of dependencies. The databases in the second column share a profile. To use your own profile,
-write a file with one JSON object such as --json prints (docs/checkers/leopard.md).`,
+A profile says which versions a transaction or statement reads, which operations lock rows, whether the first updater
+wins, and whether the database prevents cycles of dependencies. The databases in the second column share a profile. To
+use your own profile, write a file with one JSON object such as --json prints (docs/checkers/leopard.md).`,
 		Example: `  isovet profiles
   isovet check --checker leopard --profile postgresql:repeatable-read h.jsonl`,
 		Args: console.Exactly(),

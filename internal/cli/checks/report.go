@@ -75,8 +75,7 @@ Exit status: 0 written, 2 nothing to report (the history satisfies the level, or
 	fl.StringVarP(&f.out, "out", "o", f.out, "a folder, FILE.md or FILE.html; - is standard output")
 	fl.BoolVar(&f.rename, "rename", false, "give keys, values and times short names")
 	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "time bound; report the smallest history by then")
-	fl.Var(console.Size(&f.check.limits.Memory), "memory",
-		"memory bound; report the smallest history by then")
+	fl.Var(console.Size(&f.check.limits.Memory), "memory", "memory bound; report the smallest history by then")
 	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "show no progress")
 	return c
 }

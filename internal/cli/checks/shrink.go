@@ -39,9 +39,9 @@ func NewShrink(e *console.Env) *cobra.Command {
 		Short:   "Find the smallest history that still violates the level",
 		Long: `shrink finds the smallest history that still violates the level.
 
-It removes transactions, keys, operations, list elements and rows as long as the rest still violates the level. Names remain; with --rename,
-keys become a, b, c, values become 1, 2, 3, and times become ranks. The extension of OUT selects its format. After an interruption or at
---timeout, OUT has the smallest history so far.
+It removes transactions, keys, operations, list elements and rows as long as the rest still violates the level. Names
+remain; with --rename, keys become a, b, c, values become 1, 2, 3, and times become ranks. The extension of OUT
+selects its format. After an interruption or at --timeout, OUT has the smallest history so far.
 
 Exit status: 0 done, 2 nothing to shrink (the history satisfies the level, or that is unknown), 130 interrupted.`,
 		Example: `  isovet shrink h.jsonl -o small.jsonl
@@ -71,8 +71,7 @@ Exit status: 0 done, 2 nothing to shrink (the history satisfies the level, or th
 	console.EnumFlag(c, &f.to, "to", "format", "format of the smallest history (isovet formats)", console.FormatNames())
 	fl.BoolVar(&f.rename, "rename", false, "give keys, values and times short names")
 	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "time bound; keep the smallest history by then")
-	fl.Var(console.Size(&f.check.limits.Memory), "memory",
-		"memory bound; keep the smallest history by then")
+	fl.Var(console.Size(&f.check.limits.Memory), "memory", "memory bound; keep the smallest history by then")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object; on standard error with -o -")
 	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "show no progress")
 	return c

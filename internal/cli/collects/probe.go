@@ -45,9 +45,10 @@ func NewProbe(e *console.Env) *cobra.Command {
 		Short: "Find out which anomalies a database allows at each of its isolation levels",
 		Long: `probe finds out which anomalies a database allows at each of its isolation levels.
 
-It runs schedules of two to four sessions, then checks histories of random load at every level. The table shows which anomaly was
-seen at which level, and what the database's documentation promises. Every anomaly in the table is certified. "-" means that probe
-did not see the anomaly, which proves nothing. --out saves histories, certificates and incident folders.
+It runs schedules of two to four sessions, then checks histories of random load at every level. The table shows which
+anomaly was seen at which level, and what the database's documentation promises. Every anomaly in the table is
+certified. "-" means that probe did not see the anomaly, which proves nothing. --out saves histories, certificates and
+incident folders.
 
 isovet databases lists the values of --db and --isolation. docs/databases.md explains the table and the schedules.
 Exit status: 0 done, 1 probe saw an anomaly that the documentation forbids.`,

@@ -167,8 +167,7 @@ func taking(get func(*takes) string) func(*ListItem) string {
 }
 
 func NewCheckers(e *console.Env) *cobra.Command {
-	return NewList(e, "checkers", "List the checkers: the values of isovet check --checker",
-		checkersHelp,
+	return NewList(e, "checkers", "List the checkers: the values of isovet check --checker", checkersHelp,
 		func() (items []ListItem) {
 			for _, c := range check.All() {
 				in := c.Info()

@@ -149,9 +149,7 @@ func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` of a live page, /metrics, /healthz, /readyz")
 	fl.StringVar(&f.metricTokens, "metrics-token-file", "", "`FILE` with the valid tokens for --metrics")
 	f.webhook.add(fl)
-	console.EnumFlag(c, &f.logFormat, "log-format", "format",
-		"form of the log on standard error",
-		logFormats)
+	console.EnumFlag(c, &f.logFormat, "log-format", "format", "form of the log on standard error", logFormats)
 	fl.StringVar(&config, "config", "", "YAML `FILE` with values of these flags")
 	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: number of transactions to remember")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "timestamps: read-only transactions commit at their start_ts")

@@ -44,8 +44,8 @@ func NewEncode(e *console.Env) *cobra.Command {
   gnf     MonoSAT's GNF: clauses and a graph that must be acyclic
   smt2    SMT-LIB 2: clauses, and a number for each node that increases along edges (QF_IDL)
 
-FILE.map explains the variables, as JSON lines. --solution reads a solver's answer; repeat the flags that made the formula. Exit
-status: 0 the model gives a certified order, 1 it does not, 2 "unsatisfiable", which has no certificate.
+FILE.map explains the variables, as JSON lines. --solution reads a solver's answer; repeat the flags that made the
+formula. Exit status: 0 the model gives a certified order, 1 it does not, 2 "unsatisfiable", which has no certificate.
 
 Exit status 2 also means that the formula cannot express the history, or is too large (docs/output.md).`,
 		Example: `  isovet encode --to dimacs -o h.cnf h.jsonl; kissat h.cnf > h.out

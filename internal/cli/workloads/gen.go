@@ -99,10 +99,8 @@ func (g *GenFlags) Add(c *cobra.Command) {
 		"list of anomalies to plant (docs/workloads.md)")
 	console.Complete(c, "fault", faultCompletions())
 	fl.IntVar(&g.Spec.Faults, "faults", 0, "number of anomalies to plant (default: one of each)")
-	console.EnumFlag(c, &g.times, "times", "choice of times",
-		"client times to write: all, txns, none", timesNames)
-	console.EnumFlag(c, &g.hint, "hint", "kind of times", "make client times true, reversed or random",
-		hintNames)
+	console.EnumFlag(c, &g.times, "times", "choice of times", "client times to write: all, txns, none", timesNames)
+	console.EnumFlag(c, &g.hint, "hint", "kind of times", "make client times true, reversed or random", hintNames)
 	fl.BoolVar(&g.Spec.DBTimes, "timestamps", false, "also write database timestamps")
 	fl.DurationVar(&g.skew, "skew", 0, "largest offset of a client's clock")
 	fl.Float64Var(&g.Spec.AbortRate, "abort-rate", 0, "share of transactions that clients roll back")
@@ -155,9 +153,9 @@ func (g *GenFlags) Finish() error {
 
 const genHelp = `gen runs a workload on a store in memory, in simulated time, and writes the history that the clients saw.
 
---isolation sets the store's isolation level. --fault plants anomalies; the file's header names their transactions and the
-levels that they violate. --keys sets the size of the data, --zipf its skew. With --shards N, -o is a folder of N parts, and
-memory does not grow with --txns. docs/workloads.md describes the workloads, faults and hard families.`
+--isolation sets the store's isolation level. --fault plants anomalies; the file's header names their transactions and
+the levels that they violate. --keys sets the size of the data, --zipf its skew. With --shards N, -o is a folder of N
+parts, and memory does not grow with --txns. docs/workloads.md describes the workloads, faults and hard families.`
 
 const genExamples = `  isovet gen --workload blindw --fault write-skew -o bad.jsonl && isovet check bad.jsonl
   isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
@@ -233,8 +231,7 @@ func NewGen(e *console.Env) *cobra.Command {
 	fl.StringVar(&g.Spec.Variant, "variant", "", "the workload's variant (default: its first)")
 	fl.BoolVar(&noTimes, "no-times", false, "short for --times none")
 	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write; .gz and .zst compress it; - is standard output")
-	console.EnumFlag(c, &o.format, "format", "format", "format of the file (isovet formats)",
-		console.FormatNames())
+	console.EnumFlag(c, &o.format, "format", "format", "format of the file (isovet formats)", console.FormatNames())
 	fl.IntVar(&o.shards, "shards", 0, "write this number of parts to the folder -o")
 	fl.StringVar(&o.truth, "truth", "", "write the planted faults to `FILE`, as JSON lines")
 	fl.StringVar(&o.hard, "hard", "", "hard `FAMILY` instead of a workload (docs/workloads.md)")
