@@ -16,7 +16,7 @@ func (elle) Info() Info {
 	return Info{
 		Name: "elle", Paper: "Elle", Levels: run.OrderLevels, Partial: true,
 		Takes: Takes{Lists: run.ListsRead, Unknown: run.OutcomesTried, Duplicates: true},
-		About: "append-only lists: the order of versions is read off, and one graph decides; linear",
+		About: "append-only lists: reads show the version order, and one graph decides; linear",
 	}
 }
 

@@ -26,7 +26,7 @@ func (leopard) Info() Info {
 		Name: "leopard", Paper: "Leopard", Levels: slices.Concat(run.OrderLevels, weakLevels), Hidden: true,
 		Takes: Takes{Items: true, Predicates: slices.Concat(run.OrderLevels, weakLevels), Unknown: run.OutcomesDecided,
 			Duplicates: true},
-		About: "client time intervals against the database's mechanisms, as --profile says; then replay",
+		About: "compares client times with the database's mechanisms, as in --profile; then replay",
 	}
 }
 

@@ -25,7 +25,7 @@ func (weakly) Info() Info {
 		Name: "weak", Paper: "AWDIT", Levels: weak.Levels(),
 		Takes: Takes{Items: true, Predicates: weak.Levels(), Lists: run.ListsRead,
 			Unknown: run.OutcomesDecided, Duplicates: true},
-		About: "the commit orders that Biswas and Enea's axioms demand, in AWDIT's bounds",
+		About: "the commit orders that Biswas and Enea's axioms demand, within AWDIT's complexity bounds",
 	}
 }
 

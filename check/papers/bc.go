@@ -25,7 +25,7 @@ const graphItems = "its edges need the version of each row, and a predicate oper
 func (c bc) Info() run.Info {
 	in := run.Info{
 		Name: "bc", Paper: "BCGraphs", Levels: run.OrderLevels, Takes: run.ByCasesTakes(graphItems), Partial: true,
-		About: "known version orders: a graph of begins and commits, acyclic or not; linear",
+		About: "known version orders: looks for a cycle in a graph of begins and commits; linear",
 	}
 	if c.full {
 		in.Name, in.Levels = "bc-full", run.SnapshotLevels

@@ -26,7 +26,7 @@ func (c cobra) Info() run.Info {
 	in := run.Info{
 		Name: "cobra", Paper: "Cobra", Levels: run.SerialLevels, Solvers: run.SolverNames(),
 		Takes: run.Takes{Items: true, ItemsOnly: cobraItems, Unknown: run.OutcomesDecided, Duplicates: true},
-		About: "polygraph of all writer pairs, combined and coalesced, pruned over the full closure",
+		About: "polygraph of all pairs of writers, combined and coalesced, pruned by the full closure",
 		Settings: []run.Setting{{Name: run.SettingClosure, Values: []string{"warshall", "purdom"}},
 			{Name: run.SettingEncoding, Values: run.EncodingFirst("cobra")},
 			{Name: run.SettingPhase, Values: run.Phases()},

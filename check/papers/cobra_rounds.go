@@ -36,7 +36,7 @@ func (cobraRounds) Info() run.Info {
 		Takes:    run.Takes{Items: true, ItemsOnly: cobraItems, Unknown: run.OutcomesDecided, Duplicates: true},
 		Hidden:   true,
 		Settings: []run.Setting{{Name: run.SettingClosure, Values: []string{"warshall", "purdom"}}},
-		About:    "cobra round by round over a growing history, forgetting behind fence transactions",
+		About:    "cobra in rounds over a growing history; it forgets transactions before fences",
 	}
 }
 

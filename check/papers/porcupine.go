@@ -20,7 +20,7 @@ func (porcupineLib) Info() run.Info {
 	return run.Info{
 		Name: "porcupine", Paper: "Porcupine", Levels: run.LinearLevels,
 		Takes: run.Takes{Items: true, Predicates: run.LinearLevels, Unknown: run.OutcomesDecided, Duplicates: true},
-		About: "linearizability by Porcupine's search; lwt makes the evidence",
+		About: "linearizability by Porcupine's search; lwt gives the evidence",
 	}
 }
 

@@ -22,7 +22,7 @@ func (c viper) Info() run.Info {
 	in := run.Info{
 		Name: "viper", Paper: "Viper", Levels: run.SnapshotLevels, Solvers: run.SolverNames(),
 		Takes: run.Takes{Items: true, Predicates: run.SnapshotLevels, Unknown: run.OutcomesTried, Duplicates: true},
-		About: "BC-polygraph: begins and commits, a choice a writer pair, pruned over the full closure",
+		About: "BC-polygraph of begins and commits with a choice for each pair of writers, pruned by the full closure",
 		Settings: []run.Setting{{Name: run.SettingClosure, Values: []string{"purdom", "warshall"}},
 			{Name: run.SettingEncoding, Values: run.EncodingFirst("vbox")},
 			{Name: run.SettingPhase, Values: run.Phases()},

@@ -21,7 +21,7 @@ func (Replay) Info() Info {
 	return Info{
 		Name: "replay", Paper: "isovet", Levels: append(slices.Clip(OrderLevels), level.RepeatableRead),
 		Takes: Takes{Items: true, Predicates: OrderLevels, Unknown: OutcomesDecided, Duplicates: true},
-		About: "guess an order, replay it, constrain only what fails; duplicate values and unknown outcomes too",
+		About: "guesses an order, replays it, constrains only reads that fail; also duplicates and unknown outcomes",
 	}
 }
 

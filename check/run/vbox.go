@@ -37,7 +37,7 @@ func (Vbox) Info() Info {
 	return Info{
 		Name: "vbox", Paper: "Vbox", Levels: SerialLevels, Solvers: SolverNames(),
 		Takes: Takes{Items: true, Predicates: SerialLevels, Unknown: OutcomesTried, Duplicates: true},
-		About: "polygraph with time dependencies, compact transitive closure, one variable a constraint",
+		About: "polygraph with time dependencies, compact transitive closure, one variable for each constraint",
 		Settings: []Setting{{SettingClosure, Closures()}, {SettingPruning, Prunings()},
 			{SettingEncoding, Pipeline{}.EncodingNames()}, {SettingPhase, Phases()},
 			{SettingAtMostOne, AtMostOnes()}, {SettingTechnique, Techniques()}},

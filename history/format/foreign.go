@@ -38,19 +38,19 @@ var (
 		},
 	}
 	jepsenJSON = Format{
-		Name: "jepsen-json", About: "the same operations in JSON: an array of objects, or an object a line",
+		Name: "jepsen-json", About: "Jepsen's operations in JSON: an array of objects, or one object on each line",
 		Tool: "elle-cli", Holds: Times | Timestamps | Aborted | Unknown | Lists,
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, true) }),
 		Read:   jepsenRead(jepsen.Read, true), Events: true, tellsNil: true,
 	}
 	jepsenLog = Format{
-		Name: "jepsen-log", About: "the same operations as lines of a log: history.txt, jepsen.log",
+		Name: "jepsen-log", About: "Jepsen's operations as lines of a log: history.txt, jepsen.log",
 		Tool: "Jepsen, Maelstrom", Holds: Times | Aborted | Unknown | Lists,
 		Detect: detect(jepsen.IsLog),
 		Read:   jepsenRead(jepsen.ReadLog, false), Events: true, tellsNil: true,
 	}
 	jepsenTest = Format{
-		Name: "jepsen-test", About: "the same operations in a store's binary files: test.jepsen, test.fressian",
+		Name: "jepsen-test", About: "Jepsen's operations in a store's binary files: test.jepsen, test.fressian",
 		Tool: "Jepsen, Maelstrom", Holds: Times | Aborted | Unknown | Lists, Ext: []string{".jepsen", ".fressian"},
 		Detect: func(head []byte, _ string) Confidence {
 			switch {
@@ -70,7 +70,7 @@ var (
 		}, false), Events: true, tellsNil: true,
 	}
 	cobraLog = Format{
-		Name: "cobra", About: "a folder of binary logs, T<n>.log, one a client",
+		Name: "cobra", About: "a folder of binary logs, T<n>.log, one for each client",
 		Tool: "Cobra, CobraBench, PolySI, VeriStrong", Holds: Times | Aborted | Unknown | Initial, Dir: true,
 		Detect: folder(cobralog.Is),
 		Read:   inFolder(cobralog.Read),
@@ -85,7 +85,7 @@ var (
 		}),
 	}
 	plumeText = Format{
-		Name: "plume", About: "text, r(key,value,session,txn) a line; aborted transactions have the id -1",
+		Name: "plume", About: "text, r(key,value,session,txn) on each line; aborted transactions have the id -1",
 		Tool: "Plume, C4, IsoVista, MTC", Holds: Aborted | Initial, Ext: []string{".txt"},
 		Detect: detect(plume.Is),
 		Read:   some(plume.Read),
@@ -95,7 +95,7 @@ var (
 	}
 	// It is read as Plume's format, which includes it. It is a separate format only to write files for PolySI.
 	polysiText = Format{
-		Name: "polysi", About: "the same text without aborted transactions and without an initial one",
+		Name: "polysi", About: "the text of plume without aborted transactions and without an initial transaction",
 		Tool: "PolySI", Holds: 0,
 		Detect: func([]byte, string) Confidence { return No },
 		Read:   some(plume.Read),
@@ -104,13 +104,13 @@ var (
 		}),
 	}
 	awditText = Format{
-		Name: "awdit", About: "text, r key value a line, transactions and sessions apart by lines of - and =",
+		Name: "awdit", About: "text, r key value on each line; lines of - and = separate transactions and sessions",
 		Tool: "AWDIT", Holds: 0,
 		Detect: detect(awdit.Is),
 		Read:   some(awdit.Read),
 	}
 	viperJSON = Format{
-		Name: "viper", About: "a folder of logs, J<n>.log, one a client, a JSON object a line for each transaction",
+		Name: "viper", About: "a folder of logs, J<n>.log, one for each client, with JSON objects for transactions",
 		Tool: "Viper", Holds: Times | Predicates | Initial, Dir: true,
 		Detect: folder(viper.Is),
 		Read:   inFolder(viper.Read),
@@ -128,7 +128,7 @@ var (
 		Read:   some(dbcop.ReadJSON),
 	}
 	dbcopHist = Format{
-		Name: "dbcop-hist", About: "text, [x:=1 y==2] for a transaction, sessions apart by lines of -",
+		Name: "dbcop-hist", About: "text, [x:=1 y==2] for each transaction; lines of - separate sessions",
 		Tool: "dbcop since 2026", Holds: Aborted, Ext: []string{".hist"},
 		Detect: detect(dbcop.IsText),
 		Read:   whole(dbcop.ReadText),
@@ -186,7 +186,7 @@ var (
 		Read: readParquet, // the writer is registered
 	}
 	porcupineKV = Format{
-		Name: "porcupine-kv", About: "log of a key-value store: get, put and append of strings, an event a line",
+		Name: "porcupine-kv", About: "log of a key-value store: get, put and append of strings, one event on each line",
 		Tool: "Porcupine", Holds: Times | Aborted | Unknown | Initial, Events: true,
 		Detect: detect(porcupine.IsKV),
 		Read: positions(func(data []byte, file string) (*history.History, error) {

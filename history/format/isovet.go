@@ -12,7 +12,7 @@ import (
 
 var isovet = Format{
 	Name:   "isovet-history",
-	About:  "JSON lines, a transaction a line; what isovet collects and generates",
+	About:  "JSON lines, one for each transaction; isovet collects and generates this format",
 	Tool:   "isovet",
 	Holds:  Everything,
 	Ext:    []string{".jsonl"},

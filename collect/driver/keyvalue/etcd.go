@@ -24,7 +24,7 @@ func init() {
 	driver.Register(driver.Scheme{
 		Name:  "etcd",
 		URLs:  []string{"etcd", "etcds"},
-		About: "etcd: reads at one revision, then a transaction that compares what the level asks for",
+		About: "etcd: reads at one revision, then a transaction that compares the keys that the level requires",
 		Isolations: []string{
 			"serializable=ser=default=session-serializable=strict-serializable", // the keys read are unchanged
 			// the keys written are unchanged since the snapshot

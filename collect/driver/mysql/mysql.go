@@ -28,7 +28,7 @@ func init() {
 	driver.Register(driver.Scheme{
 		Name:  "mysql",
 		URLs:  []string{"mysql", "mariadb", "galera"},
-		About: "MariaDB, Galera and MySQL, and what speaks their protocol",
+		About: "MariaDB, Galera, MySQL, and other databases with their protocol",
 		Isolations: []string{
 			"default",
 			"serializable=ser=session-serializable",

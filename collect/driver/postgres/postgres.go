@@ -25,7 +25,7 @@ func init() {
 	driver.Register(driver.Scheme{
 		Name:  "postgres",
 		URLs:  []string{"postgres", "postgresql", "cockroachdb", "cockroach", "yugabyte", "yugabytedb"},
-		About: "PostgreSQL and what speaks its protocol: CockroachDB, YugabyteDB",
+		About: "PostgreSQL and databases with its protocol: CockroachDB, YugabyteDB",
 		Isolations: []string{
 			"default",
 			"serializable=ser=session-serializable",
