@@ -76,7 +76,7 @@ func (p *program) flags(fs *pflag.FlagSet) {
 		names = append(names, r[0]+": "+r[1])
 	}
 	fs.StringVar(&p.runner.Name, "runner", "prism", "the runner: "+strings.Join(names, "; "))
-	fs.IntVar(&p.runner.Workers, "workers", 0, "number of worker processes on this machine, for runners that work here "+
+	fs.IntVar(&p.runner.Workers, "workers", 0, "number of worker processes, for runners that work on this machine "+
 		"(0: this process)")
 	fs.IntVar(&p.attempts, "attempts", 3, "how often to try a pipeline that fails before it has done anything")
 	fs.BoolVar(&p.runner.Verbose, "beam-log", false, "write the log of Beam to standard error")
