@@ -19,21 +19,22 @@ import (
 	"isovet/level"
 )
 
-// Grid lists the values of each choice of vbox's pipeline that an ablation tries; empty: all of them. The first value
-// of a list is what OneAtATime keeps while another choice varies.
+// Grid lists, for each choice of vbox's pipeline, the values that an ablation tries; an empty list means all. With
+// OneAtATime, a choice keeps the first value of its list while another choice varies.
 type Grid struct {
 	Closures, Prunings, Encodings, Theories, Phases, Backends []string
-	// AtMostOnes is a choice for histories with predicates only; empty: the first, since others do not have it.
+	// AtMostOnes is a choice only for histories with predicates. If it is empty, the first value is used.
 	AtMostOnes []string
-	// Techniques are the techniques to leave out or exchange (check.Techniques); empty: none, with OneAtATime each.
+	// Techniques are the techniques to leave out or exchange (check.Techniques). If it is empty, OneAtATime tries
+	// each; otherwise none is tried.
 	Techniques []string
-	// Extra are encodings beside encode.Encodings; they can be measured in this process only (AblateOptions.Self).
+	// Extra are encodings besides encode.Encodings. They can only be measured in this process (AblateOptions.Self).
 	Extra []encode.Encoding
-	// OneAtATime varies one choice at a time, from the first of each, in place of the product of all.
+	// OneAtATime varies one choice at a time, with the first value for all others, instead of trying all combinations.
 	OneAtATime bool
 }
 
-// Cell is one combination.
+// Cell is one combination of values.
 type Cell struct {
 	Closure  string `json:"closure"` // "" where none is built
 	Pruning  string `json:"pruning"`
@@ -41,9 +42,9 @@ type Cell struct {
 	Theory   string `json:"theory"`
 	Phase    string `json:"phase"`
 	Backend  string `json:"solver"`
-	// AtMostOne is "" where it is off.
+	// AtMostOne is "" if it is not used.
 	AtMostOne string `json:"at_most_one,omitempty"`
-	// Technique is "" where all are as they are.
+	// Technique is "" if no technique is changed.
 	Technique string `json:"technique,omitempty"`
 }
 
@@ -51,7 +52,7 @@ func (c Cell) String() string {
 	return strings.Join([]string{cmp.Or(c.Closure, "-"), c.Pruning, c.encoding(), c.Theory, c.Phase, c.Backend}, " ")
 }
 
-// encoding names the encoding with its clauses, and the technique that is left out.
+// encoding returns the names of the encoding, its clauses, and the technique that is left out.
 func (c Cell) encoding() string {
 	s := c.clauses()
 	if c.Technique != "" {
@@ -60,7 +61,7 @@ func (c Cell) encoding() string {
 	return s
 }
 
-// clauses names the encoding with its clauses.
+// clauses returns the names of the encoding and its clauses.
 func (c Cell) clauses() string {
 	if c.AtMostOne != "" {
 		return c.Encoding + " at-most-one"
@@ -68,7 +69,7 @@ func (c Cell) clauses() string {
 	return c.Encoding
 }
 
-// axes are the choices in the order of Cell's fields.
+// axes returns the choices in the order of Cell's fields.
 func (g Grid) axes() []struct {
 	what       string
 	known, got []string
@@ -97,9 +98,9 @@ func (g Grid) axes() []struct {
 	}
 }
 
-// Cells lists the combinations that make sense, each once. A theory needs its back end; eager clauses need the encoding
-// that has them; where nothing is pruned and no theory asks for it, no closure is built; where no choice is the
-// solver's own, a phase is not heeded by other solvers than isovet's.
+// Cells lists the meaningful combinations without repetition. A theory needs its back end; eager clauses need the
+// encoding that has them. Without pruning and without a theory that needs one, no closure is built. If only other
+// solvers than isovet's are used, a phase has no effect.
 func (g Grid) Cells() ([]Cell, error) {
 	axes := g.axes()
 	values := make([][]string, len(axes))
@@ -160,7 +161,7 @@ func (g Grid) Cells() ([]Cell, error) {
 	}
 }
 
-// cell is the combination that takes value at[i] of axis i; false: this combination is impossible.
+// cell returns the combination with value at[i] of axis i. It returns false if this combination is impossible.
 func cell(values [][]string, at []int) (Cell, bool) {
 	c := Cell{values[0][at[0]], values[1][at[1]], values[2][at[2]], values[3][at[3]], values[4][at[4]],
 		values[5][at[5]], "", ""}
@@ -191,20 +192,20 @@ type AblateOptions struct {
 	Grid    Grid
 	Repeat  int
 	Timeout time.Duration
-	// Self is the program and the arguments under which it takes ChildCommand; nil: every run is in this process, and
-	// its peak memory is not known.
+	// Self is the program and the arguments after which it accepts ChildCommand. If it is nil, every run is in this
+	// process, and its peak memory is not known.
 	Self     []string
 	Progress func(what string, done, total int)
 }
 
-// AblateRow is a line of an ablation. Result.Solver is the name in check.Solvers of back end and theory together.
+// AblateRow is a row of an ablation. Result.Solver is the name in check.Solvers for back end and theory together.
 type AblateRow struct {
 	Cell `json:"choices"`
 	Row  `json:"result"`
 }
 
-// Ablate runs vbox with every combination of the grid on every history, and returns the rows by history and time,
-// undecided ones last, with ctx's error if it ended. Differing verdicts are for AblateDisagreements to find.
+// Ablate runs vbox with every combination of the grid on every history. It returns the rows sorted by history and
+// time, undecided ones last, and ctx's error if that ended. AblateDisagreements finds different verdicts.
 func Ablate(ctx context.Context, sources []Source, o AblateOptions) ([]AblateRow, error) {
 	cells, err := o.Grid.Cells()
 	if err != nil {
@@ -259,7 +260,8 @@ func sortAblation(rows []AblateRow) {
 	})
 }
 
-// AblateDisagreements says of each history on which verdicts differ which combinations say what; none may.
+// AblateDisagreements says, for each history with different verdicts, which combinations gave which. There must be
+// none.
 func AblateDisagreements(rows []AblateRow) []string {
 	var out []string
 	said := map[string]bool{}
@@ -283,7 +285,7 @@ func AblateDisagreements(rows []AblateRow) []string {
 	return out
 }
 
-// ablateTable is the header and the cells of the table of an ablation: times in milliseconds.
+// ablateTable returns the header and the cells of an ablation's table. Times are in milliseconds.
 func ablateTable(rows []AblateRow) (header []string, cells [][]string) {
 	several := slices.ContainsFunc(rows, func(r AblateRow) bool { return r.source() != rows[0].source() })
 	header = []string{"closure", "pruning", "encoding", "theory", "phase", "solver", "verdict", "check ms",
@@ -336,8 +338,8 @@ func WriteAblationJSON(w io.Writer, rows []AblateRow) error {
 	return err
 }
 
-// WriteAblationCSV writes the rows with the names of the JSON fields as header. A generated history is named by its
-// workload and variant, as in tidy data.
+// WriteAblationCSV writes the rows with the names of the JSON fields as header. A generated history is identified by
+// its workload and variant, as in tidy data.
 func WriteAblationCSV(w io.Writer, rows []AblateRow) error {
 	c := csv.NewWriter(w)
 	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -13,10 +13,11 @@ import (
 	"isovet/level"
 )
 
-// Cobra beside AION-SER ([CHRONOS] §VI-B): the same workloads, with fences.
+// Cobra compared with AION-SER ([CHRONOS] §VI-B): the same workloads, with fences.
 
-// cobraWay is a configuration of Cobra's: each session issues a fence after every so many transactions, and a round
-// adds so many. A round's first closure is Warshall's, as the paper's is by a GPU, or Purdom's.
+// cobraWay is a configuration of Cobra: how many transactions of a session are between two fences, and how many
+// transactions a round adds. A round's first closure is computed by Warshall's algorithm, as in the paper, which has a
+// GPU for it, or by Purdom's.
 type cobraWay struct {
 	fence, round int
 	purdom       bool
@@ -37,16 +38,16 @@ var (
 	cobraRound   = []cobraWay{{20, 600, false}, {20, 9600, false}}
 )
 
-// cobraPatience is for how long Cobra is followed at most, for its throughput is to be seen and not its end.
+// cobraPatience bounds how long Cobra runs. The figure needs its throughput, so that it need not finish.
 const cobraPatience = time.Minute
 
-// fenced is a workload as Cobra needs it: serializable, and with fences.
+// fenced returns a workload in the form that Cobra needs: serializable, with fences.
 func (c cobraWay) fenced(spec datasets.Spec) datasets.Spec {
 	spec.Isolation, spec.FenceEvery = "serializable", c.fence
 	return spec
 }
 
-// followed is Cobra's course over a stream.
+// followed is the progress of Cobra over a stream.
 type followed struct {
 	m       Measured
 	txns    int // of the whole stream
@@ -54,7 +55,7 @@ type followed struct {
 	timeout time.Duration
 }
 
-// follow has Cobra verify a workload round by round, in a process of its own.
+// follow makes Cobra verify a workload round by round, in a process of its own.
 func (l *Lab) follow(ctx context.Context, spec datasets.Spec, c cobraWay) (followed, error) {
 	src, err := l.Source(ctx, c.fenced(spec))
 	if err != nil {
@@ -80,8 +81,8 @@ func (f *followed) verified() int {
 	return 0
 }
 
-// at is when so many transactions had been verified, in milliseconds since the check began: a round's are taken to
-// come evenly. False: they have not been.
+// at returns when so many transactions had been verified, in milliseconds since the check began. It assumes that a
+// round's transactions are verified at an even rate. It returns false if they were not verified.
 func (f *followed) at(txns float64) (ms float64, ok bool) {
 	was := Round{}
 	for i := range len(f.m.Rounds) + 1 {
@@ -100,8 +101,8 @@ func (f *followed) at(txns float64) (ms float64, ok bool) {
 	return 0, false
 }
 
-// atLeast is at for what had not been verified when it was stopped: after the last round came one of its least size, or
-// of half the transactions before it if that is more, and of that round a share may already be counted.
+// atLeast returns a lower bound of that time if the run was stopped before. It assumes that the next round had its
+// least size, or half the transactions before it if that is more, and counts a share of that round.
 func (f *followed) atLeast(txns float64) (ms float64, ok bool) {
 	last := Round{}
 	if n := len(f.m.Rounds); n > 0 {
@@ -116,7 +117,7 @@ func (f *followed) atLeast(txns float64) (ms float64, ok bool) {
 	return last.MS + share*(stopped-last.MS), true
 }
 
-// addRates adds the throughput in each of so many parts of the stream.
+// addRates adds the throughput in each of parts equal parts of the stream.
 func (f *followed) addRates(r *Report, series string, parts int) {
 	was := 0.0
 	for i := 1; i <= parts; i++ {
@@ -144,11 +145,11 @@ func (f *followed) addRates(r *Report, series string, parts int) {
 	}
 }
 
-// roundSpans bounds the points of a line of Cobra's rounds: of more rounds, several make one point.
+// roundSpans bounds the points of a line of Cobra's rounds. If there are more rounds, several become one point.
 const roundSpans = 16
 
-// addRounds adds the throughput of Cobra's rounds, at the part of the stream that is verified by their ends, and what
-// they look at; and the throughput of all rounds together, the loading not counted.
+// addRounds adds, for Cobra's rounds, the throughput and the size of the window, at the part of the stream that is
+// verified by their ends. It also adds the throughput of all rounds together, without the loading.
 func (f *followed) addRounds(r *Report, series string) {
 	rounds := f.m.Rounds
 	if f.m.Verdict == evidence.Holds {
@@ -178,7 +179,7 @@ func (f *followed) addRounds(r *Report, series string) {
 	r.Add(p)
 }
 
-// addWhole adds what a process took, and Cobra's window.
+// addWhole adds the cost of the whole process, and Cobra's window.
 func (f *followed) addWhole(r *Report, series string) {
 	if f.m.Fault != "" || f.verified() == 0 && f.m.Verdict == evidence.Unknown {
 		r.Add(point("whole", "100", series, &f.m, fixed(0)))

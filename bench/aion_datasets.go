@@ -14,15 +14,15 @@ import (
 	"isovet/level"
 )
 
-// Figures 12c, 12d, 13b and 15 of AION, end to end: isovet watch in a process of its own, time-outs by the clock, a
-// log, and keys on disk where memory is bounded.
+// Figures 12c, 12d, 13b and 15 of AION, end to end: isovet watch runs in a process of its own, with time-outs by the
+// clock and a log. If memory is bounded, keys are on disk.
 
-// aionDatasets is Figures 12c and 12d: RUBiS and Twitter.
+// aionDatasets measures Figures 12c and 12d: RUBiS and Twitter.
 func aionDatasets(ctx context.Context, lab *Lab, r *Report) error {
 	return onDatasets(ctx, lab, r, "serializable", level.SessionSerializable)
 }
 
-// aionFig23 is Figure 23: the same at snapshot isolation.
+// aionFig23 measures Figure 23: Figures 12c and 12d at snapshot isolation.
 func aionFig23(ctx context.Context, lab *Lab, r *Report) error {
 	return onDatasets(ctx, lab, r, "snapshot-isolation", chronosLevel)
 }
@@ -81,7 +81,7 @@ func onDatasets(ctx context.Context, lab *Lab, r *Report, isolation string, at l
 	return nil
 }
 
-// aionRectified is Figure 13b: after how long a verdict that was wrong is right.
+// aionRectified measures Figure 13b: how long wrong verdicts last before they are corrected.
 func aionRectified(ctx context.Context, lab *Lab, r *Report) error {
 	txns, batch := lab.Pick(600, 10_000, 10_000), lab.Pick(50, batched, batched)
 	first, lines, err := lab.sent(ctx, tableI(txns), batch, paperRate, 100, 10)
@@ -111,10 +111,10 @@ func aionRectified(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// rectifiedWithin are the seconds that isovet watch counts by.
+// rectifiedWithin are the bounds, in seconds, by which isovet watch counts corrected verdicts.
 var rectifiedWithin = []string{"0.001", "0.01", "0.05", "0.1", "0.5", "1", "2", "5", "+Inf"}
 
-// addRectified adds what share of wrong verdicts had been put right by when, and says how many there were.
+// addRectified adds which share of wrong verdicts had been corrected within each time, and returns their number.
 func addRectified(r *Report, name string, metrics map[string]float64) float64 {
 	all := metrics["rectified_seconds_count"]
 	for _, le := range rectifiedWithin {
@@ -127,7 +127,7 @@ func addRectified(r *Report, name string, metrics map[string]float64) float64 {
 	return all
 }
 
-// atOnce lets lines come a batch at a time, a batch's in their order.
+// atOnce makes the lines of each batch arrive together, in their order.
 func atOnce(lines []arrival, batch int) {
 	period := time.Duration(float64(batch) / paperRate * float64(time.Second))
 	for i := range lines {
@@ -136,13 +136,13 @@ func atOnce(lines []arrival, batch int) {
 	slices.SortStableFunc(lines, func(a, b arrival) int { return int(a.at - b.at) })
 }
 
-// The ways in which a batch comes.
+// The ways in which a batch arrives.
 const (
 	eachDelayed  = "each after its delay"
 	wholeBatches = "a batch at once"
 )
 
-// aionOverhead is Figure 15: what it costs a database that its history is collected.
+// aionOverhead measures Figure 15: the cost of collecting a history for the database.
 func aionOverhead(ctx context.Context, lab *Lab, r *Report) error {
 	txns, rounds := lab.Pick(40, 3000, 20_000), lab.Pick(1, 11, 11)
 	for _, db := range []struct{ name, url string }{{"PostgreSQL", "postgres:start"}, {"SQLite", "sqlite:"}} {
@@ -200,14 +200,14 @@ func aionOverhead(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// The ways to collect.
+// The ways to collect a history.
 const (
 	notCollected = "not collected"
 	toFile       = "to a file"
 	toWatch      = "to isovet watch"
 )
 
-// collecting runs a load, and says how many transactions a second commit.
+// collecting runs a load and returns how many transactions commit per second.
 func (l *Lab) collecting(ctx context.Context, urls []string, how string, ops, txns int) (rate float64, err error) {
 	to := ""
 	switch how {
@@ -223,7 +223,7 @@ func (l *Lab) collecting(ctx context.Context, urls []string, how string, ops, tx
 	return databases.Rate(ctx, urls, datasets.Spec{Ops: ops, Txns: txns, Seed: l.Seed}, to)
 }
 
-// listening starts an isovet watch that takes lines over HTTP.
+// listening starts an isovet watch that receives lines over HTTP.
 func (l *Lab) listening(ctx context.Context) (url string, end func() error, err error) {
 	at, err := freeAddress()
 	if err != nil {

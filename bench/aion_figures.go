@@ -17,19 +17,19 @@ import (
 	"isovet/level"
 )
 
-// paperRate is the rate at which the paper's database commits where it studies delays, in transactions a second:
+// paperRate is the rate at which the paper's database commits in the figures about delays, in transactions per second:
 // 100,000 in 310 s (§VI-D).
 const paperRate = 322
 
-// online is a stream: transactions with their arrival, and the least start that is still to come.
+// online is a stream: transactions with their arrival times, and the least start that is still to come.
 type online struct {
 	h     *history.History
 	order []uint32
 	least []int64
 }
 
-// arrive makes a stream of Table I's workload: perSecond transactions commit a second, and each arrives after a delay
-// of N(mu, sigma²) ms.
+// arrive makes a stream of Table I's workload: perSecond transactions commit per second, and each arrives after a
+// delay drawn from N(mu, sigma²), in ms.
 func (l *Lab) arrive(ctx context.Context, spec datasets.Spec, perSecond, mu, sigma float64) (*online, error) {
 	h, err := l.generated(ctx, spec)
 	if err != nil {
@@ -56,8 +56,8 @@ func (l *Lab) arrive(ctx context.Context, spec datasets.Spec, perSecond, mu, sig
 	return s, nil
 }
 
-// run feeds the stream to Aion, the watermark advanced every so many transactions (0: never), and calls tick at each
-// percent of it.
+// run feeds the stream to Aion. It advances the watermark after every so many transactions (0 means never), and calls
+// tick at each percent of the stream.
 func (s *online) run(ctx context.Context, at level.Level, every int, tick func(percent int, a *timestamp.Aion)) (
 	*timestamp.Aion, int, error) {
 	a, err := timestamp.NewAion(timestamp.Options{Level: at})
@@ -147,7 +147,7 @@ func aionFig12(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// inOrder sorts the points of metrics by the numbers that their groups are.
+// inOrder sorts the points of metrics by their groups, which are numbers.
 func inOrder(r *Report, metrics ...string) {
 	slices.SortStableFunc(r.Points, func(a, b Point) int {
 		if a.Metric != b.Metric || !slices.Contains(metrics, a.Metric) {
@@ -159,7 +159,7 @@ func inOrder(r *Report, metrics ...string) {
 	})
 }
 
-// AION-SER's lines of Figure 12.
+// The lines of AION-SER in Figure 12.
 const (
 	aionSER    = "SER, watermark every 256"
 	aionFenced = "SER with fences, watermark every 256"
@@ -170,10 +170,10 @@ type delay struct{ mu, sigma float64 }
 
 func (d delay) String() string { return fmt.Sprintf("N(%g, %g²)", d.mu, d.sigma) }
 
-// delays are those that Figures 14 and 17 to 21 vary.
+// delays are the delays that Figures 14 and 17 to 21 compare.
 var delays = []delay{{50, 10}, {100, 10}, {200, 10}, {100, 1}, {100, 20}, {100, 50}}
 
-// flips runs a stream of Table I's workload, as a step of the figure.
+// flips runs a stream of Table I's workload as one step of the figure.
 func (l *Lab) flips(ctx context.Context, r *Report, name string, perSecond float64, d delay,
 	add func(*timestamp.Aion)) error {
 	return l.step(r, name, func() error {
@@ -230,7 +230,7 @@ func aionFig13(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// oneByOne says how transactions come.
+// oneByOne is the note that says how transactions arrive.
 const oneByOne = "Each transaction arrives after a delay of its own; aion/fig20 and aion/online-rectified send " +
 	"batches, as the paper does."
 
@@ -247,7 +247,7 @@ func aionFig14(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// live returns the heap in use after a collection, in MB.
+// live returns the heap in use after a garbage collection, in MB.
 func live() float64 {
 	runtime.GC()
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

@@ -25,13 +25,13 @@ import (
 	"isovet/level"
 )
 
-// AION end to end: isovet watch in a process of its own, to which lines come through a pipe as they would from a
-// collector, with time-outs by the clock, a log, and a bound of memory above which what is known of keys lies on disk.
+// AION end to end: isovet watch runs in a process of its own and receives lines through a pipe, as from a collector.
+// It has time-outs by the clock, a log, and a memory bound; if it is reached, states of keys go to disk.
 
 // patience is the paper's time-out (§IV-A).
 const patience = 5 * time.Second
 
-// patience is a tenth of that at the quick scale.
+// patience returns the time-out, which at the quick scale is a tenth.
 func (l *Lab) patience() time.Duration {
 	if l.Scale == QuickScale {
 		return patience / 10
@@ -39,7 +39,7 @@ func (l *Lab) patience() time.Duration {
 	return patience
 }
 
-// arrival is a line and when it comes.
+// arrival is a line and the time when it arrives.
 type arrival struct {
 	at   time.Duration
 	line []byte
@@ -48,9 +48,9 @@ type arrival struct {
 // batched is the number of transactions that a collector sends at a time (§VI-A).
 const batched = 500
 
-// sent makes lines of a workload as collectors send them: perSecond transactions commit a second, a batch of so many is
-// sent when the last of it has, and each arrives N(mu, sigma²) ms later. head are the header and the initial
-// transaction.
+// sent makes the lines of a workload as collectors send them: perSecond transactions commit per second; a batch is
+// sent when its last transaction has committed, and arrives after a delay drawn from N(mu, sigma²), in ms. head has
+// the header and the initial transaction.
 func (l *Lab) sent(ctx context.Context, spec datasets.Spec, batch int, perSecond, mu, sigma float64) (head, []arrival,
 	error) {
 	h, err := l.generated(ctx, spec)
@@ -95,21 +95,21 @@ func (l *Lab) sent(ctx context.Context, spec datasets.Spec, batch int, perSecond
 	return first, out, nil
 }
 
-// head are lines that come first.
+// head has the lines that come first.
 type head []byte
 
-// watching says how a stream is watched.
+// watching are the options for watching a stream.
 type watching struct {
 	level  level.Level
 	memory string // "": any
 	paced  bool   // lines come when they are to, else as fast as they are taken
-	// wait, if positive, is for how long nothing comes before the stream ends, so that time-outs expire.
+	// wait, if positive, is how long no line comes before the stream ends, so that time-outs expire.
 	wait time.Duration
-	// tick, if set, is called at each percent of the lines, with what watch says of itself.
+	// tick, if set, is called at each percent of the lines with watch's own metrics.
 	tick func(percent int, since time.Duration, now map[string]float64)
 }
 
-// pipeRun is the result of such a run.
+// pipeRun is the result of watching a stream through a pipe.
 type pipeRun struct {
 	took time.Duration // until the process had ended
 	last map[string]float64
@@ -124,7 +124,8 @@ func (l *Lab) watches(ctx context.Context) bool {
 	return exec.CommandContext(ctx, l.self[0], append(slices.Clone(l.self[1:]), "watch", "--help")...).Run() == nil
 }
 
-// rates runs isovet watch on a stream, and adds its throughput in each fifth of it and in all, and its peak memory.
+// rates runs isovet watch on a stream. It adds its throughput in each fifth of the stream and in all, and its peak
+// memory.
 func (l *Lab) rates(ctx context.Context, r *Report, name string, first head, lines []arrival,
 	o watching) (pipeRun, error) {
 	before := time.Duration(0)
@@ -143,7 +144,6 @@ func (l *Lab) rates(ctx context.Context, r *Report, name string, first head, lin
 	return w, err
 }
 
-// pipeTo runs isovet watch on a stream.
 func (l *Lab) pipeTo(ctx context.Context, first head, lines []arrival, o watching) (w pipeRun, err error) {
 	if l.asked != nil {
 		return pipeRun{took: time.Second}, nil
@@ -204,7 +204,7 @@ func (l *Lab) pipeTo(ctx context.Context, first head, lines []arrival, o watchin
 	return w, errors.Join(status, err)
 }
 
-// together runs so many watches at once, by the clock, as each takes little.
+// together runs n watches at once, each at the pace of the clock; one alone would leave the machine almost idle.
 func (l *Lab) together(ctx context.Context, n, txns int, stream func(i int) (head, []arrival, error)) ([]pipeRun,
 	error) {
 	runs, errs := make([]pipeRun, n), make([]error, n)
@@ -225,7 +225,7 @@ func (l *Lab) together(ctx context.Context, n, txns int, stream func(i int) (hea
 	return runs, errors.Join(errs...)
 }
 
-// freeAddress is one of loopback that nobody listens on.
+// freeAddress returns an unused address of loopback.
 func freeAddress() (string, error) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -271,7 +271,7 @@ func (p *metricsPoll) often(ctx context.Context) (end func()) {
 	}
 }
 
-// feed writes lines when they come.
+// feed writes the lines at their times.
 func (l *Lab) feed(ctx context.Context, to io.Writer, first head, lines []arrival, o watching, start time.Time,
 	poll func() map[string]float64) error {
 	b := bufio.NewWriterSize(to, 1<<16)
@@ -303,7 +303,7 @@ func (l *Lab) feed(ctx context.Context, to io.Writer, first head, lines []arriva
 	return b.Flush()
 }
 
-// metricsOf reads what a watch says of itself; nil: it does not answer.
+// metricsOf returns watch's own metrics, or nil if it does not answer.
 func metricsOf(ctx context.Context, at string) map[string]float64 {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -331,7 +331,7 @@ func metricsOf(ctx context.Context, at string) map[string]float64 {
 	return out
 }
 
-// byWatch measures where this program has the command watch.
+// byWatch makes a measurement that is skipped if this program has no command watch.
 func byWatch(measure measuring) measuring {
 	return func(ctx context.Context, lab *Lab, r *Report) error {
 		if lab.watches(ctx) {
@@ -342,7 +342,7 @@ func byWatch(measure measuring) measuring {
 	}
 }
 
-// aionOnlineRate is Figure 12 end to end.
+// aionOnlineRate measures Figure 12 end to end.
 func aionOnlineRate(ctx context.Context, lab *Lab, r *Report) error {
 	txns := lab.Pick(2000, 200_000, 500_000)
 	for _, c := range []struct {
@@ -398,7 +398,7 @@ func aionOnlineRate(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// aionOnlineFlips is Figures 13 and 14 end to end: how many verdicts change before they are final.
+// aionOnlineFlips measures Figures 13 and 14 end to end: how many verdicts change before they are final.
 func aionOnlineFlips(ctx context.Context, lab *Lab, r *Report) error {
 	txns := lab.Pick(600, 10_000, 10_000)
 	runs, err := lab.together(ctx, len(delays), txns, func(i int) (head, []arrival, error) {
@@ -418,7 +418,7 @@ func aionOnlineFlips(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// aionOnlineMemory is Figure 16 end to end.
+// aionOnlineMemory measures Figure 16 end to end.
 func aionOnlineMemory(ctx context.Context, lab *Lab, r *Report) error {
 	txns, rate := lab.Pick(1000, 100_000, 100_000), [...]float64{QuickScale: 1000, DefaultScale: 3000,
 		FullScale: paperRate}[lab.Scale]
@@ -449,7 +449,7 @@ func aionOnlineMemory(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// Memory for everything, for much of it, and such that keys have to lie on disk.
+// Three memory bounds: enough for everything, enough for much of it, and so little that keys must be on disk.
 const (
 	plenty = "4GiB"
 	some   = "128MiB"

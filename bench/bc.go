@@ -11,10 +11,9 @@ import (
 )
 
 // The evaluation of [BCGraphs] §5: Jepsen's append workload, 24 clients, lists of about 20 appends, on a store with
-// snapshot isolation, checked with real time, which is what start-dependencies are.
+// snapshot isolation. The checks use real time, which corresponds to start-dependencies.
 const bcLevel = level.StrictSnapshotIsolation
 
-// bcSource is the paper's workload.
 func bcSource(ctx context.Context, lab *Lab, r *Report, txns int) (Source, error) {
 	r.Note("The paper's histories come from TiDB, and its x-axis shows seconds of running time; here the store in " +
 		"memory runs the workload, and the axis shows transactions. Each list gets 20 to 24 appends.")
@@ -22,7 +21,7 @@ func bcSource(ctx context.Context, lab *Lab, r *Report, txns int) (Source, error
 		Sessions: 24, Txns: txns})
 }
 
-// bcSizes doubles from the first to the last.
+// bcSizes returns sizes from first to last, each twice the one before.
 func bcSizes(first, last int) (out []int) {
 	for n := first; n <= last; n *= 2 {
 		out = append(out, n)
@@ -82,8 +81,8 @@ func bcFig2(ctx context.Context, lab *Lab, r *Report) error {
 	return bcLong(ctx, lab, r)
 }
 
-// bcLong is the search for cycles where there are many: one transaction open throughout puts all that lies between into
-// its component.
+// bcLong measures the search for cycles in a large component: one transaction is open throughout, so that all
+// transactions during it are in its component.
 func bcLong(ctx context.Context, lab *Lab, r *Report) error {
 	late := false
 	for rounds := 4; rounds <= lab.Pick(6, 20, 24); rounds += 2 {
@@ -116,9 +115,9 @@ func bcLong(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// openThroughout is a snapshot-isolated history of rounds of four concurrent transactions and one open from before the
-// first round to behind the last, all reading what they overwrite: it reads key 4, which the first round overwrites,
-// and writes key 5, which the last round reads.
+// openThroughout returns a snapshot-isolated history: rounds of four concurrent transactions, and one transaction that
+// is open from before the first round until after the last. All read what they overwrite. The long one reads key 4,
+// which the first round overwrites, and writes key 5, which the last round reads.
 func openThroughout(rounds int) (*history.History, error) {
 	b := history.NewBuilder()
 	b.Initial = history.IntValue(0)

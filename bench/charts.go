@@ -12,7 +12,7 @@ var (
 	writeParquet func(io.Writer, []Observation) error
 )
 
-// RegisterCharts has figures drawn and tidy data written as Parquet by these. Package bench/charts calls it.
+// RegisterCharts sets the functions that draw figures and write tidy data as Parquet. Package bench/charts calls it.
 func RegisterCharts(chart func(*Report, Metric) ([]byte, error), parquet func(io.Writer, []Observation) error) {
 	draw, writeParquet = chart, parquet
 }
@@ -22,7 +22,6 @@ func HasCharts() bool { return draw != nil }
 
 var errNoCharts = errors.New("this program has neither charts nor Parquet; expected the full isovet")
 
-// chart draws a metric as SVG.
 func (r *Report) chart(m Metric) ([]byte, error) {
 	if draw == nil {
 		return nil, errNoCharts
@@ -30,7 +29,8 @@ func (r *Report) chart(m Metric) ([]byte, error) {
 	return draw(r, m)
 }
 
-// WritePlot draws the times of a comparison as SVG: a row a history, a bar a contender, each with its interval.
+// WritePlot draws the times of a comparison as SVG: a row for each history, and in it a bar with its interval for each
+// contender.
 func WritePlot(w io.Writer, rows []Row) error {
 	time := Metric{"time", "check", "ms"}
 	r := &Report{Title: "Times of checks, medians", fig: Figure{Axis: "history", Metrics: []Metric{time}}}
@@ -51,11 +51,11 @@ func WritePlot(w io.Writer, rows []Row) error {
 	return err
 }
 
-// Drawn is the figure, with what its axes are.
+// Drawn returns the figure, which says what the axes are.
 func (r *Report) Drawn() *Figure { return &r.fig }
 
-// Height returns the height at which a point is drawn. A point that ran out of time is drawn at the time-out, if the
-// metric is a time.
+// Height returns the height at which a point is drawn. If the metric is a time and the point reached the time-out, it
+// is drawn there.
 func (r *Report) Height(p *Point, m Metric) (float64, bool) {
 	switch {
 	case p.Metric != m.Key:
@@ -68,7 +68,8 @@ func (r *Report) Height(p *Point, m Metric) (float64, bool) {
 	return 0, false
 }
 
-// PaperValue returns the paper's number for a point in the metric's unit; false: it is no number, or a bound.
+// PaperValue returns the paper's number for a point in the metric's unit. It returns false if the text is no number,
+// or a bound.
 func PaperValue(text, unit string) (float64, bool) {
 	number, of, _ := strings.Cut(strings.TrimSpace(text), " ")
 	v, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64)

@@ -25,10 +25,10 @@ import (
 	"isovet/level"
 )
 
-// ChildCommand is the hidden command that runs [Child]; its one argument is a [Run] as JSON.
+// ChildCommand is the hidden command that runs [Child]. Its only argument is a [Run] as JSON.
 const ChildCommand = "__run"
 
-// Run is one measurement: a checker, a solver, a history.
+// Run is one measurement: a checker with a solver on a history.
 type Run struct {
 	Checker   string        `json:"checker"`
 	Solver    string        `json:"solver,omitempty"`
@@ -36,28 +36,29 @@ type Run struct {
 	History   string        `json:"history"` // path
 	Timeout   time.Duration `json:"timeout,omitempty"`
 	ClockSkew time.Duration `json:"clock_skew,omitempty"`
-	// Memory bounds the process, in bytes; 0: any. Where the system tells what a process holds it is ended as soon as
-	// it holds more; elsewhere it only collects its garbage from there on.
+	// Memory bounds the process, in bytes; 0 means no bound. If the system tells how much a process has, the process
+	// is ended above the bound; otherwise it only collects its garbage from there on.
 	Memory int64 `json:"memory,omitempty"`
 	// IgnorePredicates is check.Options.IgnorePredicates.
 	IgnorePredicates bool `json:"ignore_predicates,omitempty"`
 	// MechanismsOnly is check.Options.MechanismsOnly.
 	MechanismsOnly bool `json:"mechanisms_only,omitempty"`
-	// Profile is leopard's, by name (mechanism.LookupProfile) or as JSON (mechanism.ReadProfile); "": the one that the
-	// history's header names.
+	// Profile is leopard's, by name (mechanism.LookupProfile) or as JSON (mechanism.ReadProfile). "" means that the
+	// history's header names it.
 	Profile string `json:"profile,omitempty"`
-	// Round is the least number of transactions that a round of cobra-rounds adds; 0: its own number.
+	// Round is the least number of transactions that a round of cobra-rounds adds; 0 means the checker's default.
 	Round int `json:"round,omitempty"`
-	// Pipeline are the choices of the checker vbox.
+	// Pipeline has the choices for the checker vbox.
 	Pipeline check.Pipeline `json:"pipeline,omitzero"`
-	// StageMemory measures what each stage takes of the heap, with a collection after each: its times are of no use.
+	// StageMemory measures how much heap each stage uses, with a garbage collection after each, so that times are
+	// meaningless.
 	StageMemory bool `json:"stage_memory,omitempty"`
 
-	// tell, if set, gets the progress of the run.
+	// tell, if set, is called with the progress of the run.
 	tell func(progress)
 }
 
-// progress is a line that a child writes before its answer, so that the parent knows how far a killed child came.
+// progress is a line that a child writes before its answer. If the child is killed, the parent knows how far it came.
 type progress struct {
 	Begun bool   `json:"begun,omitempty"` // the history is loaded, and the check begins
 	Round *Round `json:"round,omitempty"` // cobra-rounds has come to the end of a round
@@ -70,23 +71,23 @@ type Measured struct {
 	Solver  string           `json:"solver,omitempty"` // the one used
 	// DecidedBy is evidence.Result.DecidedBy.
 	DecidedBy string `json:"decided_by,omitempty"`
-	// Items: predicates were ignored (evidence.Result.Items).
+	// Items says that predicates were ignored (evidence.Result.Items).
 	Items bool `json:"items,omitempty"`
-	// Fault is a mistake of ours: a certificate that fails, a panic, a process that died.
+	// Fault is a fault of isovet: a wrong certificate, a panic, a process that died.
 	Fault string `json:"fault,omitempty"`
 	// BadInput says that the history cannot be read.
 	BadInput string         `json:"bad_input,omitempty"`
 	Stats    evidence.Stats `json:"stats"`
 	// Mechanisms is evidence.Result.Mechanisms.
 	Mechanisms *evidence.Mechanisms `json:"mechanisms,omitempty"`
-	// Rounds are those of cobra-rounds but the last, in their order.
+	// Rounds are the rounds of cobra-rounds, in order, without the last.
 	Rounds []Round `json:"rounds,omitempty"`
-	// StageMemory are the run's stages in their order, the history first, if it was asked for them.
+	// StageMemory has the memory of the run's stages in order, after that of the loaded history, if it was requested.
 	StageMemory []StageMemory `json:"stage_memory,omitempty"`
-	// WallMS and CPUMS are the whole process's, from its start to its end: on a busy machine they part.
+	// WallMS and CPUMS are for the whole process, from its start to its end. On a busy machine they differ.
 	WallMS float64 `json:"wall_ms,omitempty"`
 	CPUMS  float64 `json:"cpu_ms,omitempty"`
-	// Runs are all runs of which this is the middle one, itself among them; nil: there is no other.
+	// Runs are all runs, if this is the middle one of several, otherwise nil.
 	Runs []Measured `json:"runs,omitempty"`
 }
 
@@ -94,15 +95,15 @@ type Measured struct {
 type Round struct {
 	Txns int     `json:"txns"` // verified so far
 	MS   float64 `json:"ms"`   // since the check began
-	// What the round looked at: check.CobraRound.
+	// The problem that the round examined: check.CobraRound.
 	Window  int `json:"window,omitempty"`
 	Choices int `json:"choices,omitempty"`
 	Left    int `json:"left,omitempty"`
 }
 
-// Child is the child's side of a run: it loads, checks once and writes a line, and before it some that say how far it
-// is. It ends early when stdin does, which is how it learns that its parent is gone. Its error is only that a line
-// could not be written.
+// Child is the child's side of a run. It loads the history, checks it once and writes a line, and before that lines
+// about its progress. It ends early when stdin ends, which means that its parent is gone. It returns an error only if
+// it cannot write a line.
 func Child(ctx context.Context, r Run, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -127,7 +128,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 func timeoutReason(d time.Duration) string { return fmt.Sprintf("timeout after %v", d) }
 
-// measure loads the history, unless it is there, and checks it within the run's time-out.
+// measure loads the history, unless h has it, and checks it within the run's time-out.
 func measure(ctx context.Context, r Run, h *history.History) (Measured, *history.History) {
 	if r.Timeout > 0 {
 		var stop context.CancelFunc
@@ -206,7 +207,7 @@ func checked(ctx context.Context, r Run, h *history.History, loaded float64) Mea
 		DecidedBy: res.DecidedBy, Stats: s, Mechanisms: res.Mechanisms, Rounds: rounds, StageMemory: stages.stages}
 }
 
-// checker is the one named, or the one that auto takes for the history.
+// checker returns the named checker or, for auto, the one chosen for the history.
 func (r *Run) checker(h *history.History) (check.Checker, error) {
 	c, err := check.ByName(r.Checker)
 	switch {
@@ -224,21 +225,21 @@ func (r *Run) checker(h *history.History) (check.Checker, error) {
 	return c, nil
 }
 
-// runHere is a run in this process, on a history that a run before has loaded, or nil.
+// runHere is a run in this process. h is the history if an earlier run has loaded it, or nil.
 func runHere(ctx context.Context, r Run, h *history.History) (Measured, *history.History, error) {
 	m, h := measure(ctx, r, h)
 	return m, h, ctx.Err()
 }
 
-// killAfter is how long after its time-out a child that has not stopped by itself is killed, its start included;
-// drainAfter how long its output is waited for then.
+// killAfter is how long after its time-out, which includes its start, a child that does not stop is killed. drainAfter
+// is how long its output is then awaited.
 const (
 	killAfter  = 250 * time.Millisecond
 	drainAfter = 2 * time.Second
 )
 
-// runChild is the parent's side of a run. self is the program with its first arguments. The error is the parent's
-// context's.
+// runChild is the parent's side of a run. self is the program with its first arguments. It returns an error only if
+// its context ends.
 func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 	arg, err := json.Marshal(r)
 	if err != nil {
@@ -299,7 +300,7 @@ func runChild(ctx context.Context, self []string, r Run) (Measured, error) {
 	return m, nil
 }
 
-// childLines are the lines that a child wrote, and the time when its check began.
+// childLines has the lines that a child wrote, and the time when its check began.
 type childLines struct {
 	b     []byte
 	begun time.Time // zero: not that one knows
@@ -313,7 +314,7 @@ func (c *childLines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// answer is a child's answer, or, if it came to none, its rounds.
+// answer returns a child's answer or, without one, its rounds.
 func (c *childLines) answer() (m Measured, answered bool) {
 	var rounds []Round
 	for line := range bytes.Lines(c.b) {
@@ -332,8 +333,8 @@ func (c *childLines) answer() (m Measured, answered bool) {
 	return m, answered
 }
 
-// bound kills a process as soon as it holds more than so many bytes, where the system tells. The function that it
-// returns ends the watch, and reports whether that has happened.
+// bound kills a process when it has more than so many bytes, if the system tells. The returned function ends the
+// supervision, and reports whether the process was killed.
 func bound(p *os.Process, bytes int64) func() bool {
 	if bytes <= 0 {
 		return func() bool { return false }
@@ -366,14 +367,14 @@ func bound(p *os.Process, bytes int64) func() bool {
 	}
 }
 
-// killed reports whether a process ended by a signal that it cannot have sent itself: the system's, when memory runs
-// out.
+// killed reports whether a process ended by a signal that it cannot have sent itself, such as the system's when memory
+// is exhausted.
 func killed(err error) bool {
 	e, ok := errors.AsType[*exec.ExitError](err)
 	return ok && !e.Exited() && e.ProcessState.String() == "signal: "+os.Kill.String()
 }
 
-// tail keeps the beginning and the end of what a process says.
+// tail stores the beginning and the end of a process's output.
 type tail struct{ b []byte }
 
 const tailKeep = 4 << 10

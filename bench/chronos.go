@@ -22,23 +22,24 @@ import (
 	"isovet/level"
 )
 
-// The evaluation of [CHRONOS] §V and §VI. Its histories are Dgraph's, TiDB's and YugabyteDB's, ours those of the store
-// in memory at snapshot isolation, with the workload parameters of Table I. The level is CHRONOS's own, strong session
-// snapshot isolation.
+// The evaluation of [CHRONOS] §V and §VI. The paper's histories come from Dgraph, TiDB and YugabyteDB. Ours come from
+// the store in memory at snapshot isolation, with the workload parameters of Table I. The level is CHRONOS's own,
+// strong session snapshot isolation.
 const chronosLevel = level.SessionSnapshotIsolation
 
-// tableI is the default workload of Table I.
+// tableI returns the default workload of Table I.
 func tableI(txns int) datasets.Spec {
 	return datasets.Spec{Workload: "gt", Variant: "zipf", Txns: txns, Sessions: 50, Keys: 1000, Ops: 15,
 		Isolation: "snapshot-isolation", DBTimes: true, Times: datasets.NoTimes, NoAborted: true}
 }
 
-// sizes are the numbers of transactions by scale.
+// sizes returns the numbers of transactions for the scale.
 func (l *Lab) sizes(quick, normal, full []int) []int {
 	return [...][]int{QuickScale: quick, DefaultScale: normal, FullScale: full}[l.Scale]
 }
 
-// race measures checkers on one workload at several sizes. One that has run into the time-out is not asked again.
+// race measures checkers on one workload at several sizes. A checker that has reached the time-out does not run on
+// larger sizes.
 func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns int) datasets.Spec, checkers []string,
 	at level.Level, paper map[string]string) error {
 	late := map[string]bool{}
@@ -95,7 +96,7 @@ func chronosFig5b(ctx context.Context, lab *Lab, r *Report) error {
 	return err
 }
 
-// parameters calls f with the workloads of Figure 6: Table I's default, one parameter varied at a time.
+// parameters calls f with the workloads of Figure 6: Table I's default with one parameter varied at a time.
 func (l *Lab) parameters(ctx context.Context, f func(group string, src Source) error) error {
 	n := l.Pick(200, 20_000, 100_000)
 	txns := []int{n / 4, n / 2, n, 2 * n}
@@ -166,13 +167,13 @@ func chronosFig6(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// neverCollected is the paper's gc-∞; everyTxns6 and a number of transactions name its other strategies.
+// neverCollected is the paper's gc-∞. Its other strategies are named by everyTxns6 and a number of transactions.
 const (
 	neverCollected = "no collection"
 	everyTxns6     = "collected after every "
 )
 
-// collected measures CHRONOS with the collector called after every so many transactions, and never.
+// collected measures CHRONOS with the garbage collector called after every so many transactions, and never.
 func (l *Lab) collected(ctx context.Context, r *Report, group string, src Source) error {
 	return l.step(r, group+" collected", func() error {
 		l.tell(group + ", with collections")
@@ -246,14 +247,14 @@ func chronosFig8(ctx context.Context, lab *Lab, r *Report) error {
 	})
 }
 
-// held is the memory that the Go runtime holds, in MB.
+// held returns the memory of the Go runtime, in MB.
 func held() float64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
 	return float64(s[0].Value.Uint64()-s[1].Value.Uint64()) / 1e6
 }
 
-// decided makes a point of what was measured in this process, once or several times.
+// decided makes a point from one or several measurements in this process.
 func decided(metric, group, series string, runs ...float64) Point {
 	p := Point{Metric: metric, Group: group, Series: series, Value: median(runs), Verdict: evidence.Holds}
 	if len(runs) > 1 {

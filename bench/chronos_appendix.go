@@ -17,10 +17,11 @@ import (
 	"isovet/level"
 )
 
-// Figures 9 and 24 of CHRONOS, and 17 to 21 and 25 of AION: of their technical report's appendix but for the first.
+// Figures 9 and 24 of CHRONOS, and 17 to 21 and 25 of AION. All but the first are in the appendix of their technical
+// report.
 
-// answered makes a verdict of what a checker that only refutes says of a history in which it finds nothing: it has come
-// to its end, and its time and memory can be compared.
+// answered turns the result of a checker that can only refute into a verdict if it finds nothing: it has finished, so
+// that its time and memory can be compared.
 func (m *Measured) answered(checker string) {
 	if checker == "elle-register" && m.Verdict == evidence.Unknown && m.Fault == "" &&
 		!strings.HasPrefix(m.Reason, "timeout") {
@@ -28,11 +29,11 @@ func (m *Measured) answered(checker string) {
 	}
 }
 
-// collected9 are the growths of memory, in percent, after which the collector runs: Figure 9's axis, most frequent
-// first.
+// collected9 are the growths of memory, in percent, after which the garbage collector runs: the axis of Figure 9, most
+// frequent first.
 var collected9 = []int{5, 10, 25, 50, 100, 200, 400}
 
-// chronosFig9 varies how often Go's collector runs, where the paper varies how often it calls Java's.
+// chronosFig9 varies how often Go's garbage collector runs. The paper varies how often it calls Java's.
 func chronosFig9(ctx context.Context, lab *Lab, r *Report) error {
 	src, err := lab.Source(ctx, tableI(lab.Pick(500, 100_000, 1_000_000)))
 	if err != nil {
@@ -107,7 +108,7 @@ func chronosFig24(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// aionFig17 is Figures 17 to 19: how many transactions flip, and how often.
+// aionFig17 measures Figures 17 to 19: how many transactions flip, and how often.
 func aionFig17(ctx context.Context, lab *Lab, r *Report) error {
 	for _, d := range delays {
 		g := d.String()
@@ -126,9 +127,9 @@ func aionFig17(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// aionFig20 is Figures 20 and 21: after how long a verdict that was wrong is right, whatever the delays. Batches come
-// as
-// a whole, their transactions in the order of their delays, which aion/online-rectified compares with the other way.
+// aionFig20 measures Figures 20 and 21: how long wrong verdicts last before they are corrected, for several delays. A
+// batch arrives as a whole, its transactions in the order of their delays; aion/online-rectified compares this with
+// the other way.
 func aionFig20(ctx context.Context, lab *Lab, r *Report) error {
 	txns, batch := lab.Pick(600, 10_000, 10_000), lab.Pick(50, batched, batched)
 	runs, err := lab.together(ctx, len(delays), txns, func(i int) (head, []arrival, error) {
@@ -149,7 +150,7 @@ func aionFig20(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// aionFig25 is Figure 25: a history of snapshot isolation, asked for serializability, beside a serializable one.
+// aionFig25 measures Figure 25: serializability of a snapshot-isolated history and of a serializable one.
 func aionFig25(ctx context.Context, lab *Lab, r *Report) error {
 	for _, n := range lab.sizes([]int{500}, []int{50_000, 100_000}, []int{500_000}) {
 		g := strconv.Itoa(n)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A claim of a paper is data, a row of claims.tsv: what it says, its number, and how that number is measured from a
-// figure's points. Whether it holds follows from both by one rule, claimRule, for all papers.
+// A claim of a paper is a row of claims.tsv: its words, its number, and how to measure the number from a figure's
+// points. One rule for all papers, claimRule, decides whether it holds.
 
 // claimRule explains the verdicts on every page.
 const claimRule = "" +
@@ -26,10 +26,10 @@ const claimRule = "" +
 	"comparable if its size, or its rival, was not run. The reason why a claim does not hold is recomputed " +
 	"from these rows, or by the named test, unless it is called a conjecture."
 
-// tenth is the tolerance of claimRule.
+// tenth is the tolerance in claimRule.
 const tenth = 0.1
 
-// Sense is the direction of a claim's number.
+// Sense says how a claim's number limits the measured one.
 type Sense string
 
 const (
@@ -40,7 +40,7 @@ const (
 	EqualTo  Sense = "equal to" // a tenth less or more is, by claimRule
 )
 
-// The verdicts on claims.
+// The verdicts about claims.
 const (
 	Holds         = "holds"
 	Fails         = "does not hold"
@@ -48,35 +48,35 @@ const (
 	NotComparable = "not comparable"
 )
 
-// Claim is a claim of a paper with its result here.
+// Claim is a claim of a paper with what was measured here.
 type Claim struct {
 	// Says is the claim in words.
 	Says string `json:"claim"`
-	// Sense, Number and Unit are what it demands, Roughly that a tenth may be missing.
-	// Far is the other end of a range ("60 to 100 times"), 0 where there is none.
+	// Sense, Number and Unit are what it demands; Roughly allows a tenth less. Far is the other end of a range ("60 to
+	// 100 times"), or 0.
 	Sense   Sense   `json:"sense"`
 	Number  float64 `json:"number"`
 	Far     float64 `json:"far,omitempty"`
 	Unit    string  `json:"unit,omitempty"`
 	Roughly bool    `json:"roughly,omitempty"`
-	// Measured says that Here is a number, Beyond that it is a lower bound.
+	// Measured says that Here is a number; Beyond that it is only a lower bound.
 	Measured bool    `json:"measured"`
 	Here     float64 `json:"here"`
 	Beyond   bool    `json:"beyond,omitempty"`
-	// Low and High are the ends of Here's interval by the bootstrap, both 0 where there is none.
+	// Low and High are the ends of Here's interval by the bootstrap, or 0.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
 	// At says where it was measured: "at 20000 transactions", "on 3 of 6 workloads".
 	At string `json:"at,omitempty"`
-	// Holds is the verdict, Why its reason where it is not that the claim holds.
+	// Holds is the verdict. Why is the reason if the claim does not hold.
 	Holds string `json:"holds"`
 	Why   string `json:"why,omitempty"`
-	// Tested names the support of the reason: "rows", from which it is recomputed, or a test; "": none, it is a
-	// conjecture.
+	// Tested says what supports the reason: "rows" if it is recomputed from them, or a test's name. "" means that the
+	// reason is a conjecture.
 	Tested string `json:"tested,omitempty"`
 }
 
-// Saying is a claim as a figure declares it.
+// Saying is a claim in a figure's declaration.
 type Saying struct {
 	Says    string
 	Sense   Sense
@@ -84,9 +84,9 @@ type Saying struct {
 	Far     float64 // the other end of a range
 	Unit    string
 	Roughly bool
-	// Rival says in what the rival, or what is measured, is not the paper's; "": it is the paper's.
+	// Rival says how the rival, or what is measured, differs from the paper's, or is "".
 	Rival string
-	// Find measures the number.
+	// Find measures the claim's number.
 	Find finder
 	// Why is the reason if the claim does not hold.
 	Why string
@@ -95,7 +95,7 @@ type Saying struct {
 	test  string  // the name of the test that does
 }
 
-// Found is the measurement for a claim.
+// Found is the result of measuring a claim's number.
 type Found struct {
 	Value  float64
 	Beyond bool // a lower bound: a time-out
@@ -104,7 +104,7 @@ type Found struct {
 	None string
 }
 
-// judge compares what was found with what the claim demands.
+// judge compares the measured number with what the claim demands.
 func (s *Saying) judge(r *Report) Claim {
 	c := Claim{Says: s.Says, Sense: s.Sense, Number: s.Number, Far: s.Far, Unit: s.Unit, Roughly: s.Roughly,
 		Holds: NotComparable}
@@ -139,7 +139,7 @@ func (s *Saying) judge(r *Report) Claim {
 	return c
 }
 
-// verdict applies claimRule to a claim whose number has been measured.
+// verdict applies claimRule to a claim with a measured number.
 func (c *Claim) verdict() string {
 	room := 0.0
 	if c.Roughly || c.Sense == EqualTo {
@@ -169,7 +169,7 @@ func (c *Claim) verdict() string {
 	return Fails
 }
 
-// beyondNoise is the verdict that both ends of the interval have; WithinNoise: they differ.
+// beyondNoise returns the verdict if both ends of the interval have the same, otherwise WithinNoise.
 func (c *Claim) beyondNoise() string {
 	at := c.verdict()
 	if c.Low == 0 && c.High == 0 {
@@ -184,8 +184,8 @@ func (c *Claim) beyondNoise() string {
 	return at
 }
 
-// tooFar reports whether the number is beyond twice the paper's, where the paper has a number for it: a factor against
-// a rival, a range, or what it says roughly.
+// tooFar reports whether the number is more than twice the paper's or, for an upper bound, less than half. It counts
+// only if the paper's is a definite number: a factor against a rival, a range, or a rough number.
 func (c *Claim) tooFar() bool {
 	factor := strings.HasPrefix(c.Unit, "times as fast") || strings.HasPrefix(c.Unit, "times less") ||
 		strings.HasPrefix(c.Unit, "times fewer")
@@ -210,7 +210,7 @@ func sixDigits(v float64) float64 {
 	return out
 }
 
-// judgeAll makes the figure's claims anew from its points.
+// judgeAll recomputes the figure's claims from its points.
 func (r *Report) judgeAll() {
 	r.Claims = nil
 	for _, s := range r.fig.Says {
@@ -223,7 +223,7 @@ func (r *Report) judgeAll() {
 	}
 }
 
-// demanded says in words what a claim demands: "about 7.4 times or more".
+// demanded returns what a claim demands, in words: "about 7.4 times or more".
 func (c *Claim) demanded() string {
 	switch {
 	case c.Unit == all && c.Number == 1:
@@ -244,7 +244,7 @@ func (c *Claim) demanded() string {
 	return string(c.Sense) + " " + v
 }
 
-// here says the measurement in words.
+// here returns the measurement in words.
 func (c *Claim) here() string {
 	if !c.Measured {
 		return "-"
@@ -268,7 +268,7 @@ func (c *Claim) here() string {
 	return v
 }
 
-// all is the unit of claims about all of some rows: their share.
+// all is the unit of claims about all of some rows, which are measured by a share.
 const all = "of all"
 
 func (c *Claim) amount(v float64) string {
@@ -278,7 +278,7 @@ func (c *Claim) amount(v float64) string {
 	return strings.TrimRight(number(v)+" "+c.Unit, " ")
 }
 
-// said is the verdict with its reason.
+// said returns the verdict with its reason.
 func (c *Claim) said() string {
 	if c.Why == "" {
 		return c.Holds
@@ -321,12 +321,12 @@ func (r *Report) writeClaims(b *bytes.Buffer, markdown bool) {
 	}
 }
 
-// How claims are put in words that can be read without this program.
+// The words for claims, which a reader must understand without this program.
 
-// spread is the unit of claims that values are alike: the greatest over the least.
+// spread is the unit of claims that values are alike: the greatest divided by the least.
 const spread = "times, the greatest to the least"
 
-// whole is the demand for all of some rows: "all 6 steps" where "2 of 6 steps" were found.
+// whole returns the demand for all of some rows: "all 6 steps" if "2 of 6 steps" were found.
 func (c *Claim) whole() string {
 	var yes, n int
 	var what string
@@ -340,7 +340,7 @@ func (c *Claim) whole() string {
 	return "all " + rest
 }
 
-// comparatives are what more and less than once as fast is called, and so on.
+// comparatives are the words for "more than once as fast", "less than once as fast" and so on.
 var comparatives = map[string]map[Sense]string{
 	"as fast":     {MoreThan: "faster", LessThan: "slower"},
 	"as long":     {MoreThan: "longer", LessThan: "shorter", AtMost: "no longer"},
@@ -350,8 +350,8 @@ var comparatives = map[string]map[Sense]string{
 	"fewer":       {MoreThan: "fewer"},
 }
 
-// once is a demand whose number is 1 without that number: "faster", "less than the growth of the size"; "": there are
-// no such words.
+// once returns a demand of 1 in words: "faster", "less than the growth of the size". It returns "" if there are no
+// such words.
 func (c *Claim) once() string {
 	about := map[bool]string{true: "about "}[c.Roughly || c.Sense == EqualTo]
 	sense := map[bool]string{false: string(c.Sense) + " "}[c.Sense == EqualTo]
@@ -375,7 +375,7 @@ func (c *Claim) once() string {
 	return ""
 }
 
-// enough is the number found, with as many digits as the verdict can be understood from.
+// enough returns the measured number with as many digits as the verdict needs.
 func (c *Claim) enough() string {
 	short := c.amount(c.Here)
 	if c.Unit == all || !c.Measured || c.Holds == NotComparable || c.Holds == "" {
@@ -393,7 +393,7 @@ func (c *Claim) enough() string {
 	return strings.TrimRight(told+" "+c.Unit, " ")
 }
 
-// named is a metric with its unit, where it has one.
+// named returns a metric's name with its unit, if it has one.
 func (m *Metric) named() string {
 	if m.Unit == "" {
 		return m.Label
@@ -401,16 +401,16 @@ func (m *Metric) named() string {
 	return m.Label + ", " + m.Unit
 }
 
-// Why a claim does not hold is data like the claim: what can be tested of a reason is recomputed from the rows of its
-// figure, or by a test that is named; what cannot is called a conjecture.
+// The reason why a claim does not hold is also data. A reason that can be tested is recomputed from the rows of its
+// figure, or by a named test; others are called conjectures.
 
-// What is behind a reason.
+// What supports a reason.
 const (
 	byRows  = "rows"
 	refuted = "refuted" // the rows do not bear it out
 )
 
-// reason says why a claim does not hold, and what is behind it: byRows, refuted, a test's name, or "".
+// reason returns why a claim does not hold, and what supports this: byRows, refuted, a test's name, or "".
 func (s *Saying) reason(r *Report) (why, tested string) {
 	switch {
 	case s.Why == "":
@@ -430,10 +430,11 @@ func (s *Saying) reason(r *Report) (why, tested string) {
 	return "not known; these rows do not bear out that " + s.Why + " (" + said + ")", refuted
 }
 
-// showing recomputes what a reason rests on: in words, and whether it is so; "": these rows do not tell.
+// showing recomputes what supports a reason. said is what it found, in words, or "" if these rows do not show it; ok
+// says whether it supports the reason.
 type showing func(r *Report) (said string, ok bool)
 
-// shown is a number that has to reach another one, as claims have to.
+// shown says that a number must reach another one, like a claim's.
 func shown(what string, find finder, sense Sense, n float64, unit string) showing {
 	return func(r *Report) (string, bool) {
 		f := find(r)
@@ -450,7 +451,7 @@ func shown(what string, find finder, sense Sense, n float64, unit string) showin
 	}
 }
 
-// allShown joins several.
+// allShown combines several.
 func allShown(of ...showing) showing {
 	return func(r *Report) (string, bool) {
 		var said []string

@@ -12,10 +12,10 @@ import (
 	"sync"
 )
 
-// claims.tsv has the papers' claims, a row each: the figure, the claim in words, its sense, its number (~: roughly) and
-// unit; how the number is measured, as a call of a finder; why the claim does not hold, if it does not; what is behind
-// that reason: a call that recomputes it from the rows, or a test's name; and in what the rival is not the paper's.
-// A number may be a range, 60..100.
+// claims.tsv has a row for each claim: the figure; the claim in words; its sense; its number (~ means roughly),
+// perhaps a range, 60..100; its unit; how to measure the number, as a call of a finder; the reason if it does not
+// hold; what supports the reason, a call that recomputes it from the rows or a test's name; and how the rival differs
+// from the paper's.
 //
 //go:embed claims.tsv
 var claimsTSV string
@@ -25,7 +25,7 @@ var claimsRead struct {
 	table map[string][]Saying
 }
 
-// claimsTable is each figure's claims. The table is part of the program, so that a mistake in it is one of ours.
+// claimsTable returns each figure's claims. It panics on a wrong row, since the table is part of the program.
 func claimsTable() map[string][]Saying {
 	claimsRead.once.Do(func() { claimsRead.table = readClaims() })
 	return claimsRead.table
@@ -47,11 +47,10 @@ func readClaims() map[string][]Saying {
 	return out
 }
 
-// words are those of the expressions in claims.tsv, which are Go's: numbers, texts, and calls of finders, which may be
-// nested.
+// words maps the names in expressions of claims.tsv to values. Expressions are Go's: numbers, texts, and calls of
+// finders, which may be nested.
 type words map[string]any
 
-// claim reads a row.
 func (w words) claim(line string) (figure string, s Saying, err error) {
 	c := strings.Split(line, "\t")
 	if len(c) != 9 {
@@ -96,7 +95,7 @@ func (w words) evaluate(text string, to any) error {
 	return err
 }
 
-// valueOf is an expression's value as a type.
+// valueOf evaluates an expression to a value of a type.
 func (w words) valueOf(e ast.Expr, as reflect.Type) (v reflect.Value, err error) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -147,7 +146,7 @@ func (w words) valueOf(e ast.Expr, as reflect.Type) (v reflect.Value, err error)
 	return v.Convert(as), nil
 }
 
-// called is the value of a finder's call.
+// called evaluates a call of a finder.
 func (w words) called(e *ast.CallExpr) (v reflect.Value, err error) {
 	name, ok := e.Fun.(*ast.Ident)
 	if !ok || w[name.Name] == nil {
@@ -177,7 +176,7 @@ func (w words) called(e *ast.CallExpr) (v reflect.Value, err error) {
 	return f.Call(in)[0], nil
 }
 
-// finders are what claims are measured with, by the names that claims.tsv has for them.
+// finders returns the functions that measure claims, by their names in claims.tsv.
 func finders() words {
 	return words{
 		"AtLeast": AtLeast, "AtMost": AtMost, "MoreThan": MoreThan, "LessThan": LessThan, "EqualTo": EqualTo,

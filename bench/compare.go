@@ -13,11 +13,11 @@ import (
 	"isovet/level"
 )
 
-// Options are the parameters of Compare. Zero values: serializable, one run each, no time-out.
+// Options are the parameters of Compare. The zero value means serializable, one run each, no time-out.
 type Options struct {
 	Level      level.Level
 	Contenders []Contender
-	// Repeat is how often each runs; one that comes to no verdict does not run again.
+	// Repeat is the number of runs for each. A contender without a verdict does not run again.
 	Repeat    int
 	Timeout   time.Duration
 	ClockSkew time.Duration
@@ -25,13 +25,13 @@ type Options struct {
 	IgnorePredicates bool
 	// Programs are other checkers, run after the contenders.
 	Programs []Program
-	// Self is the program and the arguments under which it takes ChildCommand.
+	// Self is the program and the arguments after which it accepts ChildCommand.
 	Self []string
-	// Progress, if set, gets before each run its name and the number of runs done.
+	// Progress, if set, is called before each run with its name and the number of runs done.
 	Progress func(what string, done, total int)
 }
 
-// Input is the history that is checked, and at which level.
+// Input is the history to check, and the level.
 type Input struct {
 	Workload string      `json:"workload"`
 	Variant  string      `json:"variant"`
@@ -43,13 +43,14 @@ type Input struct {
 	Keys     int         `json:"keys"`
 }
 
-// Cost has the cost of a check: medians of the runs, in milliseconds and megabytes.
+// Cost has the cost of a check: medians over the runs, in milliseconds and megabytes.
 type Cost struct {
 	LoadMS   float64 `json:"load_ms"`
 	CheckMS  float64 `json:"check_ms"`
 	CheckMin float64 `json:"check_ms_min"`
 	CheckMax float64 `json:"check_ms_max"`
-	// CheckLow and CheckHigh are the ends of CheckMS's interval by the bootstrap; 0: there are fewer than three runs.
+	// CheckLow and CheckHigh are the ends of CheckMS's interval by the bootstrap, or 0 if there are fewer than three
+	// runs.
 	CheckLow  float64 `json:"check_ms_low,omitempty"`
 	CheckHigh float64 `json:"check_ms_high,omitempty"`
 	CPUMS     float64 `json:"cpu_ms,omitempty"` // the whole process's
@@ -57,7 +58,7 @@ type Cost struct {
 	PeakMB    float64 `json:"peak_mb"`
 }
 
-// Effort has the sizes of the checker's problem, and its solver's work, where it has one.
+// Effort has the sizes of the checker's problem and its solver's work, if it has one.
 type Effort struct {
 	KnownEdges int   `json:"known_edges"`
 	Before     int   `json:"constraints"`
@@ -71,14 +72,13 @@ type Effort struct {
 	Rounds     int   `json:"rounds"`
 }
 
-// Row is a line of the comparison: one contender on one history. Times are medians over the runs; memory is the most of
-// them.
+// Row is a row of the comparison: one contender on one history. Times are medians over the runs, memory is the maximum.
 type Row struct {
 	Checker    string `json:"checker"`
 	Timestamps bool   `json:"timestamps,omitempty"` // the verdict is about database timestamps ("ts:")
 	Items      bool   `json:"items,omitempty"`      // the verdict ignores predicates ("items:")
 	Solver     string `json:"solver"`
-	// the checker that the answer is from, where this one asked another
+	// DecidedBy is the checker that decided, if this one used another.
 	DecidedBy string `json:"decided_by,omitempty"`
 	Input
 	Verdict evidence.Verdict `json:"verdict"`
@@ -91,20 +91,20 @@ type Row struct {
 	BadTxns    int                `json:"violating_txns,omitempty"`
 	BadPairs   int                `json:"violating_txn_keys,omitempty"`
 	Repeat     int                `json:"repeat"`
-	// Settings are the contender's. UsedClosure and so on are those that were used, where the checker has them.
+	// Settings are the contender's. UsedClosure and the like are what the run used, if the checker has such choices.
 	Settings     string `json:"settings,omitempty"`
 	UsedClosure  string `json:"closure,omitempty"`
 	UsedEncoding string `json:"encoding,omitempty"`
 	UsedTheory   string `json:"theory,omitempty"`
-	// WallMS is the median time of the whole process; a Program has no other.
+	// WallMS is the median time of the whole process. A Program has no other time.
 	WallMS  float64 `json:"wall_ms,omitempty"`
 	Program bool    `json:"program,omitempty"`
-	// Runs are the raw measurements; they go to results files, not to the table.
+	// Runs are the raw measurements, for results files only.
 	Runs []Measured `json:"-"`
 }
 
-// Compare runs every contender on every history, and returns what was measured by the time ctx ended, with ctx's error
-// then. A verdict that differs from one repeat to the next is a fault.
+// Compare runs every contender on every history. If ctx ends, it returns the measurements so far and ctx's error.
+// Different verdicts in repeats are a fault.
 func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 	repeat := max(o.Repeat, 1)
 	total := len(sources) * (len(o.Contenders) + len(o.Programs)) * repeat
@@ -212,7 +212,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 	return r
 }
 
-// Disagreement is a history on which one contender says valid and another violation. Unknown disagrees with nobody.
+// Disagreement is a history that one contender finds valid and another finds violated. Unknown is no disagreement.
 type Disagreement struct {
 	On                string
 	Level             level.Level
@@ -238,8 +238,8 @@ func trustsTimestamps(checker string) bool {
 	return err == nil && c.Info().Timestamps
 }
 
-// Differences are the histories that some order explains and the one of the timestamps does not. That is no
-// disagreement: checkers that trust timestamps answer a stricter question (errata C8). Each is a sentence.
+// Differences returns a sentence for each history that some order explains and the order of the timestamps does not.
+// That is no disagreement: checkers that trust timestamps answer a stricter question (errata C8).
 func Differences(rows []Row) []string {
 	var out []string
 	for i := range rows {
@@ -265,7 +265,7 @@ func Differences(rows []Row) []string {
 // Contender returns the contender of the row.
 func (r *Row) Contender() Contender { return Contender{r.Checker, r.Solver, r.Settings} }
 
-// what says how often axioms are violated.
+// what says how often axioms were violated.
 func (r *Row) what() string {
 	var parts []string
 	for _, axiom := range []string{"TIMESTAMPS", "SESSION", "INT", "EXT", "NOCONFLICT"} {
@@ -280,8 +280,9 @@ func (r *Row) what() string {
 		strings.Join(parts, ", "), r.BadTxns, r.BadPairs)
 }
 
-// Disagreements finds them all. A violation of timestamps disagrees with no checker that does without them; a valid one
-// does, since the order of the timestamps is an order. A valid that ignores predicates disagrees with nobody.
+// Disagreements finds all disagreements. If a checker that trusts timestamps finds a violation, other checkers may
+// find none. If it finds none, others must not find one, since the order of the timestamps is an order. A "valid" that
+// ignores predicates never counts.
 func Disagreements(rows []Row) []Disagreement {
 	var out []Disagreement
 	index := map[string]int{}

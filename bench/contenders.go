@@ -9,8 +9,8 @@ import (
 	"isovet/level"
 )
 
-// Contender is a checker with a solver and settings. Solver is "" where it uses none; Settings are choices of its
-// pipeline other than its own, as "closure=purdom,encoding=order", "" where there are none.
+// Contender is a checker with a solver and settings. Solver is "" if it uses none. Settings are those choices of its
+// pipeline that differ from the default, such as "closure=purdom,encoding=order", or "".
 type Contender struct{ Checker, Solver, Settings string }
 
 func (c Contender) String() string {
@@ -33,24 +33,24 @@ func (c Contender) Pipeline() (p check.Pipeline) {
 	return p
 }
 
-// Variation lists values for the choices that contenders leave open; "all" is every value, and nil only the checker's
-// default. A contender without a choice is not varied in it.
+// Variation lists values for the choices that contenders leave open. "all" means every value; nil means only the
+// checker's default. A contender is varied only in choices that it has.
 type Variation struct {
 	Closures, Encodings, Techniques, Solvers, Theories []string
 }
 
-// Contenders reads a list as --checkers takes it: "all" is every checker that decides the level, with its default
-// solver; "vbox" is one checker, "vbox:gini" with another solver ("vbox:external:minisat" too), "vbox:all" with each of
-// its solvers, "all:all" every checker with each of its solvers; "vbox:order" or "vbox:encoding=order" is one with
-// another encoding, and so are closures, theories and the other settings of isovet checkers;
-// "vbox:encoding=cobra,theory=lazy" has two. "cobra" takes Purdom's closure, "cobra:warshall" its paper's, which is for
-// a GPU. Hidden and partial checkers must be named. Those that trust timestamps are not among them: "timestamps" is all
-// of these.
+// Contenders reads a list like that of --checkers. "all" is every checker that decides the level, with its default
+// solver; "vbox" is one checker, "vbox:gini" with another solver ("vbox:external:minisat" too), "vbox:all" with each
+// of its solvers, "all:all" every checker with each of its solvers. "vbox:order" or "vbox:encoding=order" has another
+// encoding, and so on for closures, theories and the other settings of isovet checkers;
+// "vbox:encoding=cobra,theory=lazy" has two. "cobra" uses Purdom's closure, "cobra:warshall" its paper's, which is for
+// a GPU. Hidden and partial checkers must be named. "timestamps" is all checkers that trust timestamps, which "all"
+// does not include.
 func Contenders(list string, l level.Level) ([]Contender, error) {
 	return ContendersWith(list, l, Variation{})
 }
 
-// ContendersWith is Contenders, each in all variations of what the list leaves open.
+// ContendersWith is Contenders with each contender in all variations of the choices that the list leaves open.
 func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error) {
 	var out []Contender
 	used := map[string]bool{}
@@ -101,7 +101,7 @@ func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error
 	return out, nil
 }
 
-// entries are the words of a list. One that gives a setting its value goes with the word before it, as in
+// entries splits a list into entries. A word that sets a value belongs to the entry before it, as in
 // vbox:encoding=cobra,theory=lazy.
 func entries(list string) (out []string) {
 	for i, word := range strings.Split(list, ",") {
@@ -115,7 +115,7 @@ func entries(list string) (out []string) {
 	return out
 }
 
-// named are the checkers of a name in a list.
+// named returns the checkers that a name in a list means.
 func named(name string, l level.Level) (chosen []check.Checker, _ error) {
 	if name != "all" && name != "timestamps" {
 		c, err := check.ByName(name)
@@ -147,13 +147,13 @@ func checkerNames() []string {
 	return names
 }
 
-// entry is a checker with the values that a list gives its choices; "" is the checker's own.
+// entry is a checker with the values that a list gives its choices. "" is the checker's default.
 type entry struct {
 	in     check.Info
 	values map[string][]string
 }
 
-// lists are the variation's choices.
+// lists returns the variation's choices.
 func (v Variation) lists() []struct {
 	name   string
 	values []string
@@ -165,8 +165,8 @@ func (v Variation) lists() []struct {
 		{check.ChoiceSolver, v.Solvers}, {check.ChoiceTheory, v.Theories}}
 }
 
-// with gives the choices that the entry leaves open the variation's values, as far as it takes them, and notes those
-// that it does.
+// with sets the choices that the entry leaves open to the variation's values, if it has these choices, and marks them
+// in used.
 func (e entry) with(v Variation, used map[string]bool) entry {
 	for _, s := range v.lists() {
 		i := slices.IndexFunc(e.in.Choices(), func(c check.Setting) bool { return c.Name == s.name })
@@ -187,7 +187,7 @@ func (e entry) with(v Variation, used map[string]bool) entry {
 	return e
 }
 
-// contenders are all combinations of the entry's values. A theory goes with the solvers that have it.
+// contenders returns all combinations of the entry's values. A theory is combined with the solvers that have it.
 func (e entry) contenders() ([]Contender, error) {
 	out := []Contender{{Checker: e.in.Name}}
 	for _, s := range e.in.Settings {
@@ -258,13 +258,13 @@ func (e entry) solvers() ([]string, error) {
 	return out, nil
 }
 
-// Cobra's first closure is Warshall's by default, as the paper's is, which computes it on a GPU. Purdom's takes a small
-// part of that time here, so figures show both, and what the papers claim of Cobra is compared with both.
+// Cobra's first closure is Warshall's by default, as in its paper, which computes it on a GPU. Purdom's takes a small
+// part of this time here. So figures show both, and claims about Cobra are compared with both.
 
-// byPurdom ends the name of a series of Cobra's whose first closure is Purdom's.
+// byPurdom ends the names of Cobra's series whose first closure is Purdom's.
 const byPurdom = ", Purdom"
 
-// rival is the run that a series' name stands for: a checker, or one byPurdom.
+// rival returns the run that a series' name means: a checker, perhaps with byPurdom.
 func rival(series string) Run {
 	checker, purdom := strings.CutSuffix(series, byPurdom)
 	run := Run{Checker: checker}
@@ -274,11 +274,11 @@ func rival(series string) Run {
 	return run
 }
 
-// purdomNote says what the series are.
+// purdomNote explains these series.
 const purdomNote = "Cobra's first closure is Warshall's, as in its paper, which uses a GPU; the series with " +
 	"\"Purdom\" use Purdom's (cobra:purdom), which is faster without a GPU."
 
-// warshallTakes is the least factor by which Warshall's closure slows Cobra down.
+// warshallTakes measures the least factor by which Warshall's closure slows Cobra down.
 func warshallTakes(r *Report) Found {
 	var all []Found
 	for _, p := range r.Points {
@@ -293,17 +293,17 @@ func warshallTakes(r *Report) Found {
 	return leastOf("Cobra by both closures", all)
 }
 
-// underPurdom measures a claim about Cobra by its series by Purdom's closure.
+// underPurdom measures a claim about Cobra on the series with Purdom's closure.
 func underPurdom(find finder) finder {
 	return func(r *Report) Found { return find(r.byPurdoms()) }
 }
 
-// shownUnderPurdom is that of a reason.
+// shownUnderPurdom does the same for a reason.
 func shownUnderPurdom(of showing) showing {
 	return func(r *Report) (string, bool) { return of(r.byPurdoms()) }
 }
 
-// byPurdoms is the report with Cobra's series by Purdom's closure in the place of those by Warshall's.
+// byPurdoms returns the report with Cobra's series by Purdom's closure instead of those by Warshall's.
 func (r *Report) byPurdoms() *Report {
 	replaced := map[string]bool{}
 	for _, p := range r.Points {
@@ -321,8 +321,8 @@ func (r *Report) byPurdoms() *Report {
 	return &out
 }
 
-// solvers says which solver and theory the rows come from of the checkers that have a choice of them; "" where none is
-// in the figure.
+// solvers says which solver and theory the checkers with such a choice used, or returns "" if the figure has none of
+// them.
 func (r *Report) solvers() string {
 	var names []string
 	for _, c := range check.All() {
@@ -359,17 +359,17 @@ func (r *Report) solvers() string {
 	return text
 }
 
-// unnamed begins what solvers says.
+// unnamed begins the text of solvers.
 const unnamed = "Where a row names no other solver or theory"
 
 // solverChoice describes the solver cdcl (encode.OrderFirst).
 const solverChoice = "The theory of cdcl is the order of Pearce and Kelly, and after many conflicts, if it costs no " +
 	"more than they did, the closure"
 
-// papersOwn is the checker whose paper has another solver than the default one: figures of papers ask it so.
+// papersOwn is the checker whose paper uses another solver than the default. Figures of papers use the paper's solver.
 var papersOwn = struct{ checker, solver string }{"vbox", "cdcl-closure"}
 
-// hasWord reports whether a text has a word, a checker's name.
+// hasWord reports whether a text contains a word, the name of a checker.
 func hasWord(text, name string) bool {
 	words := strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" ,:()", c) })
 	return slices.Contains(words, name)

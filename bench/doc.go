@@ -1,9 +1,9 @@
-// Package bench measures checkers against each other, and the papers' tables and figures again. Every run is a process
-// of its own, so that its peak memory, its time-out and its crash are its own: [Compare] runs the program itself again,
-// with a hidden command that calls [Child], which loads one history, checks it once and prints one line of JSON.
+// Package bench compares checkers, and repeats the papers' tables and figures. Every run is a process of its own, so
+// that peak memory, time-out and crash concern this run only: [Compare] starts the program itself with a hidden
+// command that calls [Child], which loads one history, checks it once and prints one line of JSON.
 //
-// Runs are sequential, for two at once would share caches and memory bandwidth. Times are medians over the repeats,
-// with the least and the most beside them; memory is the most that any of them held.
+// Runs follow one another, since two at once would share caches and memory bandwidth. Times are medians over the
+// repeats, with minimum and maximum; memory is the maximum.
 //
 // # Files
 //

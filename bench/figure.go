@@ -32,14 +32,14 @@ type Report struct {
 	Timeout  string    `json:"timeout"`
 	Seconds  float64   `json:"seconds"`
 	Complete bool      `json:"complete"` // false: interrupted
-	// Load is the machine's load average as the figure begins and ends; nil: it was not recorded.
+	// Load is the machine's load average when the figure begins and ends, or nil.
 	Load *Load `json:"load,omitempty"`
 	// Workloads are the histories that were made for the figure, with their sizes.
 	Workloads []string `json:"workloads,omitempty"`
 	Points    []Point  `json:"points"`
-	// Bounds says that runs that were stopped have their bounds; of earlier reports the time-out is taken for them.
+	// Bounds says that stopped runs have bounds. In older reports the time-out is used as the bound.
 	Bounds bool `json:"bounds,omitempty"`
-	// OrderFirst says that the solver cdcl was encode.OrderFirst; in earlier reports it went by the number of nodes.
+	// OrderFirst says that the solver cdcl was encode.OrderFirst. In older reports the number of nodes decided.
 	OrderFirst bool     `json:"order_first,omitempty"`
 	Claims     []Claim  `json:"claims,omitempty"`
 	Notes      []string `json:"notes,omitempty"`
@@ -53,22 +53,22 @@ type Report struct {
 // Point is one measurement.
 type Point struct {
 	Metric string `json:"metric"`
-	// Group is its place on the horizontal axis, Series the line or the colour of the bar.
+	// Group is its position on the horizontal axis. Series is the line or the colour of the bar.
 	Group  string  `json:"group"`
 	Series string  `json:"series"`
 	Value  float64 `json:"value"`
-	// Runs are the numbers of which Value is the median; nil: it was measured once, or all are the same.
+	// Runs are the numbers whose median is Value. It is nil if there was one run, or all numbers are equal.
 	Runs []float64 `json:"runs,omitempty"`
-	// Text, if set, is shown in the value's place: "13/13".
+	// Text, if set, is shown instead of Value: "13/13".
 	Text     string           `json:"text,omitempty"`
 	Verdict  evidence.Verdict `json:"verdict"`
 	Reason   string           `json:"reason,omitempty"`
 	TimedOut bool             `json:"timed_out,omitempty"`
-	// Bound is what the value of a run that was stopped is beyond: a time is at least that, a throughput at most. 0: it
-	// is not known, for it may have been stopped before what is measured began.
+	// Bound limits the value of a stopped run: a time is at least Bound, a throughput at most. 0 means that the bound
+	// is not known, since the run may have been stopped before the measured part began.
 	Bound float64 `json:"bound,omitempty"`
 	Fault bool    `json:"fault,omitempty"`
-	// CPUMS is the processor time of the whole process, loading included.
+	// CPUMS is the processor time of the whole process, including loading.
 	CPUMS float64 `json:"cpu_ms,omitempty"`
 	// Paper is the paper's number for this point, if its text or a table has one.
 	Paper string `json:"paper,omitempty"`
@@ -104,12 +104,12 @@ func (r *Report) Find(metric, group, series string) *Point {
 	return nil
 }
 
-// Groups lists the groups that a metric's points have, in the order of their first points.
+// Groups lists the groups of a metric's points, in the order of their first points.
 func (r *Report) Groups(metric string) []string {
 	return r.names(metric, func(p *Point) string { return p.Group })
 }
 
-// Series lists the series that a metric's points have, in the order of their first points.
+// Series lists the series of a metric's points, in the order of their first points.
 func (r *Report) Series(metric string) []string {
 	return r.names(metric, func(p *Point) string { return p.Series })
 }
@@ -124,7 +124,7 @@ func (r *Report) names(metric string, get func(*Point) string) []string {
 	return out
 }
 
-// bound is what the value of a run that was stopped is beyond: at least that, or, below, at most.
+// bound returns the bound of a stopped run's value. below says that it is an upper bound.
 func (r *Report) bound(p *Point) (v float64, below, ok bool) {
 	unit := r.fig.unit(p.Metric)
 	switch {
@@ -138,13 +138,14 @@ func (r *Report) bound(p *Point) (v float64, below, ok bool) {
 	return 0, false, false
 }
 
-// timeoutBefore is the reason of a point that was not run; tpsUnit the unit of throughput.
+// timeoutBefore is the reason of a point that was not run because a smaller one timed out. tpsUnit is the unit of
+// throughput.
 const (
 	timeoutBefore = "timeout on a smaller history"
 	tpsUnit       = "transactions a second"
 )
 
-// Faults lists mistakes of ours among the points.
+// Faults lists faults of isovet among the points.
 func (r *Report) Faults() []string {
 	var out []string
 	for i := range r.Points {
@@ -155,7 +156,7 @@ func (r *Report) Faults() []string {
 	return out
 }
 
-// cell shows a point in a table.
+// cell returns a point as text for a table.
 func (r *Report) cell(p *Point) string {
 	switch {
 	case p == nil:
@@ -188,7 +189,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// grid makes a metric's table: a row a group, a column a series.
+// grid makes the table of a metric, with a row for each group and a column for each series.
 func (r *Report) grid(m Metric) (header []string, rows [][]string) {
 	series := r.Series(m.Key)
 	header = append([]string{r.fig.Axis}, series...)
@@ -273,7 +274,7 @@ func (r *Report) writeHead(b *bytes.Buffer) {
 	}
 }
 
-// writeMetric writes a metric's table, and on a page its picture.
+// writeMetric writes the table of a metric and, on a page, its chart.
 func (r *Report) writeMetric(b *bytes.Buffer, m Metric, markdown bool) error {
 	header, rows := r.grid(m)
 	if len(rows) == 0 {
@@ -290,7 +291,7 @@ func (r *Report) writeMetric(b *bytes.Buffer, m Metric, markdown bool) error {
 	return nil
 }
 
-// notes lists the remarks, and why points have no value.
+// notes lists the remarks, and why some points have no value.
 func (r *Report) notes() []string {
 	notes := slices.Clone(r.Notes)
 	for i := range r.Points {
@@ -330,7 +331,7 @@ func (r *Report) beside() [][]string {
 	return rows
 }
 
-// WriteCSV writes the points, a line each.
+// WriteCSV writes the points, one on each line.
 func (r *Report) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	lines := [][]string{{"figure", "metric", "group", "series", "value", "text", "verdict", "timed_out", "reason",
@@ -357,7 +358,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 // Path returns the path of the report's files in the folder of all results, without their endings.
 func (r *Report) Path(dir string) string { return filepath.Join(dir, r.folder(), r.base()) }
 
-// seek finds out whether there are results at the other scale below the folder of all.
+// seek looks for results at the other scale in the folder of all results.
 func (r *Report) seek(dir string) {
 	r.dir = dir
 	o := Report{Figure: r.Figure, Scale: FullScale.String()}
@@ -368,7 +369,7 @@ func (r *Report) seek(dir string) {
 	r.other = err == nil
 }
 
-// otherScale leads from a page to that of the other scale.
+// otherScale returns the link from a page to that of the other scale.
 func (r *Report) otherScale() string {
 	switch full := r.Scale == FullScale.String(); {
 	case full && r.other:
@@ -381,7 +382,7 @@ func (r *Report) otherScale() string {
 	return ""
 }
 
-// base is the name of the figure's files without their endings, below the results' folder.
+// base returns the name of the figure's files below the results' folder, without ending.
 func (r *Report) base() string { return filepath.FromSlash(r.Figure) }
 
 func (r *Report) chartName(m Metric) string {
@@ -415,7 +416,7 @@ func (r *Report) Write(dir string) error {
 	return writeWhole(path+".json", append(data, '\n')) // the last: a figure that has it has all
 }
 
-// files makes what is written beside the JSON: CSV, page and charts, by their paths.
+// files makes the files beside the JSON: CSV, page and charts, by path.
 func (r *Report) files(path string) (map[string][]byte, error) {
 	var list, page bytes.Buffer
 	if err := r.WriteCSV(&list); err != nil {
@@ -438,7 +439,7 @@ func (r *Report) files(path string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// writeWhole writes a file so that nobody sees half of it.
+// writeWhole writes a file atomically.
 func writeWhole(path string, b []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".results.*")
 	if err != nil {
@@ -460,7 +461,7 @@ func writeWhole(path string, b []byte) error {
 	return err
 }
 
-// writeTable writes a table of texts; its first column is left-aligned, and columns that hold no number.
+// writeTable writes a table of texts. The first column, and columns without numbers, are left-aligned.
 func writeTable(w io.Writer, header []string, rows [][]string, markdown bool) error {
 	cols := make([]tableColumn, len(header))
 	for j, name := range header {
@@ -475,8 +476,8 @@ func writeTable(w io.Writer, header []string, rows [][]string, markdown bool) er
 	return renderTable(w, cols, rows, markdown)
 }
 
-// charted reports whether a metric has anything to draw: a number with a unit, not a word in a number's place, and
-// lines at more than one place.
+// charted reports whether there is something to draw for a metric: a number with a unit and, for lines, at more than
+// one position.
 func (r *Report) charted(m Metric) bool {
 	if m.Unit == "" || r.fig.Numeric && len(r.Groups(m.Key)) < 2 {
 		return false

@@ -14,37 +14,37 @@ type Figure struct {
 	Title string
 	// Where is the place in the paper.
 	Where string
-	// Metrics are the measured values, each with a table and a chart.
+	// Metrics are the measured values. Each has a table and a chart.
 	Metrics []Metric
-	// Axis names what the groups are: workload, transactions.
+	// Axis says what the groups are: workload, transactions.
 	Axis string
-	// Numeric: the groups are numbers, and the charts lines; else bars.
+	// Numeric says that the groups are numbers. Charts then have lines, otherwise bars.
 	Numeric bool
-	// Linear charts have no logarithmic axis.
+	// Linear says that charts have no logarithmic axis.
 	Linear bool
-	// Own: the claims are bounds of ours, not a paper's.
+	// Own says that the claims are isovet's own bounds, not a paper's.
 	Own bool
 	Sizes
-	// Histories says what histories a figure is of that does not make them from workloads, and so lists none.
+	// Histories describes the histories of a figure that does not make them from workloads.
 	Histories string
-	// Says are the paper's claims about it; Bounds, for our own figures, makes them of the points.
+	// Says are the paper's claims about it. Bounds, for our own figures, makes claims from the points.
 	Says   []Saying                 `json:"-"`
 	Bounds func(r *Report) []Saying `json:"-"`
-	// Measure adds points to the report as they are measured. Its error is ctx's end or a fault.
+	// Measure adds points to the report as they are measured. It returns ctx's error, or a fault.
 	Measure measuring `json:"-"`
 }
 
 type measuring = func(ctx context.Context, lab *Lab, r *Report) error
 
-// Metric is one thing measured.
+// Metric is one measured quantity.
 type Metric struct{ Key, Label, Unit string }
 
-// figuresJSON has the figures in the papers' order, one a line.
+// figuresJSON has the figures in the papers' order, one on each line.
 //
 //go:embed figures.jsonl
 var figuresJSON string
 
-// measures says how each is measured.
+// measures maps each figure to the function that measures it.
 var measures = map[string]measuring{
 	"vbox/table1":           vboxTable1,
 	"vbox/fig6":             vboxFig6,
@@ -117,7 +117,7 @@ func Figures() []Figure {
 	return all
 }
 
-// figureNamed is a figure by its ID; one that there is no more is empty.
+// figureNamed returns a figure by its ID. It is empty if there is no such figure any more.
 func figureNamed(id string) (named Figure) {
 	for _, f := range Figures() {
 		if f.ID == id {
@@ -127,21 +127,20 @@ func figureNamed(id string) (named Figure) {
 	return named
 }
 
-// Sizes are a figure's axes at the papers' sizes: what the paper has, and what --full asks for. Machines, databases and
-// GPUs are not axes.
+// Sizes are the sizes along a figure's axes: the paper's, and those of --full. Machines, databases and GPUs are no
+// axes.
 type Sizes struct {
 	Txns  int    // the most transactions of a history that --full makes; 0: they are databases', or of no number
 	Paper string // in the paper's text; "not stated" where the axis is in its picture alone
 	Full  string // what is not Txns, or falls short, and why
-	// NoSize says of a figure that has no such axis what it is of.
+	// NoSize describes a figure that has no such axis.
 	NoSize string
 }
 
-// theSame begins sizes that are the paper's.
+// theSame begins the text for sizes that equal the paper's.
 const theSame = "the same"
 
-// paperSizes is what the page of a figure at the full scale says of its sizes, without a full stop; "": nothing is
-// known.
+// paperSizes returns the sentence about sizes for the page of a figure at the full scale, without a full stop, or "".
 func paperSizes(figure string) string {
 	s := figureNamed(figure).Sizes
 	unstated, elsewhere := strings.CutPrefix(s.Paper, notStated)
@@ -160,5 +159,5 @@ func paperSizes(figure string) string {
 	return fmt.Sprintf("Sizes in the paper: %s. Here: %s", s.Paper, s.Full)
 }
 
-// notStated begins sizes that the paper's text does not state.
+// notStated begins the text for sizes that the paper does not state.
 const notStated = "not stated"

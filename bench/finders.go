@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What claims are measured with: values of a figure, and what is computed of them.
+// Finders measure claims: they return values of a figure, or numbers computed from them.
 
 // finder measures a number of a figure.
 type finder = func(*Report) Found
@@ -15,12 +15,12 @@ type finder = func(*Report) Found
 // notMeasured says that rows are missing.
 func notMeasured(what string) Found { return Found{None: what + " is not among what was run"} }
 
-// without is the finder of a claim that cannot be compared here.
+// without returns the finder for a claim that cannot be compared here.
 func without(why string) finder {
 	return func(*Report) Found { return Found{None: why} }
 }
 
-// timed returns a value, or what a time is at least where the run ran into the time-out.
+// timed returns a value or, if the run reached the time-out, a lower bound of a time.
 func (r *Report) timed(metric, group, series string) (v float64, beyond, ok bool) {
 	if p := r.Find(metric, group, series); p != nil {
 		return p.Value, false, true
@@ -32,7 +32,7 @@ func (r *Report) timed(metric, group, series string) (v float64, beyond, ok bool
 	return v, true, true
 }
 
-// stopped is the bound of a run that ran into the time-out.
+// stopped returns the bound of a run that reached the time-out.
 func (r *Report) stopped(metric, group, series string) (v float64, below, ok bool) {
 	for i := range r.Points {
 		if p := &r.Points[i]; p.Metric == metric && p.Group == group && p.Series == series {
@@ -46,7 +46,7 @@ func (r *Report) stopped(metric, group, series string) (v float64, below, ok boo
 
 func (r *Report) place(group string) string { return r.placeOn(r.fig.Axis, group) }
 
-// placeOn is that on a metric's axis.
+// placeOn returns where a value was measured, in words: on which axis at which group.
 func (r *Report) placeOn(axis, group string) string {
 	if axis == "transactions" || axis == "keys" {
 		return "at " + group + " " + axis
@@ -54,11 +54,11 @@ func (r *Report) placeOn(axis, group string) string {
 	return "at " + group
 }
 
-// Filters of groups and of points.
+// Filters for groups and for points.
 
 func anyGroup(string) bool { return true }
 
-// among keeps some groups, startsWith and endsWith keep groups by their beginnings and endings.
+// among accepts the given groups. startsWith and endsWith accept groups by the beginning or the end of their names.
 func among(groups ...string) func(string) bool {
 	return func(g string) bool { return slices.Contains(groups, g) }
 }
@@ -73,12 +73,12 @@ func endsWith(with string) func(string) bool {
 	return func(g string) bool { return strings.HasSuffix(g, with) }
 }
 
-// mentions keeps groups by a part of their names, in any case.
+// mentions accepts groups whose names contain a text, in any case.
 func mentions(text string) func(string) bool {
 	return func(g string) bool { return strings.Contains(strings.ToLower(g), text) }
 }
 
-// above keeps the groups whose names are numbers above a bound.
+// above accepts groups whose names are numbers above a bound.
 func above(bound float64) func(string) bool {
 	return func(g string) bool {
 		v, err := strconv.ParseFloat(g, 64)
@@ -86,14 +86,14 @@ func above(bound float64) func(string) bool {
 	}
 }
 
-// not keeps the groups that another filter does not.
+// not accepts the groups that another filter rejects.
 func not(keep func(string) bool) func(string) bool {
 	return func(g string) bool { return !keep(g) }
 }
 
 func anyPoint(*Point) bool { return true }
 
-// inGroups keeps points by their groups, ofSeries by their series, both by two filters.
+// inGroups accepts points by their groups, ofSeries by their series.
 func inGroups(keep func(string) bool) func(*Point) bool {
 	return func(p *Point) bool { return keep(p.Group) }
 }
@@ -106,8 +106,8 @@ func both(a, b func(*Point) bool) func(*Point) bool {
 	return func(p *Point) bool { return a(p) && b(p) }
 }
 
-// numberIn is the number in a group's name in the place of a pattern's star: "#txns *", "* threads". What follows the
-// number is not looked at where the star is last: "#reads 10 %".
+// numberIn returns the number in a group's name at the star of a pattern: "#txns *", "* threads". If the star is last,
+// text after the number is ignored: "#reads 10 %".
 func numberIn(group, pattern string) (float64, bool) {
 	before, after, _ := strings.Cut(pattern, "*")
 	if len(group) < len(before)+len(after) || !strings.HasPrefix(group, before) || !strings.HasSuffix(group, after) {
@@ -118,7 +118,6 @@ func numberIn(group, pattern string) (float64, bool) {
 	return v, err == nil && v > 0
 }
 
-// valueAt is a point's value.
 func valueAt(metric, group, series string) finder {
 	return func(r *Report) Found {
 		v, beyond, ok := r.timed(metric, group, series)
@@ -129,7 +128,7 @@ func valueAt(metric, group, series string) finder {
 	}
 }
 
-// firstValue and lastValue are a series' values at the first and the last group at which it has one.
+// firstValue and lastValue return a series' value at the first and the last group that has one.
 func firstValue(metric, series string) finder { return endValue(metric, series, false) }
 
 func lastValue(metric, series string) finder { return endValue(metric, series, true) }
@@ -148,8 +147,8 @@ func endValue(metric, series string, last bool) finder {
 	}
 }
 
-// valueOver is the least or the greatest value of points of a metric that are kept. Where runs were stopped it is the
-// greatest known, and no least is known, unless their bounds leave no other.
+// valueOver returns the least or the greatest value of the accepted points of a metric. If runs were stopped, the
+// greatest is that of the known values, and the least is only known if the bounds exclude a smaller one.
 func valueOver(metric string, keep func(p *Point) bool, pick func(x ...float64) float64) finder {
 	return func(r *Report) Found {
 		n, best, at := 0, 0.0, ""
@@ -188,10 +187,10 @@ func valueOver(metric string, keep func(p *Point) bool, pick func(x ...float64) 
 func least(x ...float64) float64 { return slices.Min(x) }
 func most(x ...float64) float64  { return slices.Max(x) }
 
-// last is the last of some, of which there is one.
+// last returns the last of its arguments, of which there must be one.
 func last[T any](x ...T) T { return x[len(x)-1] }
 
-// leastKnown is the least value of a series; where none came to an end the least that one is beyond.
+// leastKnown returns the least value of a series or, if no run finished, the least bound.
 func leastKnown(metric, series string) finder {
 	return func(r *Report) Found {
 		var known, late []Found
@@ -209,7 +208,8 @@ func leastKnown(metric, series string) finder {
 	}
 }
 
-// lateAbove is a series' value at the first size above a bound, or where it was stopped before: it was not asked again.
+// lateAbove returns a series' value at the first size above a bound or, if it was stopped at a smaller size, that
+// bound.
 func lateAbove(metric string, size float64, series string) finder {
 	return func(r *Report) Found {
 		for _, g := range r.Groups(metric) {
@@ -223,7 +223,7 @@ func lateAbove(metric string, size float64, series string) finder {
 	}
 }
 
-// sum adds the points of a metric that are kept.
+// sum adds the values of the accepted points of a metric.
 func sum(metric string, keep func(p *Point) bool) finder {
 	return func(r *Report) Found {
 		total, n := r.total(metric, keep)
@@ -234,7 +234,6 @@ func sum(metric string, keep func(p *Point) bool) finder {
 	}
 }
 
-// mean is their mean.
 func mean(metric string, keep func(p *Point) bool) finder {
 	return func(r *Report) Found {
 		total, n := r.total(metric, keep)
@@ -254,7 +253,7 @@ func (r *Report) total(metric string, keep func(p *Point) bool) (total float64, 
 	return total, n
 }
 
-// first is the first of several findings that is one.
+// first returns the first finding that has a number.
 func first(of ...finder) finder {
 	return func(r *Report) (f Found) {
 		for _, find := range of {
@@ -266,7 +265,7 @@ func first(of ...finder) finder {
 	}
 }
 
-// sibling is another figure at the same scale, as it was measured last; nil: it was not.
+// sibling returns the latest report of another figure at the same scale, or nil.
 func (r *Report) sibling(figure string) *Report {
 	if r.dir == "" {
 		return nil
@@ -279,7 +278,7 @@ func (r *Report) sibling(figure string) *Report {
 	return was
 }
 
-// in measures a claim where its numbers are, in another figure.
+// in measures a claim in another figure that has its numbers.
 func in(figure string, find finder) finder {
 	return func(r *Report) Found {
 		o := r.sibling(figure)
@@ -292,7 +291,7 @@ func in(figure string, find finder) finder {
 	}
 }
 
-// ratio is one finding over another.
+// ratio divides one finding by another.
 func ratio(of, over finder) finder {
 	return func(r *Report) Found { return ratioOf(of(r), over(r)) }
 }
@@ -309,7 +308,7 @@ func ratioOf(a, b Found) Found {
 	return Found{a.Value / b.Value, a.Beyond, fmt.Sprintf("(%s and %s)", number(a.Value), number(b.Value)), ""}
 }
 
-// percent is one finding as a percentage of another.
+// percent returns one finding as a percentage of another.
 func percent(of, whole finder) finder {
 	return func(r *Report) Found {
 		f := ratio(of, whole)(r)
@@ -329,13 +328,13 @@ func difference(more, than finder) finder {
 	}
 }
 
-// leastOf and mostOf are the least and the greatest of findings.
+// leastOf and mostOf return the least and the greatest of some findings.
 func leastOf(what string, of []Found) Found { return extremeOf(what, of, 1) }
 
 func mostOf(what string, of []Found) Found { return extremeOf(what, of, -1) }
 
-// extremeOf is the least (sign 1) or the greatest (sign -1) of those that are some; without any it says that it was not
-// run.
+// extremeOf returns the least (sign 1) or the greatest (sign −1) of the findings with a number. If there is none, it
+// says that what was not run.
 func extremeOf(what string, of []Found, sign float64) Found {
 	best, late := notMeasured(what), false
 	for _, f := range of {
@@ -348,7 +347,7 @@ func extremeOf(what string, of []Found, sign float64) Found {
 	return best
 }
 
-// counted is that, and says of how many.
+// counted does the same, and says how many findings there were.
 func counted(what string, of []Found, sign float64) Found {
 	best := extremeOf(what, of, sign)
 	if len(of) > 1 {

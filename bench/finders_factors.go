@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// By how much one series is more than another.
+// Finders for how much greater one series is than another.
 
-// factor is the quotient of the values of slow and fast.
+// factor returns the quotient of the values of slow and fast.
 func (r *Report) factor(metric, group, fast, slow string) (f float64, beyond, ok bool) {
 	a, late, there := r.timed(metric, group, fast)
 	b, beyond, ok := r.timed(metric, group, slow)
 	return b / a, beyond, there && ok && !late && a > 0
 }
 
-// factors are those at the groups that are kept.
+// factors returns these quotients at the accepted groups.
 func (r *Report) factors(metric string, keep func(string) bool, fast, slow string) []Found {
 	var out []Found
 	for _, g := range r.Groups(metric) {
@@ -25,7 +25,7 @@ func (r *Report) factors(metric string, keep func(string) bool, fast, slow strin
 	return out
 }
 
-// timesAt is the quotient of slow and fast at one group.
+// timesAt returns the quotient of slow and fast at one group.
 func timesAt(metric, group, fast, slow string) finder {
 	return func(r *Report) Found {
 		f, beyond, ok := r.factor(metric, group, fast, slow)
@@ -36,10 +36,10 @@ func timesAt(metric, group, fast, slow string) finder {
 	}
 }
 
-// timesLast is that at the last, the largest group at which both came to an end.
+// timesLast returns the quotient at the last, largest group at which both finished.
 func timesLast(metric, fast, slow string) finder { return lastFactor(metric, anyGroup, fast, slow) }
 
-// lastFactor is that at the last of the groups that are kept, firstFactor at the first.
+// lastFactor returns the quotient at the last of the accepted groups, firstFactor at the first.
 func lastFactor(metric string, keep func(string) bool, fast, slow string) finder {
 	return func(r *Report) Found {
 		all := r.factors(metric, keep, fast, slow)
@@ -52,7 +52,7 @@ func firstFactor(metric string, keep func(string) bool, fast, slow string) finde
 	return func(r *Report) Found { return ended(r.factors(metric, keep, fast, slow), slow+" beside "+fast) }
 }
 
-// ended is the first finding that is no bound.
+// ended returns the first finding that is not only a bound.
 func ended(of []Found, what string) Found {
 	if i := slices.IndexFunc(of, func(f Found) bool { return !f.Beyond }); i >= 0 {
 		return of[i]
@@ -60,7 +60,8 @@ func ended(of []Found, what string) Found {
 	return notMeasured(what)
 }
 
-// extreme is the least (sign 1) or the greatest (sign -1) factor over groups of metrics (nil: all of the figure's).
+// extreme returns the least (sign 1) or the greatest (sign −1) quotient over groups of metrics; nil means all of the
+// figure's.
 func extreme(metrics []string, keep func(string) bool, fast, slow string, sign float64) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -73,7 +74,7 @@ func extreme(metrics []string, keep func(string) bool, fast, slow string, sign f
 	}
 }
 
-// timesLeast is the least factor over all groups, timesMost the greatest.
+// timesLeast returns the least quotient over all groups, timesMost the greatest.
 func timesLeast(metric, fast, slow string) finder {
 	return extreme([]string{metric}, anyGroup, fast, slow, 1)
 }
@@ -82,7 +83,7 @@ func timesMost(metric, fast, slow string) finder {
 	return extreme([]string{metric}, anyGroup, fast, slow, -1)
 }
 
-// bySeries is extreme where the compared are groups, over the series that are kept.
+// bySeries is extreme with two groups compared, over the accepted series.
 func bySeries(metric string, keep func(string) bool, fast, slow string, sign float64) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -97,7 +98,7 @@ func bySeries(metric string, keep func(string) bool, fast, slow string, sign flo
 	}
 }
 
-// moreBy is the greatest distance of a series above another.
+// moreBy returns the greatest difference of a series above another.
 func moreBy(metric, base, series string) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -110,7 +111,7 @@ func moreBy(metric, base, series string) finder {
 	}
 }
 
-// byWorkload is the least factor between two kinds of series that end in a workload's name.
+// byWorkload returns the least quotient between two kinds of series whose names end in a workload's.
 func byWorkload(metric, fast, slow string) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -125,7 +126,7 @@ func byWorkload(metric, fast, slow string) finder {
 	}
 }
 
-// outpaces is the least factor of one throughput over others, wherever both are known.
+// outpaces returns the least quotient of one throughput and others, where both are known.
 func outpaces(metric, fast string, slow ...string) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -138,8 +139,8 @@ func outpaces(metric, fast string, slow ...string) finder {
 	}
 }
 
-// overSlower is the least factor between two throughputs, over all groups at which the slower one has a value or, where
-// it was stopped, is below one; there the factor is a lower bound.
+// overSlower returns the least quotient between two throughputs over all groups at which the slower one has a value or
+// was stopped. If it was stopped, the quotient is a lower bound.
 func overSlower(metric, slow, fast string) finder {
 	return func(r *Report) Found {
 		var all []Found

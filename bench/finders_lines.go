@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// What a series does from one group to the next: growth, spread, steps up and down, and shares of the groups.
+// Finders for how a series changes from one group to the next: growth, spread, steps up and down, and shares of groups.
 
-// line is a series' values at the groups that are kept, in their order.
+// line returns a series' points at the accepted groups, in their order.
 func (r *Report) line(metric string, keep func(string) bool, series string) []*Point {
 	var out []*Point
 	for _, g := range r.Groups(metric) {
@@ -25,7 +25,7 @@ type sizeValue struct {
 	beyond bool
 }
 
-// atSizes are a series' values at the groups with a pattern, up to the first at which it was stopped.
+// atSizes returns a series' values at the groups that match a pattern, up to the first at which it was stopped.
 func (r *Report) atSizes(metric, pattern, series string) []sizeValue {
 	var out []sizeValue
 	for _, g := range r.Groups(metric) {
@@ -40,18 +40,18 @@ func (r *Report) atSizes(metric, pattern, series string) []sizeValue {
 	return out
 }
 
-// growing compares the growth of a series with that of the groups' numbers, from the first to the last group with a
-// pattern at which it has a value: 1 is linear.
+// growing divides the growth of a series by that of the groups' numbers, from the first to the last group of the
+// pattern at which it has a value. 1 means linear.
 func growing(metric, pattern, series string) finder {
 	return func(r *Report) Found { return grown(r.atSizes(metric, pattern, series), series, 1) }
 }
 
-// squared is growing beside the square of the groups' numbers: 1 is quadratic.
+// squared divides by the growth of the squared numbers. 1 means quadratic.
 func squared(metric, series string) finder {
 	return func(r *Report) Found { return grown(r.atSizes(metric, "*", series), series, 2) }
 }
 
-// shrinking compares the growth of a series with the fall of the groups' numbers, from the last to the first.
+// shrinking divides the growth of a series by the decrease of the groups' numbers, from the last to the first.
 func shrinking(metric, series string) finder {
 	return func(r *Report) Found {
 		all := r.atSizes(metric, "*", series)
@@ -60,7 +60,7 @@ func shrinking(metric, series string) finder {
 	}
 }
 
-// lastGrowth is growing from the last but one to the last of the groups.
+// lastGrowth is growing from the second last to the last group.
 func lastGrowth(metric, pattern, series string) finder {
 	return func(r *Report) Found {
 		all := r.atSizes(metric, pattern, series)
@@ -71,7 +71,7 @@ func lastGrowth(metric, pattern, series string) finder {
 	}
 }
 
-// grown is the growth from the first to the last value beside a power of that of the sizes.
+// grown divides the growth from the first to the last value by a power of that of the sizes.
 func grown(all []sizeValue, series string, power float64) Found {
 	if len(all) < 2 || all[0].beyond {
 		return notMeasured(series + " at two sizes")
@@ -82,8 +82,8 @@ func grown(all []sizeValue, series string, power float64) Found {
 		"much", number(a.at), number(b.at), number(sixDigits(size)), number(sixDigits(times))), ""}
 }
 
-// outgrows compares the growth of the second series with that of the first, from the first to the last size at which
-// both are known.
+// outgrows divides the growth of the second series by that of the first, from the first to the last size at which both
+// are known.
 func outgrows(metric, pattern, a, b string) finder {
 	return func(r *Report) Found {
 		var x, y []sizeValue
@@ -105,7 +105,7 @@ func outgrows(metric, pattern, a, b string) finder {
 	}
 }
 
-// steepening compares the factors of the last and of the first step at which a series has values.
+// steepening divides the factor of a series' last step by that of its first step.
 func steepening(metric, series string) finder {
 	return func(r *Report) Found {
 		is := r.line(metric, anyGroup, series)
@@ -118,8 +118,8 @@ func steepening(metric, series string) finder {
 	}
 }
 
-// steady is the ratio of the greatest to the least value of a series over groups. A time that was stopped is no least
-// one, and if there is one the ratio is a lower bound.
+// steady returns the quotient of the greatest and the least value of a series over groups. A stopped time cannot be
+// the least; if there is one, the quotient is a lower bound.
 func steady(metric string, keep func(string) bool, series string) finder {
 	return func(r *Report) Found {
 		least, most, n, late := math.Inf(1), 0.0, 0, false
@@ -143,7 +143,7 @@ func steady(metric string, keep func(string) bool, series string) finder {
 	}
 }
 
-// part is a share: "2 of 6 steps".
+// part returns a share: "2 of 6 steps".
 func part(yes, n int, what string) Found {
 	if n == 0 {
 		return notMeasured("this")
@@ -155,7 +155,7 @@ func part(yes, n int, what string) Found {
 	return Found{Value: float64(yes) / float64(n), At: at}
 }
 
-// steps is the share of steps between values of which something is true.
+// steps returns the share of steps between values for which is returns true.
 func steps(values []float64, is func(a, b float64) bool) Found {
 	yes := 0
 	for i := range max(len(values), 1) - 1 {
@@ -166,12 +166,12 @@ func steps(values []float64, is func(a, b float64) bool) Found {
 	return part(yes, max(len(values), 1)-1, "steps")
 }
 
-// rises and falls are what may be asked of a step; climbs asks that it does not stay either.
+// rises and falls are conditions for a step. climbs also requires that the value changes.
 func rises(a, b float64) bool  { return b >= a }
 func falls(a, b float64) bool  { return b <= a }
 func climbs(a, b float64) bool { return b > a }
 
-// stepping finds in which share of steps, from a group of a pattern to the next, the sum of series rises or falls.
+// stepping returns in which share of steps, between groups of a pattern, the sum of the series rises or falls.
 func stepping(is func(a, b float64) bool, metric, pattern string, series ...string) finder {
 	return func(r *Report) Found {
 		var values []float64
@@ -185,7 +185,7 @@ func stepping(is func(a, b float64) bool, metric, pattern string, series ...stri
 	}
 }
 
-// risesOver is the share of steps between groups, in the order given, at which a series rises.
+// risesOver returns the share of steps between groups, in the given order, at which a series rises.
 func risesOver(metric, series string, groups ...string) finder {
 	return func(r *Report) Found {
 		var values []float64
@@ -198,7 +198,7 @@ func risesOver(metric, series string, groups ...string) finder {
 	}
 }
 
-// fallsOver is the share of steps from one series to the next at which the value of a group falls.
+// fallsOver returns the share of steps between series at which the value of a group falls.
 func fallsOver(metric, group string, series ...string) finder {
 	return func(r *Report) Found {
 		var values []float64
@@ -211,7 +211,7 @@ func fallsOver(metric, group string, series ...string) finder {
 	}
 }
 
-// leastSteady is the ratio of the greatest to the least value of that series which varies most.
+// leastSteady returns the quotient of the greatest and the least value of the series that varies most.
 func leastSteady(metric string, series ...string) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -224,7 +224,7 @@ func leastSteady(metric string, series ...string) finder {
 	}
 }
 
-// perTransaction is a series' last value over the number of transactions there.
+// perTransaction divides a series' last value by the number of transactions there.
 func perTransaction(metric, series string) finder {
 	return func(r *Report) Found {
 		all := r.atSizes(metric, "*", series)
@@ -236,7 +236,7 @@ func perTransaction(metric, series string) finder {
 	}
 }
 
-// shareOf is the share of groups of which something is true; ok false: it cannot be said of the group.
+// shareOf returns the share of groups for which is returns true. ok false means that a group does not count.
 func shareOf(metric, what string, is func(r *Report, group string) (yes, ok bool)) finder {
 	return func(r *Report) Found {
 		yes, n := 0, 0
@@ -254,8 +254,8 @@ func shareOf(metric, what string, is func(r *Report, group string) (yes, ok bool
 	}
 }
 
-// shortest is the share of groups at which a series is not above any of others that has a value there. Where it was
-// stopped it is above those that took less than it had taken by then.
+// shortest returns the share of groups at which a series is not above any of the others that have a value. If it was
+// stopped, it is above those that took less time than it had taken.
 func shortest(metric, what, series string, others ...string) finder {
 	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
 		own := r.Find(metric, g, series)
@@ -277,8 +277,8 @@ func shortest(metric, what, series string, others ...string) finder {
 	})
 }
 
-// highest is the share of groups at which a series is not below any of others that has a value there. Where it was
-// stopped it is below those that have more than it can have.
+// highest returns the share of groups at which a series is not below any of the others that have a value. If it was
+// stopped, it is below those above its upper bound.
 func highest(metric, what, series string, others ...string) finder {
 	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
 		own := r.Find(metric, g, series)
@@ -299,7 +299,7 @@ func highest(metric, what, series string, others ...string) finder {
 	})
 }
 
-// wasChecked says whether a workload's history was checked.
+// wasChecked reports whether a workload's history was checked.
 func wasChecked(r *Report, workload string) (yes, ok bool) {
 	return r.Find("time", workload, "checking") != nil, true
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// What single figures are asked for, and no other.
+// Finders that only single figures need.
 
 // Vbox.
 
@@ -21,7 +21,7 @@ func foundOf(p *Point) (found, of float64, ok bool) {
 	return found, of, cut && err == nil && err2 == nil && of > 0
 }
 
-// foundAll is the share of a class's anomalies that a checker finds.
+// foundAll returns the share of a class's anomalies that a checker finds.
 func foundAll(class, checker string) finder {
 	return func(r *Report) Found {
 		if p := r.Find("found", class, checker); p != nil {
@@ -33,7 +33,7 @@ func foundAll(class, checker string) finder {
 	}
 }
 
-// misses is the number of anomalies, of all classes, that a checker does not find.
+// misses returns the number of anomalies, of all classes, that a checker does not find.
 func misses(checker string) finder {
 	return func(r *Report) Found {
 		found, of, ok := 0.0, 0.0, false
@@ -49,8 +49,8 @@ func misses(checker string) finder {
 	}
 }
 
-// cobraAsBE is the share of classes of which Cobra and BE find as many. Where they differ, and one of them was stopped,
-// it is not known.
+// cobraAsBE returns the share of classes in which Cobra and BE find the same number. A class in which they differ and
+// one was stopped is unknown.
 func cobraAsBE(r *Report) Found {
 	yes, n := 0, 0
 	for _, g := range r.Groups("found") {
@@ -75,8 +75,8 @@ func cobraAsBE(r *Report) Found {
 	return part(yes, n, "classes")
 }
 
-// overClosure is what is in use once constraints and known graph are made, over what the compact closure adds, at the
-// least.
+// overClosure divides the memory in use after construction by what the compact closure adds. It returns the least
+// quotient.
 func overClosure(r *Report) Found {
 	var all []Found
 	for _, g := range r.Groups("closure") {
@@ -89,8 +89,8 @@ func overClosure(r *Report) Found {
 
 // Leopard.
 
-// majorFactors is how much more the overlap varies by skew and by threads, whichever is less, than by the kind of
-// operations.
+// majorFactors divides how much the overlap varies by skew and by threads, whichever is less, by how much it varies by
+// the kind of operations.
 func majorFactors(series string) finder {
 	return func(r *Report) Found {
 		of := func(keep func(string) bool) Found { return steady("overlap", keep, series)(r) }
@@ -107,7 +107,7 @@ func majorFactors(series string) finder {
 	}
 }
 
-// throughput is the least factor between Leopard's throughput, while the database runs and afterwards, and the
+// throughput returns the least quotient of Leopard's throughput, while the database runs and afterwards, and the
 // database's.
 func throughput(r *Report) Found {
 	var all []Found
@@ -117,7 +117,7 @@ func throughput(r *Report) Found {
 	return leastOf("a database", all)
 }
 
-// atSize is a finder for runs of so many transactions: it asks whether there is a group of that name.
+// atSize is a finder for runs of n transactions. It checks that there is such a group.
 func atSize(n int, find finder) finder {
 	return func(r *Report) Found {
 		want := fmt.Sprintf("%d transactions", n)
@@ -128,7 +128,7 @@ func atSize(n int, find finder) finder {
 	}
 }
 
-// foundBy is the share of one history that a checker finds an anomaly in.
+// foundBy returns whether a checker finds an anomaly in one history, as a share.
 func foundBy(series, group string) finder {
 	return func(r *Report) Found {
 		series, missed := strings.CutSuffix(series, " misses")
@@ -142,7 +142,7 @@ func foundBy(series, group string) finder {
 
 // CHRONOS.
 
-// longestStage is the least factor by which a stage is longer than the longest of others.
+// longestStage divides a stage's time by the longest of others. It returns the least quotient.
 func longestStage(keep func(string) bool, stage string, others ...string) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -156,7 +156,7 @@ func longestStage(keep func(string) bool, stage string, others ...string) finder
 	}
 }
 
-// stageShare is the share of some stages that one of them takes, in percent, at most.
+// stageShare returns the greatest share that a stage has of some stages, in percent.
 func stageShare(keep func(string) bool, stage string, others ...string) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -170,7 +170,7 @@ func stageShare(keep func(string) bool, stage string, others ...string) finder {
 	}
 }
 
-// byLoading is the memory held while a history is loaded, and after it.
+// byLoading returns the memory in use while a history is loaded, and afterwards.
 func (r *Report) byLoading() (during, after []float64, end float64) {
 	p := r.Find("loaded", "all", "chronos")
 	if p == nil {
@@ -186,13 +186,13 @@ func (r *Report) byLoading() (during, after []float64, end float64) {
 	return during, after, p.Value
 }
 
-// risingUntilLoaded is the share of steps during the loading at which the memory held does not fall.
+// risingUntilLoaded returns the share of steps during the loading at which memory does not fall.
 func risingUntilLoaded(r *Report) Found {
 	during, _, _ := r.byLoading()
 	return steps(during, rises)
 }
 
-// afterLoading compares what is picked of the memory held after the loading with what is picked of that during it.
+// afterLoading compares the memory after the loading with that during it; then and first select a value of each.
 func afterLoading(then, first func(...float64) float64) finder {
 	return func(r *Report) Found {
 		during, after, end := r.byLoading()
@@ -204,8 +204,8 @@ func afterLoading(then, first func(...float64) float64) finder {
 	}
 }
 
-// sameHistory is by how much the runs of the default workload differ, which is one of each parameter's: as much, but
-// for a fifth, as those of one parameter.
+// sameHistory shows that runs of the default workload, which is in each parameter's group, differ at least
+// four fifths as much as runs of one parameter.
 func sameHistory(metric, prefix, series string) showing {
 	return func(r *Report) (string, bool) {
 		same := steady(metric, among("#txns 20000", "#txns 100000", "#ops/txn 15", "#sess 50", "#keys 1000",
@@ -219,7 +219,7 @@ func sameHistory(metric, prefix, series string) showing {
 	}
 }
 
-// collections are the series of Figure 6 in which the collector is called, most frequent first.
+// collections returns the series of Figure 6 in which the garbage collector is called, most frequent first.
 func collections(r *Report) []string {
 	every := func(s string) float64 {
 		n, _ := numberIn(s, everyTxns6+"*")
@@ -230,8 +230,8 @@ func collections(r *Report) []string {
 	return out
 }
 
-// collectedLonger is the share of steps from one strategy to the next less frequent one, at each parameter, at which
-// the time falls.
+// collectedLonger returns the share of steps from one strategy to the next less frequent one, for each parameter, at
+// which the time falls.
 func collectedLonger(r *Report) Found {
 	longer, n := 0, 0
 	for _, g := range r.Groups("time") {
@@ -252,7 +252,7 @@ func collectedLonger(r *Report) Found {
 	return part(longer, n, "steps")
 }
 
-// collectedMost is the share of parameters at which the time is longer with the most collections than with none.
+// collectedMost returns the share of parameters for which the time is longer with the most collections than with none.
 func collectedMost(r *Report) Found {
 	all := append(collections(r), "")
 	return shareOf("time", "parameters", func(r *Report, g string) (longer, ok bool) {
@@ -261,7 +261,7 @@ func collectedMost(r *Report) Found {
 	})(r)
 }
 
-// aCollection is the cost of a collection with the most transactions over that with the fewest.
+// aCollection divides the cost of a collection with the most transactions by that with the fewest.
 func aCollection(r *Report) Found {
 	all := append(collections(r), "")
 	every, _ := numberIn(all[0], everyTxns6+"*")
@@ -279,14 +279,14 @@ func aCollection(r *Report) Found {
 	return ratioOf(Found{Value: last(took...)}, Found{Value: took[0]})
 }
 
-// growingCollected is growing where the collector is called most frequently.
+// growingCollected is growing for the most frequent collections.
 func growingCollected(pattern string) finder {
 	return func(r *Report) Found { return growing("time", pattern, append(collections(r), "")[0])(r) }
 }
 
 // Mini-transactions.
 
-// abortsMore is the share of groups and levels at which general transactions abort more.
+// abortsMore returns the share of groups and levels at which general transactions abort more.
 func abortsMore(where string) finder {
 	return func(r *Report) Found {
 		yes, n := 0, 0
@@ -307,7 +307,7 @@ func abortsMore(where string) finder {
 	}
 }
 
-// gtRises is the share of steps, at both levels, at which the abort rate of general transactions does not fall.
+// gtRises returns the share of steps, at both levels, at which the abort rate of general transactions does not fall.
 func gtRises(metric string) finder {
 	return func(r *Report) Found {
 		up, n := 0.0, 0
@@ -322,8 +322,8 @@ func gtRises(metric string) finder {
 	}
 }
 
-// varies is by how many points the abort rate of mini-transactions varies over that by which that of general ones does,
-// at the most of both levels.
+// varies divides how much the abort rate of mini-transactions varies, in points, by that of general ones. It returns
+// the greater of both levels.
 func varies(metric string) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -340,8 +340,8 @@ func varies(metric string) finder {
 	}
 }
 
-// overCobra is what mtc gains over PolySI over what it gains over Cobra in Figure 7, the least of all histories that
-// both figures have.
+// overCobra divides mtc's gain over PolySI by its gain over Cobra in Figure 7. It returns the least of the histories
+// that both figures have.
 func overCobra(metrics []string) finder {
 	return func(r *Report) Found {
 		var all []Found
@@ -356,8 +356,8 @@ func overCobra(metrics []string) finder {
 	}
 }
 
-// sizeMatters is how much better Elle is at its best size of transactions than at its worst, at the least over
-// databases and kinds of its transactions.
+// sizeMatters divides Elle's result at its best size of transactions by that at its worst. It returns the least over
+// databases and kinds of transactions.
 func sizeMatters(r *Report) Found {
 	var all []Found
 	metric := trialMetric(r)
@@ -376,7 +376,7 @@ func sizeMatters(r *Report) Found {
 	return leastOf("Elle", all)
 }
 
-// trialMetric is the pace on servers where there are any.
+// trialMetric returns the metric of the pace on servers, if there are any.
 func trialMetric(r *Report) string {
 	if len(r.Groups("pace")) > 0 {
 		return "pace"
@@ -384,7 +384,7 @@ func trialMetric(r *Report) string {
 	return "found"
 }
 
-// moreTrials is the share of cases in which mini-transactions show more violations than Elle's.
+// moreTrials returns the share of cases in which mini-transactions show more violations than Elle's transactions.
 func moreTrials(series string) finder {
 	return func(r *Report) Found {
 		yes, n := r.beats(trialMetric(r), "mini, mtc", series, func(m, e float64) bool { return m > e })
@@ -392,7 +392,7 @@ func moreTrials(series string) finder {
 	}
 }
 
-// trialsFaster is the share of those in which they take less time.
+// trialsFaster returns the share of cases in which they take less time.
 func trialsFaster(metric string) finder {
 	return func(r *Report) Found {
 		less := func(m, e float64) bool { return m < e }
@@ -402,8 +402,8 @@ func trialsFaster(metric string) finder {
 	}
 }
 
-// bugsFound is the share of Table II's kinds of bugs that were found, planted ones or those of databases. A server that
-// is missing has no row.
+// bugsFound returns the share of Table II's kinds of bugs that were found: planted ones, or those of databases. A
+// missing server has no row.
 func bugsFound(planted bool) finder {
 	return func(r *Report) Found {
 		found, n := 0, 0
@@ -419,14 +419,15 @@ func bugsFound(planted bool) finder {
 	}
 }
 
-// elleOfTwoFaster says whether Elle with two operations generates faster than mini-transactions.
+// elleOfTwoFaster reports whether generating Elle's transactions of two operations is faster than generating
+// mini-transactions.
 func elleOfTwoFaster(r *Report, g string) (yes, ok bool) {
 	db, two := strings.CutSuffix(g, ", 2")
 	m, e := r.Find("generation", db+", 4", "mini, mtc"), r.Find("generation", g, "append, elle")
 	return m != nil && e != nil && e.Value < m.Value, two && m != nil && e != nil
 }
 
-// standbyNotFound: the bug between PostgreSQL and its standby did not show.
+// standbyNotFound supports a reason: the bug between PostgreSQL and its standby did not show.
 func standbyNotFound(r *Report) (string, bool) {
 	for _, p := range r.Points {
 		if p.Metric == "position" && !p.Decided() && strings.Contains(p.Group, "standby") {
@@ -436,7 +437,7 @@ func standbyNotFound(r *Report) (string, bool) {
 	return "", false
 }
 
-// shorterOnes: where registers show more violations than mini-transactions it is with two operations.
+// shorterOnes supports a reason: if registers show more violations than mini-transactions, it is with two operations.
 func shorterOnes(r *Report) (string, bool) {
 	over, two := 0, 0
 	metric := trialMetric(r)
@@ -458,8 +459,8 @@ func shorterOnes(r *Report) (string, bool) {
 
 // BC-graphs.
 
-// building is the time of all stages but solving in Figure 1 of BC-graphs over that of solving, at the largest size of
-// both.
+// building divides the time of all stages but solving by that of solving, at the largest size of both in Figure 1 of
+// BC-graphs.
 func building(r *Report) Found {
 	for _, p := range slices.Backward(r.line("solving", anyGroup, "bc")) {
 		whole := in("bc/fig1", valueAt("time", p.Group, "bc"))(r)

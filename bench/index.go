@@ -53,8 +53,8 @@ type indexClaim struct{ Says, Paper, Here, Holds, Why, Class string }
 
 type indexChart struct{ Src, Alt string }
 
-// LoadReport reads a figure's raw results, as Report.Write wrote them. Errors: of the file; results of a figure that
-// this version does not know.
+// LoadReport reads a figure's raw results, written by Report.Write. It returns an error about the file, or if this
+// version does not know the figure.
 func LoadReport(file string) (*Report, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -80,8 +80,9 @@ func LoadReport(file string) (*Report, error) {
 	return r, nil
 }
 
-// WriteIndex writes a page over all results in a folder: of each figure the paper's claims with what came of them here,
-// the paper's numbers beside ours, and the charts, which lie beside. Errors: of the folder; there are no results in it.
+// WriteIndex writes a page about all results in a folder. It shows, for each figure, the paper's claims with the
+// verdicts here, the paper's numbers beside ours, and the charts in the folder. It returns an error about the folder,
+// or if it has no results.
 func WriteIndex(w io.Writer, dir string) error {
 	d := indexData{Rule: claimRule}
 	papers, own := map[string]*indexPaper{}, &indexPaper{Name: "bounds"}
@@ -133,7 +134,7 @@ func WriteIndex(w io.Writer, dir string) error {
 // IndexName is the name of the index page in a folder of results.
 const IndexName = "index.html"
 
-// SaveIndex writes WriteIndex's page into the folder, whole or not at all.
+// SaveIndex writes WriteIndex's page to the folder atomically.
 func SaveIndex(dir string) error {
 	var b bytes.Buffer
 	if err := WriteIndex(&b, dir); err != nil {
@@ -142,7 +143,7 @@ func SaveIndex(dir string) error {
 	return writeWhole(filepath.Join(dir, IndexName), b.Bytes())
 }
 
-// index is a figure as the page shows it; its claims are counted.
+// index returns a figure for the page, and counts its claims.
 func (r *Report) index(n *indexCount) indexFigure {
 	at := path.Join(r.folder(), r.Figure)
 	f := indexFigure{ID: at, Title: r.Title, Where: r.Where, Date: r.Time.Format("2006-01-02"), Scale: r.Scale,

@@ -18,11 +18,11 @@ import (
 	"isovet/level"
 )
 
-// The evaluation of [Leopard] §IV-B and §VI. Its histories are PostgreSQL's and OceanBase's, ours those of the store in
-// memory but for Figure 11, which is about databases (leopard_throughput.go). What Figures 10 and 13 compare are the
-// mechanisms alone: with the search for an order that the checker adds by default they would be compared with replay.
+// The evaluation of [Leopard] §IV-B and §VI. The paper's histories come from PostgreSQL and OceanBase. Ours come from
+// the store in memory, except for Figure 11, which is about databases (leopard_throughput.go). Figures 10 and 13
+// compare only the mechanisms: with the search for an order that the checker adds by default, they would compare that
+// search.
 
-// generated makes a history in memory.
 func (l *Lab) generated(ctx context.Context, spec datasets.Spec) (*history.History, error) {
 	spec.Seed = l.Seed
 	if l.asked != nil {
@@ -36,8 +36,8 @@ func (l *Lab) generated(ctx context.Context, spec datasets.Spec) (*history.Histo
 	return h, err
 }
 
-// mirrored verifies a history of the store under its own profile; a violation there is a fault of ours. The time is
-// the processor's, the least of a few runs.
+// mirrored verifies a history of the store under the store's own profile; a violation would be a fault of isovet. It
+// returns the processor time, the least of a few runs.
 func (l *Lab) mirrored(ctx context.Context, r *Report, h *history.History, keep bool) (*mechanism.Report, float64,
 	error) {
 	p, err := mechanism.ProfileOf(h.Meta.DB, h.Meta.Isolation)
@@ -64,7 +64,7 @@ func (l *Lab) mirrored(ctx context.Context, r *Report, h *history.History, keep 
 	return rep, best, nil
 }
 
-// overlap is the share of dependencies, in percent, whose operations overlap.
+// overlap returns the percentage of dependencies whose operations overlap.
 func overlap(rep *mechanism.Report) float64 {
 	all, over := rep.Undecided, 0
 	for k := range rep.Overlaps {
@@ -121,7 +121,7 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// traceHeap is the naive pipeline's: one heap of all traces.
+// traceHeap is the naive pipeline: one heap of all traces.
 type traceHeap []mechanism.Trace
 
 func (h traceHeap) Len() int           { return len(h) }
@@ -187,7 +187,7 @@ func leopardFig9(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// dispatch pushes all traces through a pipeline and returns how many were waiting in it at most.
+// dispatch pushes all traces through a pipeline and returns the greatest number that waited in it.
 func dispatch(ctx context.Context, lanes [][]mechanism.Trace, batch, want int) (peak int, err error) {
 	p := mechanism.NewPipeline(len(lanes), mechanism.PipelineOptions{Batch: batch})
 	var clients safego.Group
@@ -233,11 +233,11 @@ func dispatchNaive(ctx context.Context, lanes [][]mechanism.Trace) error {
 	return nil
 }
 
-// searchEvery is after how many transactions the naive certifier searches.
+// searchEvery is the number of transactions between two searches of the naive certifier.
 const searchEvery = 100
 
-// searchCycles is the naive certifier: the dependencies come in, and after every hundred transactions with new ones the
-// whole graph is searched for a cycle. It returns the time, and whether it got through in time.
+// searchCycles is the naive certifier: it adds the dependencies, and after every hundred transactions with new ones
+// searches the whole graph for a cycle. It returns the time, and whether it finished within the limit.
 func searchCycles(ctx context.Context, edges []mechanism.Dependency, txns int, limit time.Duration) (ms float64,
 	ok bool) {
 	start, computed := time.Now(), room.CPU()
@@ -384,7 +384,7 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// fenceEvery is after how many transactions of a session a fence comes ([Leopard] §VI-E).
+// fenceEvery is the number of transactions of a session between two fences ([Leopard] §VI-E).
 const fenceEvery = 20
 
 func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {

@@ -11,13 +11,13 @@ import (
 	"isovet/level"
 )
 
-// Figures 3 and 12 of [Leopard] on PostgreSQL, and §VI-F, a bug that Elle does not find.
+// Figures 3 and 12 of [Leopard] on PostgreSQL, and §VI-F, about a bug that Elle does not find.
 
-// onPostgres names the series of what PostgreSQL recorded.
+// onPostgres ends the names of series with histories of PostgreSQL.
 const onPostgres = "PostgreSQL"
 
-// overlaps collects a workload from PostgreSQL at serializable and returns what Leopard deduces of it; nil: there is no
-// PostgreSQL here, which the report says.
+// overlaps collects a workload from PostgreSQL at serializable and returns what Leopard deduces. It returns nil, with
+// a note in the report, if there is no PostgreSQL.
 func (l *Lab) overlaps(ctx context.Context, r *Report, c Traffic) (*mechanism.Report, error) {
 	s, err := l.serve(ctx, r, "postgres:start")
 	if s == nil || err != nil {
@@ -39,8 +39,8 @@ func (l *Lab) overlaps(ctx context.Context, r *Report, c Traffic) (*mechanism.Re
 	return rep, err
 }
 
-// inconsistent is the bug that [Leopard] §VI-F tells of: one client updates a row twice, and a transaction that begins
-// when both updates have ended reads the first. No dependency of the three closes a cycle that Elle infers.
+// inconsistent is the bug in [Leopard] §VI-F: one client updates a row twice, and a transaction that begins after both
+// updates have ended reads the first. No dependency between the three closes a cycle that Elle infers.
 func inconsistent() (*history.History, error) {
 	b := history.NewBuilder()
 	b.Initial = history.IntValue(0)

@@ -12,15 +12,15 @@ import (
 	"isovet/internal/plural"
 )
 
-// Figure 11 of [Leopard]: can a database be verified as fast as it works? Each workload runs on each database once.
-// While it runs it is verified piece by piece, in this process; afterwards its history is verified by itself.
+// Figure 11 of [Leopard] asks whether a database can be verified as fast as it runs. Each workload runs on each
+// database once. During the run this process verifies it piece by piece; afterwards it verifies the history separately.
 
-// watched is the result of a run that was verified while it lasted.
+// watched is the result of a run that was verified while it ran.
 type watched struct {
 	res             *Ran
 	online, offline *mechanism.Report
-	// busy is how long the verifier computed, lag how long it took after the clients were done, after how long it took
-	// for the history.
+	// busy is how long the verifier computed, lag how long it took after the clients had finished, and after how long
+	// the separate verification took.
 	busy, lag, after time.Duration
 }
 
@@ -46,7 +46,7 @@ func (l *Lab) watch(ctx context.Context, r *Report, c Traffic, profile string) (
 	return w, err
 }
 
-// follower verifies a run while it lasts, as isovet collect --watch does.
+// follower verifies a run while it runs, like isovet collect --watch.
 type follower struct {
 	stream     *mechanism.Stream
 	online     *mechanism.Online
@@ -61,7 +61,6 @@ func newFollower(p *mechanism.Profile) *follower {
 	return f
 }
 
-// Begin takes the header.
 func (f *follower) Begin(meta history.Meta) error {
 	b := history.NewBuilder()
 	b.Meta = meta
@@ -72,7 +71,6 @@ func (f *follower) Begin(meta history.Meta) error {
 	return err
 }
 
-// Ended verifies a piece.
 func (f *follower) Ended(h *history.History, mark int64) (err error) {
 	start := time.Now()
 	f.stream.Piece(h)
@@ -90,7 +88,6 @@ func (f *follower) Ended(h *history.History, mark int64) (err error) {
 	return nil
 }
 
-// perSecond returns a rate a second.
 func perSecond(n int, d time.Duration) float64 {
 	return float64(n) / max(d, time.Microsecond).Seconds()
 }
@@ -148,7 +145,7 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// leopardRates measures a load on a database, and the verifier beside it and afterwards.
+// leopardRates measures a load on a database, with the verifier during the load and afterwards.
 func leopardRates(ctx context.Context, lab *Lab, r *Report, group string, c Traffic, profile string) error {
 	got, err := lab.watch(ctx, r, c, profile)
 	if err != nil {

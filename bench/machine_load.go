@@ -12,13 +12,14 @@ import (
 	"isovet/evidence"
 )
 
-// Load is the machine's load average of the last minute, processes that run or wait to, as a figure begins and ends.
+// Load is the machine's load average of the last minute, of processes that run or wait to, when a figure begins and
+// ends.
 type Load struct {
 	Begin float64 `json:"begin"`
 	End   float64 `json:"end"`
 }
 
-// newLoad begins with the present load; nil where the system does not tell.
+// newLoad begins with the current load. It returns nil if the system does not tell.
 func newLoad() *Load {
 	if b := loadAverage(); b >= 0 {
 		return &Load{Begin: b}
@@ -26,7 +27,7 @@ func newLoad() *Load {
 	return nil
 }
 
-// loadAverage is negative where the system does not tell it.
+// loadAverage returns the load average, or a negative number if the system does not tell.
 func loadAverage() float64 {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -47,14 +48,14 @@ func (l *Load) String() string {
 	return fmt.Sprintf("load average %.1f at the beginning and %.1f at the end", l.Begin, l.End)
 }
 
-// madeOf are the histories that a figure is measured on: by what they are, which of each size.
+// madeOf lists the histories on which a figure is measured, by kind and size.
 type madeOf struct {
 	names []string
 	sizes map[string][]evidence.Sizes
 	log   []madeItem // in their order
 }
 
-// madeItem is one of them.
+// madeItem is one kind of histories.
 type madeItem struct {
 	Name  string         `json:"name"`
 	Sizes evidence.Sizes `json:"sizes"`
@@ -79,10 +80,10 @@ func (m *madeOf) addNamed(name string, s evidence.Sizes) {
 	}
 }
 
-// manySizes is from how many on the histories of a kind are told by their least and greatest sizes.
+// manySizes is the number of histories of a kind from which on only the least and greatest sizes are shown.
 const manySizes = 6
 
-// lines are the histories, a line a kind.
+// lines returns a line about each kind of histories.
 func (m *madeOf) lines() []string {
 	var out []string
 	for _, n := range m.names {

@@ -9,9 +9,9 @@ import (
 	"isovet/level"
 )
 
-// The evaluation of [MTC] §V. Its histories are PostgreSQL's and MongoDB's. Ours are those of the store in memory, and
-// from Figure 10 on, where databases are measured, those of servers too. Serializability and snapshot isolation respect
-// sessions there (errata M6), so all checkers are asked for the session forms.
+// The evaluation of [MTC] §V. The paper's histories come from PostgreSQL and MongoDB. Ours come from the store in
+// memory and, from Figure 10 on, where databases are measured, also from servers. Serializability and snapshot
+// isolation respect sessions in the paper (errata M6), so that all checkers are asked for the session forms.
 
 // mtcPanels measures checkers on mini-transactions, one parameter varied at a time.
 func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolation string, names ...string) error {
@@ -92,7 +92,7 @@ func mtcFig8(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// searched is how long Porcupine's search took, or took at least: beside it there is the pre-pass alone before its end.
+// searched returns how long Porcupine's search took, or a lower bound. Before the search it only runs the pre-pass.
 func (m *Measured) searched() float64 {
 	before, begun := m.Stats.Stages["prepass"]
 	if own, ok := m.Stats.Stages["solving"]; ok || !begun {

@@ -14,11 +14,11 @@ import (
 	"isovet/level"
 )
 
-// Figures 13 and 14 and Table II of [MTC]: violations found in databases. The paper's are PostgreSQL 12.3 and 11.8,
-// MongoDB 4.2.6, Galera 10.7.3, Dgraph 1.1.1 and Cassandra 2.0.1. Of today's, those are taken that promise less than
-// what they are asked for.
+// Figures 13 and 14 and Table II of [MTC]: violations found in databases. The paper's databases are PostgreSQL 12.3
+// and 11.8, MongoDB 4.2.6, Galera 10.7.3, Dgraph 1.1.1 and Cassandra 2.0.1. We use current ones that promise less than
+// they are asked for.
 
-// trial is one way to look for bugs: a workload, and the checker for it.
+// trial is one way to look for bugs: a workload, and the checker for its histories.
 type trial struct {
 	name, workload, variant, checker string
 	ops                              []int
@@ -32,21 +32,21 @@ func mtcTrials() []trial {
 	}
 }
 
-// trialsOf is the result of one kind of trial on one database: means of a trial, in milliseconds.
+// trialsOf is the result of one kind of trial on one database: means over the trials, in milliseconds.
 type trialsOf struct {
 	group, series string
 	memory        bool // not on a server
 	trialMeans
 }
 
-// trialMeans has the number of trials, the number of those that found a violation, and means of their times; Evidence
-// is part of Verification.
+// trialMeans has the number of trials, the number of those that found a violation, and the means of their times.
+// Evidence is part of Verification.
 type trialMeans struct {
 	Trials, Found                      int
 	Generation, Verification, Evidence float64
 }
 
-// weak is a database that promises less than what it is asked for.
+// weak is a database that promises less than it is asked for.
 type weak struct {
 	name, isolation string
 	at              level.Level
@@ -63,7 +63,7 @@ func weakDatabases() []weak {
 	}
 }
 
-// runTrials runs each of mtcTrials on each weak database, once for all figures.
+// runTrials runs each of mtcTrials on each weak database. All figures share the results.
 func (l *Lab) runTrials(ctx context.Context, r *Report) ([]trialsOf, error) {
 	n, repeat := l.Pick(100, 500, 3000), l.Pick(2, 10, 40)
 	r.Note("A trial runs %d transactions on ten keys in ten sessions, on a database that promises less than the "+
@@ -121,7 +121,7 @@ func (l *Lab) runTrials(ctx context.Context, r *Report) ([]trialsOf, error) {
 	return out, nil
 }
 
-// repeated runs a trial so often, on a server only while there is patience.
+// repeated repeats a trial. On a server it ends when patience is used up.
 func (l *Lab) repeated(ctx context.Context, r *Report, urls []string, spec datasets.Spec, c check.Checker,
 	at level.Level, times int, patience time.Duration) (m trialMeans, err error) {
 	began := time.Now()
@@ -152,7 +152,7 @@ func (l *Lab) repeated(ctx context.Context, r *Report, urls []string, spec datas
 	return m, nil
 }
 
-// history makes a history in memory, or on databases where there are any, and says how long that took.
+// history makes a history in memory or, if there are URLs, on databases, and returns how long that took.
 func (l *Lab) history(ctx context.Context, r *Report, urls []string, spec datasets.Spec) (*history.History, float64,
 	error) {
 	if urls == nil {
@@ -169,7 +169,8 @@ func (l *Lab) history(ctx context.Context, r *Report, urls []string, spec datase
 	return res.History, milliseconds(res.Elapsed), nil
 }
 
-// judge checks a history in this process, within the time-out; Elle's registers and others may leave it open.
+// judge checks a history in this process, within the time-out. Some checkers, such as Elle for registers, may leave it
+// undecided.
 func (l *Lab) judge(ctx context.Context, c check.Checker, h *history.History, at level.Level) (*evidence.Result,
 	float64, error) {
 	limited, cancel := context.WithTimeout(ctx, l.Timeout)
@@ -199,8 +200,8 @@ func mtcFig13(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// beats counts on how many databases, and at how many operations a transaction, something is true of a series of
-// mini-transactions and another one.
+// beats counts databases and sizes of transactions for which is returns true about a series of mini-transactions and
+// another one.
 func (r *Report) beats(metric, mini, other string, is func(m, e float64) bool) (count, all int) {
 	for _, db := range weakDatabases() {
 		m := r.Find(metric, db.name+", 4", mini)
@@ -237,7 +238,7 @@ type bug struct {
 	server      string        // else what is started, of which all nodes or the first are asked
 	first       bool
 	kind        level.Anomaly // that is looked for; "": any
-	// none: the database promises the level, so that a violation would be news.
+	// none says that the database promises the level, so that a violation would be a discovery.
 	none bool
 }
 
@@ -278,7 +279,7 @@ func mtcBugs(n int) []bug {
 	}
 }
 
-// find runs a bug's workload and checks its history, with new seeds until there is a violation. The counts are over all
+// find runs a bug's workload and checks its history, with new seeds until there is a violation. The counts cover all
 // rounds.
 func (l *Lab) find(ctx context.Context, r *Report, b bug) (found *evidence.Result, position, txns int, generation,
 	verification float64, err error) {

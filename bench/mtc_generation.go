@@ -13,7 +13,7 @@ import (
 	"isovet/level"
 )
 
-// Figures 10, 11 and 17 of [MTC]: what mini-transactions save where histories are made, on PostgreSQL as in the paper
+// Figures 10, 11 and 17 of [MTC]: what mini-transactions save when histories are made, on PostgreSQL as in the paper,
 // and in memory.
 
 // inMemory and inPostgres end the names of series.
@@ -22,7 +22,7 @@ const (
 	inPostgres = ", PostgreSQL"
 )
 
-// generate runs a workload in memory and says how long that took.
+// generate runs a workload in memory and returns how long that took.
 func (l *Lab) generate(ctx context.Context, spec datasets.Spec) (*datasets.Result, float64, error) {
 	if spec.Seed == 0 {
 		spec.Seed = l.Seed
@@ -37,8 +37,8 @@ func (l *Lab) generate(ctx context.Context, spec datasets.Spec) (*datasets.Resul
 	return res, ms, err
 }
 
-// endToEnd measures the making and the verifying of histories, of mini-transactions by MTC and of general ones by its
-// rivals, who verify the same ones.
+// endToEnd measures making and verifying histories: of mini-transactions by MTC, and of general transactions by its
+// rivals, which all verify the same history.
 type endToEnd struct {
 	*Lab
 	r                 *Report
@@ -48,7 +48,6 @@ type endToEnd struct {
 	pg                *served // nil: there is none
 }
 
-// measure measures all groups of histories.
 func (m endToEnd) measure(ctx context.Context) (err error) {
 	n := m.Pick(200, 2000, 10_000)
 	if m.pg, err = m.serve(ctx, m.r, "postgres:start"); err != nil {
@@ -79,7 +78,7 @@ func (m endToEnd) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// histories makes a history in memory and one in PostgreSQL, and has both verified.
+// histories makes a history in memory and one in PostgreSQL, and verifies both.
 func (m endToEnd) histories(ctx context.Context, group string, spec datasets.Spec) error {
 	spec.Times, spec.Isolation = datasets.TxnTimes, m.memory
 	_, ms, err := m.generate(ctx, spec)
@@ -107,7 +106,7 @@ func (m endToEnd) histories(ctx context.Context, group string, spec datasets.Spe
 	return m.verify(ctx, group, inPostgres, mini, src, milliseconds(res.Elapsed))
 }
 
-// verify has a history verified by MTC, or by its rivals.
+// verify verifies a history by MTC or, without mini, by its rivals.
 func (m endToEnd) verify(ctx context.Context, group, where string, mini bool, src Source, generation float64) error {
 	if mini {
 		return m.by(ctx, group, "MT, mtc", "mtc", where, src, generation)
@@ -156,7 +155,7 @@ func mtcFig17(ctx context.Context, lab *Lab, r *Report) error {
 		isolation: "repeatable-read", rivals: []string{"polysi"}}.measure(ctx)
 }
 
-// abortLevels are the levels of Figure 11, by their names in the paper, in memory and at PostgreSQL.
+// abortLevels are the levels of Figure 11, by their names in the paper, in memory and in PostgreSQL.
 var abortLevels = []struct{ name, memory, postgres string }{{"SER", "serializable-snapshot", "serializable"},
 	{"SI", "snapshot-isolation", "repeatable-read"}}
 

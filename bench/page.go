@@ -8,7 +8,7 @@ import (
 // pageColumns is the width of a page's lines, in characters.
 const pageColumns = 120
 
-// wrapped breaks a paragraph or a list's item, which begins with mark, into lines of at most pageColumns.
+// wrapped breaks a paragraph, or a list item that begins with mark, into lines of at most pageColumns.
 func wrapped(mark, text string) string {
 	var b strings.Builder
 	line := mark
@@ -30,7 +30,7 @@ func wrapped(mark, text string) string {
 	return b.String()
 }
 
-// upper begins a sentence.
+// upper writes the first letter of a sentence in upper case.
 func upper(s string) string {
 	_, n := utf8.DecodeRuneInString(s)
 	return strings.ToUpper(s[:n]) + s[n:]

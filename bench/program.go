@@ -18,13 +18,13 @@ import (
 	"isovet/internal/room"
 )
 
-// Program is another checker, a program of its own, to be compared: a command line, split at blanks, with {history} for
-// the file, or {history:FORMAT} for the same in another of isovet's formats; without either the file comes last. Its
-// time is that of the whole process, loading included.
+// Program is another checker, a separate program, that takes part in a comparison. Its command line is split at
+// blanks; {history} stands for the file, {history:FORMAT} for the same history in another of isovet's formats. Without
+// either the file comes last. Its time is that of the whole process, including loading.
 //
-// Its verdict is that of the last line of its output that has one of the words ACCEPT, REJECT, valid, invalid,
-// violation (in any case), or true or false as its last; else the exit status: 0 valid, 1 violation. But a 1 with
-// something on standard error is unknown: so ends a Java program with an exception that nobody catches.
+// Its verdict is that of the last line of output that has one of the words ACCEPT, REJECT, valid, invalid, violation
+// (in any case), or ends in true or false. Without such a line the exit status decides: 0 valid, 1 violation. But
+// status 1 with text on standard error means unknown, since a Java program ends so after an uncaught exception.
 type Program struct {
 	Name    string
 	Command []string
@@ -49,7 +49,7 @@ func ParseProgram(text string) (Program, error) {
 	return p, nil
 }
 
-// Distinct says which name of programs and contenders stands for two of them; nil: none.
+// Distinct returns an error about a name that two programs or contenders have, or nil.
 func Distinct(programs []Program, contenders []Contender) error {
 	for i, p := range programs {
 		if slices.ContainsFunc(programs[:i], func(q Program) bool { return q.Name == p.Name }) {
@@ -64,7 +64,7 @@ func Distinct(programs []Program, contenders []Contender) error {
 
 const placeholder = "{history"
 
-// format is the one that the program's command asks for.
+// format returns the format that the program's command requests.
 func (p *Program) format() (string, bool) {
 	for _, w := range p.Command {
 		if _, rest, ok := strings.Cut(w, placeholder+":"); ok {
@@ -75,7 +75,7 @@ func (p *Program) format() (string, bool) {
 	return "", false
 }
 
-// args are the command's words for a file.
+// args returns the words of the command for a file.
 func (p *Program) args(path string) []string {
 	out := slices.Clone(p.Command)
 	named := false
@@ -90,7 +90,7 @@ func (p *Program) args(path string) []string {
 	return out
 }
 
-// file is the history as the program reads it, in a folder that goes with the caller.
+// file writes the history in the form that the program reads, to a folder that the caller removes.
 func (p *Program) file(ctx context.Context, src Source, dir string) (string, error) {
 	f, ok := p.format()
 	if !ok {
@@ -104,7 +104,6 @@ func (p *Program) file(ctx context.Context, src Source, dir string) (string, err
 	return to, format.WriteContext(ctx, to, h, f, true)
 }
 
-// run runs the program once.
 func (p *Program) run(ctx context.Context, path string, timeout time.Duration) (Measured, error) {
 	limited := ctx
 	if timeout > 0 {
@@ -197,7 +196,7 @@ func (o *Options) programs(ctx context.Context, sources []Source, told func(stri
 	return rows, nil
 }
 
-// said finds the verdict in a program's output; unknown: there is none.
+// said returns the verdict in a program's output, or unknown.
 func said(out []byte) evidence.Verdict {
 	v := evidence.Unknown
 	for line := range bytes.Lines(out) {

@@ -23,7 +23,7 @@ import (
 	"isovet/level"
 )
 
-// LookupFigures finds figures by name: one ("vbox/fig6"), or a paper's all ("vbox").
+// LookupFigures finds figures by name: "vbox/fig6" is one, "vbox" all of a paper.
 func LookupFigures(names []string) ([]Figure, error) {
 	all := Figures()
 	var out []Figure
@@ -49,7 +49,7 @@ func LookupFigures(names []string) ([]Figure, error) {
 	return out, nil
 }
 
-// Scale says how large the histories are.
+// Scale is the size of the histories.
 type Scale uint8
 
 const (
@@ -64,27 +64,27 @@ func (s Scale) String() string { return [...]string{"default", "quick", "full"}[
 type ReproduceOptions struct {
 	Scale Scale
 	Seed  uint64
-	// Timeout stops a run; 0: the scale's own.
+	// Timeout stops a run; 0 means the scale's default.
 	Timeout time.Duration
-	// Out is the folder for results, with one folder a paper below; those of FullScale are in FullFolder there.
+	// Out is the folder for results, with a folder for each paper. Results of FullScale are in its folder FullFolder.
 	Out string
-	// Resume takes up figures that were stopped: what was measured of them then, by the same program with the same seed
-	// and time-out, is kept, and figures that are complete are left as they are.
+	// Resume continues stopped figures: it keeps what the same program measured with the same seed and time-out, and
+	// does not repeat complete figures.
 	Resume bool
-	// Memory bounds a run's process, in bytes, so that it ends without a verdict where it takes more; 0: any.
+	// Memory bounds a run's process, in bytes, and ends it without a verdict above the bound; 0 means no bound.
 	Memory int64
-	// Command is the command that the results name.
+	// Command is the command line that the results mention.
 	Command string
-	// Self is the program and the arguments under which it takes ChildCommand.
+	// Self is the program and the arguments after which it accepts ChildCommand.
 	Self []string
-	// NoServers leaves out database servers even where they are installed.
+	// NoServers does not use database servers, even if they are installed.
 	NoServers bool
-	// Progress, if set, gets the present measurement and the number of figures done.
+	// Progress, if set, is called with the current measurement and the number of figures done.
 	Progress func(what string, done, total int)
 }
 
-// Lab is where figures are measured: it generates histories, once each, and runs checkers on them, each in a process of
-// its own. Databases that a figure asks for are started for it and removed after it.
+// Lab measures figures. It generates each history once, and runs checkers on it, each in a process of its own. It
+// starts the databases that a figure needs, and removes them afterwards.
 type Lab struct {
 	Scale   Scale
 	Seed    uint64
@@ -95,7 +95,7 @@ type Lab struct {
 	tell    func(what string)
 
 	memory int64
-	// asked, if set, gets the histories that figures ask for, and may make them smaller; then nothing is run.
+	// asked, if set, is called with the histories that figures request, and may make them smaller. Nothing is run then.
 	asked     func(*datasets.Spec)
 	keep      *keeper // of the present figure; nil: nothing is kept
 	papers    bool    // the present figure is a paper's
@@ -103,16 +103,16 @@ type Lab struct {
 	servers   []*served  // of the present figure
 	trials    []trialsOf // Figures 13 and 14 of MTC show the same runs
 
-	// What the runs of the present figure took, in milliseconds, and on which histories.
+	// wall and cpu are the times of the current figure's runs in milliseconds; the next field has their histories.
 	wall, cpu float64
 	made      madeOf
 }
 
-// busy is from which ratio of elapsed to computed time on a page says that the machine had other work; alone on a
-// machine it is below 1, for the collector of garbage runs beside.
+// busy is the ratio of elapsed to computed time above which a page says that the machine was busy with other work. On
+// an idle machine it is below 1, since the garbage collector runs in parallel.
 const busy = 1.5
 
-// FullFolder is the folder of the results at the papers' sizes, in that of the others.
+// FullFolder is the folder, within that of the other results, for results at the papers' sizes.
 const FullFolder = "full"
 
 // folder returns the folder of a report in the folder of all.
@@ -123,12 +123,11 @@ func (r *Report) folder() string {
 	return ""
 }
 
-// timeouts by scale: the paper's is ten minutes ([Vbox] §5.2).
+// timeouts are the time-outs by scale. The paper's is ten minutes ([Vbox] §5.2).
 var timeouts = [...]time.Duration{DefaultScale: 20 * time.Second, QuickScale: time.Second, FullScale: 10 * time.Minute}
 
-// Reproduce measures figures and writes each one's results as it is done: data (JSON, CSV), a page with tables
-// (Markdown) and charts (SVG). When ctx ends, what has been measured of a figure is written too, marked as incomplete.
-// It returns the reports.
+// Reproduce measures figures and writes the results of each when it is complete: data (JSON, CSV), a page with tables
+// (Markdown) and charts (SVG). When ctx ends, it also writes the incomplete figure, marked so. It returns the reports.
 func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Report, error) {
 	if databases == nil {
 		return nil, errors.New("this program has no databases; expected the full isovet")
@@ -184,7 +183,7 @@ func Reproduce(ctx context.Context, figures []Figure, o ReproduceOptions) ([]*Re
 	return reports, nil
 }
 
-// figure measures a figure, or takes it up where it was stopped. Without a report the error is that of its files.
+// figure measures a figure, or continues a stopped one. If it returns no report, the error is about its files.
 func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report, error) {
 	r := newReport(f, l, o)
 	l.keep = nil
@@ -220,22 +219,22 @@ func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report
 	return r, errors.Join(err, filelock.Close(l.keep.file))
 }
 
-// measure measures a figure, and ends its servers whatever happens.
+// measure measures a figure, and always ends its servers.
 func (l *Lab) measure(ctx context.Context, f Figure, r *Report) (err error) {
 	defer func() { err = errors.Join(err, l.endServers()) }()
 	l.papers = !f.Own
 	return f.Measure(ctx, l, r)
 }
 
-// Pick chooses by scale.
+// Pick returns the number for the scale.
 func (l *Lab) Pick(quick, normal, full int) int {
 	return [...]int{QuickScale: quick, DefaultScale: normal, FullScale: full}[l.Scale]
 }
 
-// ErrNoWorkload says that a figure needs a workload that is not built in.
+// ErrNoWorkload says that the program lacks a workload that a figure needs.
 var ErrNoWorkload = errors.New("no such workload here")
 
-// Source returns a generated history; the seed is the lab's. One spec is generated once.
+// Source returns a generated history with the lab's seed. It generates each spec once.
 func (l *Lab) Source(ctx context.Context, spec datasets.Spec) (Source, error) {
 	spec.Seed = l.Seed
 	if l.asked != nil {
@@ -272,20 +271,20 @@ func (l *Lab) Source(ctx context.Context, spec datasets.Spec) (Source, error) {
 	return s, err
 }
 
-// File writes a history for runs to read.
+// File writes a history to a file for runs.
 func (l *Lab) File(name string, h *history.History) (Source, error) {
 	path := filepath.Join(l.dir, name+".jsonl")
 	return Source{File: path, Path: path, id: name}, format.Write(path, h, "", false)
 }
 
-// Run runs one checker on one history, each time in a process of its own, and returns the run in the middle, with all.
-// A run without a verdict is the only one. The level, the time-out and the history are filled in.
+// Run runs one checker on one history several times, each time in a process of its own. It returns the middle run with
+// all runs. If a run has no verdict, it is the only one. Run sets the level, the time-out and the history.
 func (l *Lab) Run(ctx context.Context, src Source, at level.Level, r Run) (Measured, error) {
 	return l.typical(ctx, src, at, r, checkMS)
 }
 
-// typical is Run, where the middle is that of another number than the time of the whole check; nil: only the verdict
-// counts, and one run gives it.
+// typical is Run with the middle run by another number than the time of the whole check. If by is nil, only the
+// verdict matters, and there is one run.
 func (l *Lab) typical(ctx context.Context, src Source, at level.Level, r Run, by reading) (Measured, error) {
 	if l.asked != nil {
 		return Measured{Verdict: evidence.Holds}, nil
@@ -336,8 +335,8 @@ func (l *Lab) measured(ctx context.Context, src Source, at level.Level, r Run, b
 	}
 }
 
-// point makes a point of a run and those that it is the middle one of: their median, if they came to a verdict. Of a
-// run that was stopped the number is a bound of the time, 0 if that is not known.
+// point makes a point from a middle run: with the median of all runs if they have a verdict. If the run was stopped,
+// it has a bound of the time, or 0 if that is not known.
 func point(metric, group, series string, m *Measured, of reading) Point {
 	p := Point{Metric: metric, Group: group, Series: series, Verdict: m.Verdict, Reason: m.Reason, CPUMS: m.CPUMS}
 	switch {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Results is a file of raw results: what was run, on which machine, by which program, and every single measurement.
+// Results is a file of raw results: the command, the machine, the program, and every single measurement.
 type Results struct {
 	Command  string       `json:"command"`
 	Time     time.Time    `json:"time"`
@@ -32,7 +32,7 @@ type ResultPart struct {
 	Runs []Measured `json:"runs"`
 }
 
-// Machine says on what was measured.
+// Machine describes the machine of a measurement.
 type Machine struct {
 	OS       string  `json:"os"`
 	Arch     string  `json:"arch"`
@@ -41,7 +41,7 @@ type Machine struct {
 	MemoryMB float64 `json:"memory_mb,omitempty"`
 }
 
-// ThisMachine describes the machine that this runs on, as far as the system tells.
+// ThisMachine describes this machine, as far as the system tells.
 func ThisMachine() Machine {
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU()}
 	m.CPU = procField("/proc/cpuinfo", "model name")
@@ -52,7 +52,7 @@ func ThisMachine() Machine {
 	return m
 }
 
-// procField returns the first value of a field of a "name: value" file of Linux; "" elsewhere.
+// procField returns the first value of a field in a "name: value" file of Linux, or "".
 func procField(file, name string) string {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -66,7 +66,7 @@ func procField(file, name string) string {
 	return ""
 }
 
-// commit is the program's version in its repository, as far as anyone knows.
+// commit returns the program's version in its repository, if it is known.
 func commit() string {
 	in, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -91,8 +91,8 @@ func commit() string {
 	return c + dirty
 }
 
-// WriteResults writes a results file into a folder, which is made if need be, and returns its path. The name follows
-// from what was run, so that a new measurement takes the place of the old one.
+// WriteResults writes a results file to a folder, which it makes if necessary, and returns its path. The name follows
+// from the command, so that a new measurement replaces the old one.
 func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (string, error) {
 	if len(rows) == 0 {
 		return "", fmt.Errorf("there are no results to write")
@@ -113,7 +113,7 @@ func newResults(command string, seed uint64, complete bool) Results {
 		Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete}
 }
 
-// writeResults writes a file into a folder, which is made if need be, and returns its path.
+// writeResults writes a file to a folder, which it makes if necessary, and returns its path.
 func writeResults(dir, name string, b []byte) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err

@@ -14,10 +14,10 @@ import (
 	"isovet/internal/filelock"
 )
 
-// What a figure has measured is kept as it is measured, in a file beside its results, until the figure is complete: so
-// that a run of hours that was stopped, in whichever way, can be taken up again where it was.
+// The measurements of a figure are saved one by one, in a file beside its results, until the figure is complete. So a
+// run of hours can be continued, however it was stopped.
 
-// keptHead says what a file of kept results is of: nothing else may be taken from it.
+// keptHead identifies the figure and the settings of a file of saved measurements. Other runs cannot use them.
 type keptHead struct {
 	Figure  string `json:"figure"`
 	Scale   string `json:"scale"`
@@ -26,30 +26,30 @@ type keptHead struct {
 	Commit  string `json:"commit"`
 }
 
-// keptLine is a finished part: a run, or a step of a figure.
+// keptLine is a saved part: a run, or a step of a figure.
 type keptLine struct {
 	Key     string          `json:"key"`
 	Seconds float64         `json:"seconds"`
 	Value   json.RawMessage `json:"value"`
 }
 
-// keeper keeps the parts of a figure.
+// keeper saves the parts of a figure.
 type keeper struct {
 	path  string
 	file  *os.File
 	have  map[string]keptLine
 	asked map[string]int
 	step  string
-	// parts and seconds are what was taken from before.
+	// parts and seconds describe the parts from an earlier process.
 	parts   int
 	seconds float64
 }
 
 func (r *Report) keptHead() keptHead { return keptHead{r.Figure, r.Scale, r.Seed, r.Timeout, r.Commit} }
 
-// newKeeper opens the file for a figure's parts below a folder of results; if resume, with those that are in it of the
-// same figure, scale, seed, time-out and program. It is this process's alone until it is closed. Errors: of the file;
-// that another process has it.
+// newKeeper opens the file for a figure's parts below a folder of results. With resume it reads the parts that the
+// file has, if figure, scale, seed, time-out and program are the same. It locks the file for this process until it is
+// closed. It returns an error about the file, or if another process has locked it.
 func newKeeper(dir string, r *Report, resume bool) (*keeper, error) {
 	k := &keeper{path: r.Path(dir) + ".kept", have: map[string]keptLine{}, asked: map[string]int{}}
 	if err := os.MkdirAll(filepath.Dir(k.path), 0o755); err != nil {
@@ -81,7 +81,7 @@ func newKeeper(dir string, r *Report, resume bool) (*keeper, error) {
 	return k, nil
 }
 
-// openAlone opens a file, if need be a new one, and takes it for this process. Errors: filelock.ErrLocked.
+// openAlone opens a file, making it if necessary, and locks it for this process. Errors: filelock.ErrLocked.
 func openAlone(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
@@ -105,7 +105,7 @@ func openAlone(path string) (*os.File, error) {
 	}
 }
 
-// read takes the parts that are in the file, if they are of what head says, and tells where they end.
+// read reads the parts in the file if its head is the given one, and returns where they end.
 func (k *keeper) read(head keptHead) (whole int64, err error) {
 	b, err := io.ReadAll(k.file)
 	if err != nil {
@@ -138,7 +138,7 @@ func (k *keeper) write(x any) error {
 	return errors.Join(err, w.Flush())
 }
 
-// forget removes the file of a figure that this measured, when its results are written.
+// forget removes the file of a figure when its results are written.
 func (l *Lab) forget() error {
 	if l.keep == nil {
 		return nil
@@ -146,8 +146,8 @@ func (l *Lab) forget() error {
 	return os.Remove(l.keep.path)
 }
 
-// kept returns what f returned before, if that was kept, else calls it and keeps what it returns without an error. The
-// key says what it is within the figure; what has the same key is told apart by its turn.
+// kept returns the saved result of f if there is one. Otherwise it calls f and saves its result, unless that is an
+// error. key names the part within the figure; parts with the same key are numbered.
 func kept[T any](k *keeper, key string, f func() (T, error)) (v T, err error) {
 	if k == nil {
 		return f()
@@ -172,7 +172,7 @@ func kept[T any](k *keeper, key string, f func() (T, error)) (v T, err error) {
 	return v, k.write(keptLine{key, time.Since(start).Seconds() + k.seconds - inner, b})
 }
 
-// stepDone has the additions of a figure's step to its report, and the step's result.
+// stepDone has what a step of a figure added to its report, and the step's result.
 type stepDone[T any] struct {
 	Value  T          `json:"value,omitzero"`
 	Points []Point    `json:"points,omitempty"`
@@ -180,13 +180,13 @@ type stepDone[T any] struct {
 	Made   []madeItem `json:"made,omitempty"`
 }
 
-// step is a part of a figure that can be left out when it is taken up again: f adds to the report alone.
+// step runs a part of a figure, unless it was saved earlier. f must only add to the report.
 func (l *Lab) step(r *Report, name string, f func() error) error {
 	_, err := stepOf(l, r, name, func() (struct{}, error) { return struct{}{}, f() })
 	return err
 }
 
-// stepOf is step for what is needed beside the report.
+// stepOf is step for a part with a further result.
 func stepOf[T any](l *Lab, r *Report, name string, f func() (T, error)) (T, error) {
 	if l.keep == nil {
 		return f()

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// A measurement is several runs. What is shown is their median, with an interval by the bootstrap (Efron 1979): runs
-// are drawn again with replacement, as many as there are, and the number is made anew of what was drawn. The interval
-// has 95 % of the numbers that come out so.
+// A measurement consists of several runs. Its result is their median, with an interval by the bootstrap (Efron 1979):
+// as many runs are drawn with replacement, and the number is recomputed. The interval has 95 % of the recomputed
+// numbers.
 
-// A point of a figure has that many runs, and only longRepeats where one takes longer than longRun, in milliseconds.
+// A point of a figure has repeats runs, or only longRepeats if one takes longer than longRun, in milliseconds.
 const (
 	repeats     = 5
 	longRepeats = 3
 	longRun     = 60_000
 )
 
-// resamples is how often runs are drawn again.
+// resamples is the number of draws.
 const resamples = 400
 
 // reading takes a number from a run.
@@ -28,7 +28,7 @@ func loadMS(m *Measured) float64    { return m.Stats.LoadMS }
 func certifyMS(m *Measured) float64 { return m.Stats.CertifyMS }
 func peakMB(m *Measured) float64    { return m.Stats.PeakMB }
 
-// stageMS is what the stages took together.
+// stageMS returns a reading: the time of some stages together.
 func stageMS(stages ...string) reading {
 	return func(m *Measured) (sum float64) {
 		for _, s := range stages {
@@ -38,10 +38,10 @@ func stageMS(stages ...string) reading {
 	}
 }
 
-// fixed is a number that is the same in each run, or was measured once.
+// fixed returns a reading that is the same in each run.
 func fixed(v float64) reading { return func(*Measured) float64 { return v } }
 
-// readings are a number's values in the runs that m is the median of; nil: they are all the same.
+// readings returns a number's values in the runs whose median m is, or nil if they are equal.
 func (m *Measured) readings(of reading) []float64 {
 	out := make([]float64, len(m.Runs))
 	for i := range m.Runs {
@@ -53,14 +53,14 @@ func (m *Measured) readings(of reading) []float64 {
 	return out
 }
 
-// median is the mean of the two middle values where their number is even.
+// median returns the median. It is the mean of the two middle values if their number is even.
 func median(x []float64) float64 {
 	x = slices.Clone(x)
 	slices.Sort(x)
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// middle returns the run that stands in the middle by a number, the lower one of two, with all runs.
+// middle returns the middle run by a number, or the lower of two, with all runs.
 func middle(runs []Measured, of reading) Measured {
 	order := make([]int, len(runs))
 	for i := range order {
@@ -82,8 +82,8 @@ func middle(runs []Measured, of reading) Measured {
 	return m
 }
 
-// redrawn returns the median of runs drawn again: the draw-th time, for what the name says. The same draw takes the
-// same runs for each number of a measurement, so that time and memory are of one run.
+// redrawn returns the median of drawn runs for draw number draw. The same draw selects the same runs for each number
+// of a measurement, so that time and memory are those of the same runs.
 func redrawn(runs []float64, name string, draw int) float64 {
 	h := fnv.New64a()
 	h.Write([]byte(name)) // never fails
@@ -95,14 +95,14 @@ func redrawn(runs []float64, name string, draw int) float64 {
 	return median(drawn)
 }
 
-// inner95 returns the bounds between which the inner 95 % of the values are.
+// inner95 returns the bounds of the inner 95 % of the values.
 func inner95(values []float64) (low, high float64) {
 	slices.Sort(values)
 	cut := len(values) / 40
 	return values[cut], values[len(values)-1-cut]
 }
 
-// Interval is that of the median of the point's runs; ok: it has at least three.
+// Interval returns the interval of the median of the point's runs. ok is false if there are fewer than three.
 func (p *Point) Interval() (low, high float64, ok bool) { return interval95(p.Runs) }
 
 func interval95(runs []float64) (low, high float64, ok bool) {
@@ -117,8 +117,8 @@ func interval95(runs []float64) (low, high float64, ok bool) {
 	return low, high, true
 }
 
-// interval is the interval of a claim's number, made anew of all points whose runs are drawn again; ok: some point has
-// runs, and there is a number for each draw.
+// interval returns the interval of a claim's number, recomputed from drawn runs of all points. ok is false if no point
+// has several runs, or a draw gives no number.
 func (s *Saying) interval(r *Report) (low, high float64, ok bool) {
 	if !slices.ContainsFunc(r.Points, func(p Point) bool { return len(p.Runs) > 0 }) {
 		return 0, 0, false

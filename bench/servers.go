@@ -14,25 +14,25 @@ import (
 	"isovet/history"
 )
 
-// Databases runs what figures run on databases, and what they need of the network.
+// Databases runs the parts of figures that need databases or the network.
 type Databases interface {
-	// Start starts a server, such as "postgres:start". Errors: why there is none.
+	// Start starts a server, such as "postgres:start". It returns an error that says why it cannot.
 	Start(ctx context.Context, start string) (*Server, error)
 	Run(ctx context.Context, l Traffic) (*Ran, error)
-	// Rate runs a load of spec.Txns transactions of spec.Ops operations, which are recorded to a file or to a watch's
-	// URL, or not, "", and says how many a second commit.
+	// Rate runs a load of spec.Txns transactions with spec.Ops operations, and returns how many commit per second. to
+	// is a file or a watch's URL for recording them, or "".
 	Rate(ctx context.Context, db []string, spec datasets.Spec, to string) (float64, error)
 	// Get asks over HTTP.
 	Get(ctx context.Context, url string) (string, error)
 }
 
-// databases are nil where the program has none; [Reproduce] says so.
+// databases is nil if the program has none. [Reproduce] then says so.
 var databases Databases
 
-// RegisterDatabases has figures use these. Package bench/databases calls it.
+// RegisterDatabases sets the Databases for figures. Package bench/databases calls it.
 func RegisterDatabases(d Databases) { databases = d }
 
-// Server is one that was started.
+// Server is a server that Start started.
 type Server struct {
 	URLs  []string
 	Close func() error // ends and removes it
@@ -58,14 +58,14 @@ type Ran struct {
 	Elapsed            time.Duration
 }
 
-// served is a database server that the lab has started for the figure that it measures.
+// served is a database server that the lab has started for the current figure.
 type served struct {
 	start string // "postgres:start"
 	*Server
 }
 
-// serve returns a server that is started when a figure first asks for it, and ended and removed after the figure, an
-// interrupted one too. It is nil where there is none, which the report then says.
+// serve returns a server. It starts the server when a figure first requests it; it is removed after the figure, even
+// an interrupted one. It returns nil, with a note in the report, if the server is not available.
 func (l *Lab) serve(ctx context.Context, r *Report, start string) (*served, error) {
 	if i := slices.IndexFunc(l.servers, func(s *served) bool { return s.start == start }); i >= 0 {
 		return l.servers[i], nil
@@ -98,8 +98,8 @@ func (l *Lab) endServers() (err error) {
 	return err
 }
 
-// collect runs a workload on databases, within a time that keeps the figure short. The seed is the lab's where there is
-// none.
+// collect runs a workload on databases, within a time that keeps the figure short. It uses the lab's seed unless the
+// workload has one.
 func (l *Lab) collect(ctx context.Context, r *Report, c Traffic) (*Ran, error) {
 	c.Seed = cmp.Or(c.Seed, l.Seed)
 	c.Duration = time.Duration(l.Pick(1, 12, 600)) * time.Second

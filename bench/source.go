@@ -31,7 +31,7 @@ func (s Source) Name() string {
 	return s.Workload + " " + cmp.Or(s.Variant, "default")
 }
 
-// Variants returns the variants of a workload that a flag names: "" is the first, "all" are all.
+// Variants returns the variants of a workload that a flag means: "" is the first, "all" all.
 func Variants(name, variant string) ([]string, error) {
 	in, err := workload.Lookup(name)
 	if err != nil {
@@ -56,7 +56,7 @@ func Variants(name, variant string) ([]string, error) {
 	return names, nil
 }
 
-// Generate generates a history and writes it into a folder, for the runs to read.
+// Generate generates a history and writes it to a folder, from which the runs read it.
 func Generate(ctx context.Context, spec datasets.Spec, dir string) (Source, error) {
 	h, err := datasets.Generate(ctx, spec)
 	if err != nil {

@@ -38,15 +38,14 @@ type column struct {
 	name string
 	left bool
 	get  func(*Row) string
-	// always: shown though no row has anything there.
+	// always shows the column even if no row has a value.
 	always bool
 }
 
 func columns(rows []Row) []column {
 	ms := milliText
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
-	// Counts belong to checkers that make constraints or clauses; of the others they would say zero where there is
-	// none.
+	// These counts exist for checkers that make constraints or clauses. For other checkers they would wrongly be zero.
 	sat := func(get func(*Row) int64) func(*Row) string {
 		return func(r *Row) string {
 			if r.Solver == "" && r.Before == 0 && r.Variables == 0 {
@@ -111,7 +110,7 @@ func columns(rows []Row) []column {
 	})
 }
 
-// spread is the shortest and the longest check of several.
+// spread returns the shortest and the longest of several checks.
 func (r *Row) spread() string {
 	if r.Repeat < 2 {
 		return ""
@@ -119,8 +118,8 @@ func (r *Row) spread() string {
 	return cmp.Or(milliText(r.CheckMin), "0") + "-" + cmp.Or(milliText(r.CheckMax), "0")
 }
 
-// interval is the interval of the median of the checks, by the bootstrap; "": there is none, or it is the spread, as of
-// five runs.
+// interval returns the interval, by the bootstrap, of the median of the checks. It returns "" if there is none, or if
+// it equals the spread, as for five runs.
 func (r *Row) interval() string {
 	text := milliText(r.CheckLow) + "-" + milliText(r.CheckHigh)
 	if r.CheckHigh == 0 || text == r.spread() {
@@ -129,7 +128,7 @@ func (r *Row) interval() string {
 	return text
 }
 
-// peakText is the memory at most; "": it is not known.
+// peakText returns the greatest memory of the runs, or "".
 func (r *Row) peakText() string {
 	if r.PeakMB == 0 {
 		return ""
@@ -137,7 +136,7 @@ func (r *Row) peakText() string {
 	return strconv.FormatFloat(r.PeakMB, 'f', 0, 64)
 }
 
-// milliText is a time as it stands in a table; "": there is none.
+// milliText returns a time for a table, or "".
 func milliText(v float64) string {
 	switch {
 	case v == 0:
@@ -150,7 +149,7 @@ func milliText(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// verdictText is the verdict and, where there is one, its reason.
+// verdictText returns the verdict with its reason, if there is one.
 func (r *Row) verdictText() string {
 	switch {
 	case r.Reason != "":
@@ -161,7 +160,7 @@ func (r *Row) verdictText() string {
 	return r.Verdict.String()
 }
 
-// short is a reason that fits a cell.
+// short returns a reason shortened for a cell.
 func short(r *Row) string {
 	if r.Fault != "" {
 		return "fault of isovet's"

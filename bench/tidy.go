@@ -55,8 +55,8 @@ type RunEffort struct {
 }
 
 // Observation is one run as a row of tidy data: a column for each variable, in CSV and Parquet alike. Times are in
-// milliseconds, memory in megabytes. Choices are the ones asked for, "" where they were left to the checker; used_ are
-// those that the run used.
+// milliseconds, memory in megabytes. Choices are the requested ones, "" if the checker chose; those with used_ are the
+// ones that the run used.
 type Observation struct {
 	History  string `parquet:"history"`
 	Workload string `parquet:"workload"`
@@ -77,7 +77,7 @@ type Observation struct {
 	RunEffort
 }
 
-// Observations are the runs of a comparison.
+// Observations returns the runs of a comparison.
 func Observations(rows []Row) (out []Observation) {
 	for i := range rows {
 		out = append(out, rows[i].observations(rows[i].Contender().Pipeline())...)
@@ -85,7 +85,7 @@ func Observations(rows []Row) (out []Observation) {
 	return out
 }
 
-// AblationObservations are the runs of an ablation.
+// AblationObservations returns the runs of an ablation.
 func AblationObservations(rows []AblateRow) (out []Observation) {
 	for i := range rows {
 		c := &rows[i].Cell
@@ -120,7 +120,7 @@ func (r *Row) observations(p check.Pipeline) (out []Observation) {
 	return out
 }
 
-// WriteTidyCSV writes a line for each run, the columns' names first.
+// WriteTidyCSV writes the columns' names, and a line for each run.
 func WriteTidyCSV(w io.Writer, runs []Observation) error {
 	c := csv.NewWriter(w)
 	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Observation]()),
@@ -141,7 +141,7 @@ func WriteTidyCSV(w io.Writer, runs []Observation) error {
 	return c.WriteAll(lines)
 }
 
-// WriteTidy writes them in the form that a file's name asks for: .parquet, else CSV.
+// WriteTidy writes the runs as Parquet if the file's name ends in .parquet, otherwise as CSV.
 func WriteTidy(w io.Writer, name string, runs []Observation) error {
 	if strings.HasSuffix(strings.ToLower(name), ".parquet") {
 		if writeParquet == nil {

@@ -15,12 +15,12 @@ import (
 	"isovet/level"
 )
 
-// The evaluation of [Vbox] §5. Its histories are PostgreSQL's at SERIALIZABLE, ours those of the store in memory under
-// two-phase locking. All checkers are asked for session-serializability: Cobra's and BE's own question, and one that
-// real time, which Vbox uses, answers too (errata §0: who compares verdicts must fix one order).
+// The evaluation of [Vbox] §5. The paper's histories come from PostgreSQL at SERIALIZABLE. Ours come from the store in
+// memory under two-phase locking. All checkers are asked for session-serializability: Cobra and BE decide it, and so
+// does Vbox, which uses real time (errata §0: verdicts can only be compared for one fixed order).
 const vboxLevel = level.SessionSerializable
 
-// vboxWorkload is one of the paper's six.
+// vboxWorkload is one of the paper's six workloads.
 type vboxWorkload struct{ name, workload, variant string }
 
 func vboxWorkloads() []vboxWorkload {
@@ -30,7 +30,7 @@ func vboxWorkloads() []vboxWorkload {
 	}
 }
 
-// each calls f for each of the paper's workloads that is built in, at the scale's size.
+// each calls f for each of the paper's workloads that the program has, at the scale's size.
 func (l *Lab) each(ctx context.Context, r *Report, txns int, f func(name string, src Source) error) error {
 	for _, w := range vboxWorkloads() {
 		src, err := l.Source(ctx, datasets.Spec{Workload: w.workload, Variant: w.variant, Txns: txns})
@@ -48,7 +48,7 @@ func (l *Lab) each(ctx context.Context, r *Report, txns int, f func(name string,
 	return nil
 }
 
-// vboxRivals are the paper's checkers that are built in, and ours; Cobra by either closure.
+// vboxRivals returns the paper's checkers that the program has, and ours; Cobra with either closure.
 func vboxRivals(r *Report) []string {
 	var out []string
 	for _, n := range []string{"vbox", "cobra", "cobra" + byPurdom, "be", "leopard", "replay"} {
@@ -107,14 +107,14 @@ func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
 }
 
 const (
-	// aloneLeopard is Leopard without the search for an order that ends it.
+	// aloneLeopard is Leopard without its final search for an order.
 	aloneLeopard = "leopard, mechanisms alone"
-	// stoppedBE is BE's peak where it came to no end.
+	// stoppedBE is BE's peak memory if it was stopped.
 	stoppedBE = "be, until it was stopped"
 )
 
-// refutesNothing reports whether mechanisms alone, which prove nothing, came to their end and found nothing; it is then
-// made a verdict, so that times can be compared.
+// refutesNothing reports whether mechanisms alone, which prove nothing, finished and found nothing. It then sets a
+// verdict, so that times can be compared.
 func (m *Measured) refutesNothing() bool {
 	if m.Fault != "" || m.Verdict == evidence.Violated || m.Mechanisms == nil || m.Mechanisms.Total() > 0 ||
 		strings.HasPrefix(m.Reason, "timeout") {
@@ -193,7 +193,7 @@ func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// vboxUpdates are the variants of Figure 8(b): how the closure follows the edges that pruning adds.
+// vboxUpdates returns the variants of Figure 8(b): how the closure is updated after pruning adds edges.
 func vboxUpdates() []struct {
 	name string
 	p    check.Pipeline
@@ -237,7 +237,7 @@ type solverSet struct {
 	p     check.Pipeline
 }
 
-// externalPrograms are solvers of others, by the names that they have on the PATH.
+// externalPrograms are other solvers, by the names of their programs.
 var externalPrograms = []string{"monosat", "minisat", "kissat", "cadical", "z3", "cvc5"}
 
 // comparedSolvers returns the built-in solvers, and the programs that are installed.
@@ -256,7 +256,7 @@ func comparedSolvers(r *Report) (solvers []string) {
 	return solvers
 }
 
-// compareSolvers measures each solver with each encoding that it does not bring along, and calls f.
+// compareSolvers measures each solver with each encoding that is not tied to another solver, and calls f.
 func compareSolvers(ctx context.Context, lab *Lab, set solverSet, solvers []string,
 	f func(series string, m *Measured)) error {
 	for _, e := range []string{"vbox", "cobra"} {
@@ -281,7 +281,7 @@ func compareSolvers(ctx context.Context, lab *Lab, set solverSet, solvers []stri
 	return nil
 }
 
-// solving is the time that Figure 9 compares.
+// solving is the time compared in Figure 9.
 var solving = stageMS("encoding", "solving")
 
 func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {

@@ -12,7 +12,7 @@ import (
 )
 
 // vboxHard compares solvers on contended histories, on formulas as histories (3-SAT at the threshold, the pigeonhole
-// principle), and on TPC-C without times, of which nothing is pruned, as pruning settles all of it.
+// principle), and on TPC-C without times and without pruning, since pruning would settle all choices.
 func vboxHard(ctx context.Context, lab *Lab, r *Report) error {
 	var sets []solverSet
 	for _, f := range []struct {
@@ -80,7 +80,7 @@ func vboxHard(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// mostConflicts is the most that one of our own solvers had in a set.
+// mostConflicts returns the greatest number of conflicts that one of our own solvers had in a set.
 func mostConflicts(set string) finder {
 	return func(r *Report) Found {
 		f := Found{None: "no solver of ours decided"}
@@ -93,7 +93,7 @@ func mostConflicts(set string) finder {
 	}
 }
 
-// agreeing counts the solvers that decide a set and agree with the first one: its text is "21/21: valid".
+// agreeing counts the solvers that decide a set and agree with the first one. The point's text is "21/21: valid".
 func agreeing(set string) finder {
 	return func(r *Report) Found {
 		f := valueAt("agree", "all", set)(r)
@@ -106,7 +106,7 @@ func agreeing(set string) finder {
 	}
 }
 
-// hardBounds: our own solver meets conflicts, and whoever decides says the same.
+// hardBounds makes the claims that our own solver has conflicts, and that all solvers that decide agree.
 func hardBounds(r *Report) []Saying {
 	var out []Saying
 	for _, p := range r.Points {

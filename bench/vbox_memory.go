@@ -13,13 +13,13 @@ import (
 	"isovet/evidence"
 )
 
-// What a figure of memory calls the variants of vbox.
+// The names of vbox's variants in figures of memory.
 const (
 	fullClosure    = "vbox, matrix"
 	compactClosure = "vbox"
 )
 
-// memoryStages are those of vbox and of cobra, in their order.
+// memoryStages are the stages of vbox and cobra, in order.
 var memoryStages = []string{theHistory, "prepass", "construction", "closure", "pruning", "encoding", "solving",
 	"evidence"}
 
@@ -67,7 +67,7 @@ func vboxMemory(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// addStages adds what a run's stages take.
+// addStages adds the memory of a run's stages.
 func (r *Report) addStages(name, series string, m *Measured) {
 	first := m.stage(theHistory)
 	if first == nil || m.Verdict == evidence.Unknown {
@@ -100,7 +100,7 @@ func (r *Report) addStages(name, series string, m *Measured) {
 	}
 }
 
-// added returns the growth of the heap in use from one stage to another.
+// added returns the growth of the heap in use between the ends of two stages.
 func (m *Measured) added(before, after string) float64 {
 	a, b := m.stage(before), m.stage(after)
 	if a == nil || b == nil {
@@ -111,26 +111,26 @@ func (m *Measured) added(before, after string) float64 {
 
 // StageMemory is the heap of a stage of a checker's pipeline.
 type StageMemory struct {
-	// Stage is its name, as among evidence.Stats.Stages; theHistory is what was loaded before them.
+	// Stage is its name in evidence.Stats.Stages, or theHistory for the loaded history.
 	Stage string `json:"stage"`
-	// LiveMB is in use at its end, after a collection; where it ends several times, the most.
+	// LiveMB is the heap in use at its end, after a collection. If the stage ends several times, it is the greatest.
 	LiveMB float64 `json:"live_mb"`
-	// AllocatedMB is all that was allocated while it ran, garbage included: with what was in use before, more than was
-	// ever in use at once.
+	// AllocatedMB is everything that was allocated while it ran, including garbage. Together with the heap in use
+	// before, it exceeds what was in use at any time.
 	AllocatedMB float64 `json:"allocated_mb"`
 }
 
-// theHistory is the name of what is in use before the first stage.
+// theHistory is the name for the heap in use before the first stage.
 const theHistory = "loaded"
 
-// stageMeter measures the stages of one run. Each end costs a collection, whose time counts to the stage that follows.
+// stageMeter measures the stages of one run. At the end of each it collects garbage, in the time of the next stage.
 type stageMeter struct {
 	mu     sync.Mutex
 	stages []StageMemory
 	before uint64 // bytes allocated up to the last end of a stage
 }
 
-// mark ends a stage; it is a check.Options.Progress.
+// mark ends a stage. It can be used as check.Options.Progress.
 func (m *stageMeter) mark(stage string, done, total int) {
 	if done < total {
 		return
@@ -154,7 +154,7 @@ func (m *stageMeter) mark(stage string, done, total int) {
 	m.before = now
 }
 
-// stage returns the memory of a run's stage; nil: it had none of that name.
+// stage returns the memory of a run's stage, or nil.
 func (m *Measured) stage(name string) *StageMemory {
 	if i := slices.IndexFunc(m.StageMemory, func(s StageMemory) bool { return s.Stage == name }); i >= 0 {
 		return &m.StageMemory[i]

@@ -19,20 +19,20 @@ import (
 	"isovet/level"
 )
 
-// anomalous is a history that is not serializable, and the row of Table 1 that it belongs to.
+// anomalous is a history that is not serializable, and its row of Table 1.
 type anomalous struct {
 	class string
 	src   Source
-	// profile is what Leopard is told: of the database that the history is of, the isolation that is asked about.
+	// profile tells Leopard the database of the history and the isolation level in question.
 	profile string
 }
 
-// madeIn is the database in which the paper made its synthesized histories, as Leopard knows it (Vbox §5.1, §5.2).
+// madeIn is Leopard's name for the database in which the paper made its synthesized histories (Vbox §5.1, §5.2).
 const madeIn = "mysql:serializable"
 
-// vboxTable1 counts for each class of anomalies how many histories a checker refutes. Checkers of item operations
-// ignore predicates, as the paper's do. Leopard is the paper's, without the search for an order that leopard ends with:
-// it detects an anomaly where a mechanism failed under the profile.
+// vboxTable1 counts, for each class of anomalies, the histories that a checker refutes. Checkers of item operations
+// ignore predicates, as the paper's do. Leopard is the paper's, without isovet's final search for an order: it detects
+// an anomaly if a mechanism failed under the profile.
 func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 	all, err := lab.synthesized()
 	if err != nil {
@@ -84,14 +84,14 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// asPublished follows the name of a checker that is without what isovet gives every checker.
+// asPublished follows the name of a checker without the parts that isovet adds to every checker.
 const asPublished = ", as published"
 
-// publishedProfile is what the paper's Leopard verifies of MySQL: the locks of writes.
+// publishedProfile is what the paper's Leopard verifies for MySQL: the locks of writes.
 const publishedProfile = `{"database":"mysql","isolation":"serializable","level":"serializable","reads":"none",` +
 	`"write_locks":true}`
 
-// withoutRefutedReads writes the items of the history without the reads that the pass over single reads refutes.
+// withoutRefutedReads writes the items of the history without the reads that the pre-pass refutes.
 func (l *Lab) withoutRefutedReads(ctx context.Context, src Source) (Source, error) {
 	h, err := format.Read(ctx, src.Path, format.Options{})
 	if err != nil {
@@ -110,7 +110,7 @@ func (l *Lab) withoutRefutedReads(ctx context.Context, src Source) (Source, erro
 	}
 }
 
-// caught counts the anomalies of a class that a checker finds; missed are the others, by the reason.
+// caught counts the anomalies of a class that a checker finds. missed counts the others by reason.
 type caught struct {
 	found, proved, of int
 	missed            map[string][]string
@@ -178,11 +178,11 @@ func (l *Lab) synthesized() ([]anomalous, error) {
 	return out, nil
 }
 
-// corpusVariable names the environment variable with the folder of real histories, whose MANIFEST.tsv says what each
+// corpusVariable is the environment variable with the folder of real histories. Their MANIFEST.tsv says what each
 // violates.
 const corpusVariable = "ISOVET_CORPUS"
 
-// realWorld finds histories of real databases that are known to violate serializability. They are no part of the
+// realWorld finds histories of real databases that are known to violate serializability. They are not part of the
 // program.
 func (l *Lab) realWorld(ctx context.Context, r *Report) ([]anomalous, error) {
 	dir := os.Getenv(corpusVariable)
@@ -218,8 +218,8 @@ func (l *Lab) realWorld(ctx context.Context, r *Report) ([]anomalous, error) {
 	return out, nil
 }
 
-// profileOf names the profile of a database at serializable, by a history's header or, where that names none, by the
-// file's name, as Cobra's have it; "" if there is none.
+// profileOf returns the name of a database's profile at serializable: by a history's header or, if that names none, by
+// the file's name, as for Cobra's histories. It returns "" if there is none.
 func profileOf(db, file string) string {
 	if db == "" {
 		name := filepath.Base(file)
@@ -236,7 +236,7 @@ func profileOf(db, file string) string {
 	return p.Name()
 }
 
-// violates reports whether a manifest's verdicts ("level=violation; …") say that the level asked for is violated.
+// violates reports whether a manifest's verdicts ("level=violation; …") have the level as violated.
 func violates(verdicts string) bool {
 	for _, v := range strings.Split(verdicts, ";") {
 		name, verdict, _ := strings.Cut(strings.TrimSpace(v), "=")

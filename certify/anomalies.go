@@ -10,9 +10,9 @@ import (
 	"isovet/predicates"
 )
 
-// Names checks an answer as [Check] does, but asks of no proof by cycles that its name is right, and returns what each
-// anomaly is to be called: its Kind, or where that is empty or wrong, what its cycles show. The caller sets it. The
-// names are nil for an answer that has no proofs of that sort, valid or by timestamps. Cost: that of Check.
+// Names checks an answer as [Check] does, except that the names of proofs by cycles may be wrong or empty. It returns
+// the right name of each anomaly, for the caller to set: its Kind if that is right, else what its cycles show. It
+// returns nil for an answer without such proofs: a valid one, or one about timestamps. Cost: that of Check.
 func Names(r *evidence.Result, o Options) ([]level.Anomaly, error) {
 	if r.Verdict != evidence.Violated || r.Timestamps {
 		return nil, Check(r, o)
@@ -21,7 +21,7 @@ func Names(r *evidence.Result, o Options) ([]level.Anomaly, error) {
 	return names, check(r, o, names)
 }
 
-// checkAnomalies checks each anomaly by itself. With names it sets them, without it demands that names are right.
+// checkAnomalies checks each anomaly by itself. It sets names if that is not nil; else the given names must be right.
 func checkAnomalies(r *evidence.Result, o Options, names []level.Anomaly) error {
 	x := newIndex(r.H)
 	if r.H.HasPredicates() {
@@ -88,27 +88,27 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 	return err
 }
 
-// incomplete is the error of a proof whose steps hold but that leaves a case open.
+// incomplete is the error of a proof that leaves a case open, though each of its steps is right.
 type incomplete struct{ error }
 
-// Incomplete reports whether a proof was refused because it leaves a case open, though each of its steps holds.
+// Incomplete reports whether an error of Check says that a proof leaves a case open, though each of its steps is right.
 func Incomplete(err error) bool {
 	var open *incomplete
 	return errors.As(err, &open)
 }
 
-// checkTogether proves that the list reads cannot all show states of one list.
+// checkTogether proves that the list reads of an anomaly cannot all show states of one list.
 func (x *index) checkTogether(a *evidence.Anomaly, l level.Level, o Options) error {
 	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
 		return fmt.Errorf("the anomaly has operations and cycles; expected one of them")
 	}
-	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead { // whose lists are those of serializability
+	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead { // its lists: as serializability's
 		return &Unsupported{fmt.Sprintf("anomalies of several list reads at level %s", l)}
 	}
 	return x.nobodyAppended(a.Ops, o)
 }
 
-// read proves an anomaly of single reads and adds that its reader does not count.
+// read proves an anomaly of single reads, and adds the clause that its reader does not count.
 func (p *proof) read(a *evidence.Anomaly) error {
 	if len(a.Cycle) > 0 || len(a.Cycles) > 0 {
 		return fmt.Errorf("an anomaly of a single read has a cycle; expected none")
@@ -157,8 +157,8 @@ func (p *proof) cycles(a *evidence.Anomaly) error {
 	return nil
 }
 
-// checkName demands that the kind of a proof by cycles is the name of what they show. Those of single reads and of
-// operations without an order are part of their proofs.
+// checkName demands that the kind of a proof by cycles is the name of what the cycles show. The other proofs check
+// their names themselves.
 func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
 	if shows := x.nameOf(a, l, o); shows != a.Kind {
 		return fmt.Errorf("its cycles show %s", shows)
@@ -166,14 +166,14 @@ func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
 	return nil
 }
 
-// nameOf returns the name of a proved anomaly: what its cycles show at the level. If the proof also holds at a level
-// that respects fewer orders and shows the anomaly's own name there, it returns that name.
+// nameOf returns the name of a proved anomaly: what its cycles show at level l. It keeps the anomaly's own name if the
+// proof also holds at a level that respects fewer orders, and shows that name there.
 func (x *index) nameOf(a *evidence.Anomaly, l level.Level, o Options) level.Anomaly {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
 		return a.Kind
 	}
 	l = a.Above(l)
-	// On which orders the bases of predicate operations rest, only the proof says.
+	// Only the proof says which orders the versions rest on that predicate operations saw.
 	named := a.Named(x.h, l, o.ClockSkew)
 	shows := plain(x.h, l)
 	for _, kind := range []level.Anomaly{named, named.Base() + "-session", named.Base() + "-realtime"} {
@@ -191,7 +191,7 @@ func (x *index) nameOf(a *evidence.Anomaly, l level.Level, o Options) level.Anom
 			return a.Kind
 		}
 	}
-	if a.Kind == level.IncompatibleOrder { // which stands in the way of other names
+	if a.Kind == level.IncompatibleOrder { // this name hides others
 		of := *a
 		of.Kind = ""
 		return x.nameOf(&of, l, o)
@@ -199,9 +199,9 @@ func (x *index) nameOf(a *evidence.Anomaly, l level.Level, o Options) level.Anom
 	return shows
 }
 
-// bearsOut reports whether a proof at level l holds at each of the weakest levels that forbid a kind too, so that
-// whatever forbids the kind is violated. Where such a level has no rules for the proof, those above it are asked that
-// have.
+// bearsOut reports whether the proof also holds at the weakest levels that forbid a kind. Then every level that forbids
+// the kind is violated, which is what the name claims. If such a level has no rules for the proof, the proof must hold
+// at each stronger level that forbids the kind and has rules.
 func (x *index) bearsOut(a *evidence.Anomaly, kind level.Anomaly, l level.Level, o Options) bool {
 	of := *a
 	of.Kind = kind
@@ -220,9 +220,9 @@ func (x *index) bearsOut(a *evidence.Anomaly, kind level.Anomaly, l level.Level,
 	return true
 }
 
-// holdsAt reports whether a proof at level l holds at m, and whether m has rules for it. Without rules it is taken to
-// hold, as where a violation of l violates m. For transactions on one key each, linearizability means the same as the
-// serializable levels.
+// holdsAt reports whether a proof at level l also holds at m, and whether m has rules for it. Without rules the answer
+// is yes. It is also yes, without a check, where a violation of l violates m, and at linearizable, which for
+// transactions on one key each means the same as the serializable levels.
 func (x *index) holdsAt(a *evidence.Anomaly, m, l level.Level, o Options) (holds, ruled bool) {
 	if m == level.Linearizable || m.Implies(l) || m == level.RepeatableRead && l == level.Serializable {
 		return true, true
@@ -238,8 +238,8 @@ func (x *index) holdsAt(a *evidence.Anomaly, m, l level.Level, o Options) (holds
 	return err == nil || !ruled || errors.Is(err, ErrGaveUp) || errors.Is(err, ErrStopped), ruled
 }
 
-// plain is the weakest name for a violation of a level by cycles. Each level that forbids this anomaly implies the
-// level, or is implied by it.
+// plain returns the weakest name for a violation of level l by cycles. Each level that forbids that anomaly implies l,
+// or l implies it.
 func plain(h *history.History, l level.Level) level.Anomaly {
 	kind := level.G2Item
 	switch {
@@ -265,9 +265,9 @@ func plain(h *history.History, l level.Level) level.Anomaly {
 	return kind
 }
 
-// checkTxns demands that Txns has each transaction of the proof once, and no other.
+// checkTxns demands that Txns lists each transaction of the proof once, and no other.
 func (x *index) checkTxns(a *evidence.Anomaly) error {
-	listed := make(map[uint32]bool, len(a.Txns)) // and whether it takes part
+	listed := make(map[uint32]bool, len(a.Txns)) // transaction → whether it takes part
 	for _, t := range a.Txns {
 		if int(t) >= x.h.NumTxns() {
 			return fmt.Errorf("there is no transaction index %d: the number of transactions is %d", t, x.h.NumTxns())
@@ -295,8 +295,8 @@ func (x *index) checkTxns(a *evidence.Anomaly) error {
 	return nil
 }
 
-// involved are the transactions of a proof: those of its operations, at both ends of its edges, and the writers of what
-// an anti-dependency's reader saw.
+// involved returns the transactions of a proof: of its operations, at both ends of its edges, and the writers of the
+// versions that the readers of anti-dependencies saw.
 func (x *index) involved(a *evidence.Anomaly) (ts []uint32) {
 	for _, ops := range append([][]uint32{a.Ops}, a.Dead...) {
 		for _, op := range ops {

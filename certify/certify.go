@@ -12,29 +12,29 @@ import (
 
 // Options are the parameters of Check. The zero value is the default.
 type Options struct {
-	// ClockSkew widens every client interval by so many nanoseconds at both ends: a is before b in real time if
-	// a.end + ClockSkew < b.start − ClockSkew. It must be what the checker was given.
+	// ClockSkew widens every client interval by this many nanoseconds at both ends: a is before b in real time if a.end
+	// + ClockSkew < b.start − ClockSkew. It must be the value that the checker used.
 	ClockSkew int64
-	// MaxConflicts bounds the search through the cases of one anomaly; 0 is a million. Past it, Check gives up with
+	// MaxConflicts bounds the search through the cases of one anomaly; 0 means a million. Past it, Check returns
 	// ErrGaveUp.
 	MaxConflicts int
-	// Stop, if set, is asked now and then in that search; once it says so, Check ends with ErrStopped.
+	// Stop, if set, is polled during that search. Once it returns true, Check ends with ErrStopped.
 	Stop func() bool
 }
 
-// Unsupported is the error for evidence that this package has no rules for. It says nothing of the evidence being
-// right.
+// Unsupported is the error for evidence that this package has no rules for. The evidence may be right or wrong.
 type Unsupported struct{ What string }
 
 func (u *Unsupported) Error() string { return "cannot certify " + u.What }
 
-// Check returns nil if and only if the evidence proves the verdict: the order explains every read and respects what the
-// level demands, or each anomaly by itself shows that no order does. An answer of Unknown needs a reason and no proof.
+// Check returns nil if and only if the evidence proves the verdict. For "valid", the order explains every read and
+// respects what the level demands. For a violation, each anomaly by itself shows that no order does. An answer of
+// Unknown needs a reason and no proof.
 //
 // Levels: the three serializable and the three snapshot levels, linearizable, and repeatable read for histories without
-// predicates, where it is serializability. Read-committed, read-atomic and causal, for registers and lists. Errors:
-// *Unsupported, ErrGaveUp, ErrStopped; any other refutes the evidence. A proof by cycles whose name is not that of what
-// they show is refused; without a name it is only proved, and [Names] says the name. Cost: linear in the history for a
+// predicates, where it means serializability. Read-committed, read-atomic and causal, for registers and lists. Errors:
+// *Unsupported, ErrGaveUp, ErrStopped; any other error refutes the evidence. If a proof by cycles has a name, it must
+// be the name of what the cycles show; [Names] finds it for a proof without one. Cost: linear in the history for a
 // valid one, about 20 ns an operation. For a violation one or two scans of the history, the evidence itself, and for a
 // proof by cases a search that is exponential in its cases at worst.
 func Check(r *evidence.Result, o Options) error { return check(r, o, nil) }
@@ -80,9 +80,9 @@ func check(r *evidence.Result, o Options, names []level.Anomaly) error {
 	return fmt.Errorf("there is no verdict %d", r.Verdict)
 }
 
-// Verify reads a certificate of h (evidence.ReadCertificate) and checks it. There is no result where it cannot be read;
-// the error is then what ReadCertificate says. A certificate of the verdict Unknown proves nothing, and says so with
-// ErrUnknown. Cost: that of ReadCertificate and Check.
+// Verify reads a certificate of h (evidence.ReadCertificate) and checks it. If it cannot be read, there is no result,
+// and the error is that of ReadCertificate. A certificate with the verdict Unknown gives ErrUnknown, because it proves
+// nothing. Cost: that of ReadCertificate and Check.
 func Verify(in io.Reader, h *history.History, o Options) (*evidence.Result, error) {
 	r, err := evidence.ReadCertificate(in, h)
 	if err != nil {
@@ -94,10 +94,10 @@ func Verify(in io.Reader, h *history.History, o Options) (*evidence.Result, erro
 	return r, Check(r, o)
 }
 
-// ErrUnknown says that a certificate's verdict is unknown, so that there is nothing that it could prove.
+// ErrUnknown says that a certificate's verdict is unknown, so that it proves nothing.
 var ErrUnknown = errors.New("the certificate says that its checker did not decide, so it certifies nothing")
 
-// hasTimes demands the times that real time needs of a committed transaction.
+// hasTimes demands that a committed transaction has the client times that real time needs.
 func hasTimes(h *history.History, t uint32) error {
 	if t != h.Init && h.Txns.Status[t] == history.Committed && (h.Start(t) == history.NoTime ||
 		h.End(t) == history.NoTime) {
@@ -106,7 +106,7 @@ func hasTimes(h *history.History, t uint32) error {
 	return nil
 }
 
-// endOf is the end of t in real time: a transaction of unknown outcome has none.
+// endOf is the end of t in real time. A transaction of unknown outcome has none.
 func endOf(h *history.History, t uint32) int64 {
 	if h.Txns.Status[t] != history.Committed {
 		return history.NoTime
@@ -114,7 +114,7 @@ func endOf(h *history.History, t uint32) int64 {
 	return h.End(t)
 }
 
-// name says which transaction is meant, by its id in the file.
+// name returns the name of a transaction for messages, with its id in the file.
 func name(h *history.History, t uint32) string {
 	return fmt.Sprintf("transaction %d", h.Txns.ID[t])
 }

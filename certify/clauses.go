@@ -13,18 +13,17 @@ import (
 // A Lit is a literal: variable v (from 0) is 2v, its negation 2v+1.
 type Lit = unsat.Lit
 
-// ErrGaveUp says that a proof by cases is too large for the search that checks it. It says nothing of the proof being
-// right.
+// ErrGaveUp says that a proof by cases is too large for the search that checks it. The proof may be right.
 var ErrGaveUp = unsat.ErrGaveUp
 
 // ErrStopped says that Options.Stop ended the search.
 var ErrStopped = unsat.ErrStopped
 
-// defaultConflicts bounds a search where no other bound is given.
+// defaultConflicts bounds a search if MaxConflicts is 0.
 var defaultConflicts = 1_000_000
 
-// Unsatisfiable reports whether no assignment satisfies all clauses. A search of more than o.MaxConflicts conflicts is
-// given up with ErrGaveUp, one that o.Stop ends with ErrStopped. Cost: that of [unsat.Search.Run].
+// Unsatisfiable reports whether no assignment satisfies all clauses. It returns ErrGaveUp after o.MaxConflicts
+// conflicts, and ErrStopped if o.Stop ends the search. Cost: that of [unsat.Search.Run].
 func Unsatisfiable(clauses [][]Lit, o Options) (bool, error) {
 	limit := o.MaxConflicts
 	if limit == 0 {
@@ -43,7 +42,7 @@ func Unsatisfiable(clauses [][]Lit, o Options) (bool, error) {
 	return s.Refuted, err
 }
 
-// proof turns the cycles of one anomaly into clauses.
+// proof turns the proof of one anomaly into clauses: see the package comment.
 type proof struct {
 	x       *index
 	h       *history.History
@@ -52,17 +51,17 @@ type proof struct {
 	clauses [][]Lit
 	vars    Lit
 	pairs   map[[2]uint32]Lit // two writers of a common key, lower index first → "the first is before the second"
-	ordered [][2]uint32       // the keys of pairs, in the order in which they came up
+	ordered [][2]uint32       // the keys of pairs, in the order of their creation
 	sources map[source]Lit    // for ambiguous reads
 	closed  map[[2]uint32]bool
 	bases   map[base]Lit       // for what predicate operations missed
 	open    map[[2]uint32]bool // predicate operation and key: the clauses are made
 	count   map[uint32]Lit     // transactions of unknown outcome → "it counts"
 	lists   map[uint32]*doubledProof
-	queue   []uint32 // those whose readers are yet to be looked at
+	queue   []uint32 // transactions that inclusion still has to visit
 }
 
-// source says that reader saw the version ver as writer installed it.
+// source names the literal "reader saw the version ver as writer installed it".
 type source struct{ reader, ver, writer uint32 }
 
 func newProof(x *index, l level.Level, skew int64) *proof {
@@ -71,10 +70,10 @@ func newProof(x *index, l level.Level, skew int64) *proof {
 		open: make(map[[2]uint32]bool), lists: make(map[uint32]*doubledProof)}
 }
 
-// at is the level that a transaction is judged at.
+// at is the level that transaction t must satisfy.
 func (p *proof) at(t uint32) level.Level { return levelOf(p.h, p.level, t) }
 
-// levelOf is the level that a transaction of h is judged at where l is asked of all.
+// levelOf is the level that transaction t of h must satisfy, if the history is checked at l.
 func levelOf(h *history.History, l level.Level, t uint32) level.Level {
 	if !l.IsMixed() {
 		return l
@@ -98,7 +97,7 @@ func (p *proof) not(ls []Lit) []Lit {
 	return out
 }
 
-// counts adds to ls what t needs to count as committed: nothing if it committed.
+// counts appends the assumption that t counts as committed. A committed transaction needs none.
 func (p *proof) counts(ls []Lit, t uint32) []Lit {
 	if p.h.Txns.Status[t] != history.Unknown {
 		return ls
@@ -112,7 +111,7 @@ func (p *proof) counts(ls []Lit, t uint32) []Lit {
 	return append(ls, l)
 }
 
-// before adds the assumption that a's versions come before b's.
+// before appends the assumption that a's versions come before b's.
 func (p *proof) before(ls []Lit, a, b uint32) []Lit {
 	flip := Lit(0)
 	if a > b {
@@ -127,8 +126,8 @@ func (p *proof) before(ls []Lit, a, b uint32) []Lit {
 	return append(ls, l^flip)
 }
 
-// from adds the assumption that reader saw version v as writer installed it; nothing, if there is no other possible
-// writer.
+// from appends the assumption that reader saw version v as writer installed it. If there is no other possible writer,
+// it appends nothing.
 func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 	if writer == p.h.Init {
 		writer = initial
@@ -153,8 +152,8 @@ func (p *proof) from(ls []Lit, reader, v, writer uint32) ([]Lit, error) {
 	return append(ls, p.sources[source{reader, v, writer}]), nil
 }
 
-// source adds the clauses of a read of v by reader, once: some candidate is its source, and that counts if the reader
-// does.
+// source adds the clauses of a read of v by reader, once: one of the candidates is its writer, and that one counts if
+// the reader does.
 func (p *proof) source(reader, v uint32, candidates []uint32) {
 	if p.closed[[2]uint32{reader, v}] {
 		return
@@ -180,16 +179,17 @@ func (p *proof) source(reader, v uint32, candidates []uint32) {
 	}
 }
 
-// settle gives the variables of pairs the value that session order, real time or a read of one by the other demands.
-// Where there are such reasons for both orders, one that rests on nothing counts alone; if none does, all do. Against
-// another such, a read counts before an order of sessions, and that before time: then a proof that needs fewer orders
-// does at this level too. A contradiction of two of a sort is a cycle of its own, which the evidence must show.
+// settle adds the orders of pairs of writers that follow from session order, real time, or a read of one writer by the
+// other. If there are reasons for both orders of a pair, and some need no assumption, only those without one count; if
+// none does, all count. If both orders have a reason without assumptions, reads take precedence over sessions, and
+// sessions over real time. So a proof that needs fewer orders also holds at this level. If both reasons are of one
+// sort, they are a cycle of their own, which the evidence must show.
 func (p *proof) settle() {
 	for _, pair := range p.ordered {
 		l, a, b := p.pairs[pair], pair[0], pair[1]
 		ab, ba := p.settles(a, b), p.settles(b, a)
 		if first, then := unconditional(ab), unconditional(ba); len(ab) > 0 && len(ba) > 0 && (first || then) {
-			if first && then { // a proof without time, or without sessions either, may rest on what then is left
+			if first && then { // then a proof without real time, or without sessions, may need the clause
 				first, then = unconditional(p.readSettles(a, b, nil)), unconditional(p.readSettles(b, a, nil))
 				if !first && !then {
 					first = p.at(b).Sessions() && p.x.sessionBefore(a, b)
@@ -223,7 +223,7 @@ func unconditional(reasons [][]Lit) bool {
 	return false
 }
 
-// settles returns the reasons in the history why a is before b, each as the assumptions that it needs.
+// settles returns the reasons in the history why a is before b. Each is a list of the assumptions that it needs.
 func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
 	if at := p.at(b); at.Sessions() && p.x.sessionBefore(a, b) || at.RealTime() && p.timeBefore(a, b) {
 		reasons = append(reasons, p.counts(nil, b))
@@ -231,7 +231,7 @@ func (p *proof) settles(a, b uint32) (reasons [][]Lit) {
 	return p.readSettles(a, b, reasons)
 }
 
-// readSettles adds the reasons that b's reads of a's versions give.
+// readSettles adds the reasons that follow from b's reads of a's versions.
 func (p *proof) readSettles(a, b uint32, reasons [][]Lit) [][]Lit {
 	tried := make(map[uint32]bool) // doubled lists
 	readsOf(p.h, b, func(v uint32) {
@@ -261,14 +261,14 @@ func (p *proof) readSettles(a, b uint32, reasons [][]Lit) [][]Lit {
 	return reasons
 }
 
-// contradictsItself reports whether a transaction reads something else than its own last write or its own earlier read
-// of a register, so that it cannot have committed at a level that forbids that.
+// contradictsItself reports whether t reads something other than its own last write, or (if its level forbids
+// non-repeatable reads) its own earlier read. Then it cannot have committed.
 func (p *proof) contradictsItself(t uint32) bool {
 	h, repeats := p.h, p.at(t).Forbids(level.NonRepeatableRead)
 	saw := make(map[uint32]uint32) // key → the version that the transaction must see from now on
 	lo, hi := h.TxnOps(t)
 	if p.x.truths != nil && repeats {
-		saw = external(h, t) // what a predicate says of a key may be shown wrong by a later read
+		saw = external(h, t) // a later read may contradict what a predicate shows of a key
 	}
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
@@ -291,8 +291,9 @@ func (p *proof) contradictsItself(t uint32) bool {
 	return false
 }
 
-// inclusion adds, for the transactions of unknown outcome in the proof, the sources of their reads and of the reads of
-// their writes. One that contradicts itself does not count.
+// inclusion adds clauses for the transactions of unknown outcome in the proof: a transaction that contradicts itself
+// does not count, and a transaction that counts has writers for its reads. It also adds the clauses of the reads of
+// their writes.
 func (p *proof) inclusion() {
 	last := finals{h: p.h}
 	for len(p.queue) > 0 {

@@ -7,13 +7,13 @@ import (
 	"isovet/history"
 )
 
-// causal replays the order. If a transaction does not see the current version of a key, its past must not contain a
-// later writer of the key than the one that it saw. Clocks answer this: they say up to which place of each session a
-// transaction sees. If the writer in question is not part of a session, causal walks the past instead.
+// causal replays the order. If a transaction reads an older version than the current one, its past must have no later
+// writer of the key. Clocks answer this: they say how much of each session a transaction sees. If a later writer has no
+// clock, causal walks the past instead.
 func (x *commitOrder) causal(o Options) error {
 	c := x.newClocks()
 	cur := make([]uint32, x.h.NumKeys())
-	// place in keys → that of the write of the same key before it, plus one; 0: none
+	// older has for each place in keys 1 + the place of the previous write of that key, or 0.
 	older := make([]uint32, len(x.keys))
 	last := make([]uint32, x.h.NumKeys())
 	writer := make([]uint32, len(x.keys))
@@ -66,12 +66,12 @@ func (x *commitOrder) causal(o Options) error {
 	return nil
 }
 
-// fewWriters is up to how many writers of a key, the latest first, are examined one by one; beyond that, whole sessions
-// are.
+// fewWriters is the number of writers of a key that causal examines one by one, latest first. If there are more, it
+// searches whole sessions.
 var fewWriters = 16
 
-// writerRuns are the places of the writers of each key by session: key k has the runs off[k] to off[k+1], and run i is
-// that of session[i], None for writers without clock, place[lo[i]:lo[i+1]], ascending.
+// writerRuns has the places of the writers of each key, sorted by session. The runs of key k are off[k] to off[k+1].
+// Run i has the writers in session[i], or those without a clock if that is None: place[lo[i]:lo[i+1]], ascending.
 type writerRuns struct {
 	off, session, lo, place []uint32
 }
@@ -109,9 +109,9 @@ func (c *clocks) runs() *writerRuns {
 	return r
 }
 
-// visible returns a writer of the read's key that the clock sees and that is later than the writer that it read from,
-// or 0. Then alone reports whether a writer without a clock is later. Cost: logarithmic in the number of the
-// key's writers, for each session that writes the key.
+// visible returns a writer of the read's key that the clock sees, later than the writer that was read from, or 0. If it
+// is 0, alone reports whether a writer without a clock is later. Cost: logarithmic in the number of the key's writers,
+// for each session that writes the key.
 func (r *writerRuns) visible(p uint32, read weakRead, now []uint32) (w uint32, alone bool) {
 	for i := r.off[read.key]; i < r.off[read.key+1]; i++ {
 		until := p - 1
@@ -134,8 +134,8 @@ func (r *writerRuns) visible(p uint32, read weakRead, now []uint32) (w uint32, a
 	return 0, alone
 }
 
-// walkPast walks the past of the transaction at place p, by sessions and reads. It reports a writer there that is later
-// than the version that a stale read of the same key saw.
+// walkPast walks the past of the transaction at place p, by sessions and reads. Its error reports a writer in it that
+// is later than the version that a stale read of the same key saw.
 func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark []uint32) error {
 	oldest := p
 	for _, r := range stale {
@@ -175,15 +175,15 @@ func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark
 	return nil
 }
 
-// clocks are the clocks of the transactions that later ones still need. A session with only one transaction that takes
-// part has none.
+// clocks stores the clocks of the transactions that later ones still need. A session has a clock only if two or more of
+// its committed transactions are in the order.
 type clocks struct {
 	x       *commitOrder
-	before  []uint32 // place → that of the committed transaction before it in its session, or 0
+	before  []uint32 // place → place of the committed transaction before it in its session, or 0
 	session []uint32 // place → its session among those with clocks, None for the others and for unknown outcomes
 	n       int
-	waiting []uint32   // place → readers and session successors to come
-	clock   [][]uint32 // place → up to which place it sees each session
+	waiting []uint32   // place → number of its readers and session successors to come
+	clock   [][]uint32 // place → for each session, the last place that it sees
 	spare   [][]uint32
 	now     []uint32
 }
@@ -222,7 +222,7 @@ func (x *commitOrder) newClocks() *clocks {
 	return c
 }
 
-// enter makes now what the transaction at place p sees.
+// enter sets now to what the transaction at place p sees.
 func (c *clocks) enter(p uint32) {
 	clear(c.now)
 	c.join(c.before[p])
@@ -254,10 +254,10 @@ func (c *clocks) join(u uint32) {
 	}
 }
 
-// sees reports whether the transaction that entered sees u, one with a session. A session's places ascend.
+// sees reports whether the last transaction that entered sees place u of a session. A session's places ascend.
 func (c *clocks) sees(u uint32) bool { return c.now[c.session[u]] >= u }
 
-// leave stores now for later transactions.
+// leave stores now as the clock of place p, if later transactions need it.
 func (c *clocks) leave(p uint32) {
 	if c.waiting[p] == 0 {
 		return
@@ -271,7 +271,7 @@ func (c *clocks) leave(p uint32) {
 	copy(c.clock[p], c.now)
 }
 
-// sessionPredecessors returns for each place that of the last committed transaction before it in its session, or 0.
+// sessionPredecessors returns for each place the place of the committed transaction before it in its session, or 0.
 func (x *commitOrder) sessionPredecessors() []uint32 {
 	h := x.h
 	out := make([]uint32, len(x.order)+1)

@@ -10,23 +10,23 @@ import (
 	"isovet/predicates"
 )
 
-// commitOrder checks an order against the axiom of a weak level. Places count from 1; 0 is the initial state's.
+// commitOrder checks an order against the axiom of a weak level. Places count from 1; place 0 is the initial state.
 type commitOrder struct {
 	h     *history.History
 	level level.Level
 	order []uint32
 	pos   []uint32 // transaction → place
-	// wrote are the keys that the transaction at place i installs, keys[wOff[i]:wOff[i+1]], ascending; read are its
-	// external reads in program order.
+	// The transaction at place i installs the keys keys[wOff[i]:wOff[i+1]], ascending. Its reads of other transactions
+	// are reads[rOff[i]:rOff[i+1]], in program order.
 	wOff, keys []uint32
 	rOff       []uint32
 	reads      []weakRead
 
 	truths  *predicates.Truths   // nil: no predicate operations
-	writer  []uint32             // version → place of who installs it; None: nobody
+	writer  []uint32             // version → the place that installs it; None: no place does
 	sources map[[2]uint32]uint32 // read operation and key → its writer, where several can explain it
-	seen    map[uint32][]uint32  // place → those of transactions that predicate operations see
-	writers map[uint32][]uint32  // version → the places of those who install it, if they are several
+	seen    map[uint32][]uint32  // place → the places that its predicate operations see
+	writers map[uint32][]uint32  // version → the places that install it, if they are several
 
 	low   []uint32 // scratch by key: the earliest place read from, where stamp says so
 	stamp []uint32
@@ -35,11 +35,11 @@ type commitOrder struct {
 // weakRead is a read of key from the transaction at place from.
 type weakRead struct{ key, from, op uint32 }
 
-// checkCommitOrder demands that the order keeps sessions, that each read sees its own last write or the final write of
-// an earlier transaction, and the axiom. A list has to be what the appends up to an earlier transaction make in this
-// order, and then the own ones. Cost: linear, and for each reader and each writer that it read from the smaller of what
-// was written and what was read. Causal: sessions × transactions, and for each read that did not see a current version
-// the later ones before it.
+// checkCommitOrder demands that the order keeps sessions and obeys the axiom, and that each read sees the transaction's
+// own last write or the final write of an earlier transaction. A list read has to show a prefix of the appends that the
+// order gives, up to a whole transaction, and then the reader's own appends. Cost: linear, and for each reader and each
+// writer that it read from the smaller of the number of writes and of reads. Causal: sessions × transactions, and for
+// each read of an older version than the current one the later versions.
 func checkCommitOrder(r *evidence.Result, o Options) error {
 	h, l := r.H, r.Level
 	if h.HasPredicates() && h.HasLists() && l != level.ReadCommitted {
@@ -72,7 +72,7 @@ func checkCommitOrder(r *evidence.Result, o Options) error {
 	case level.ReadAtomic:
 		err := x.weakRules(l, o)
 		if err != nil && x.truths != nil && x.weakRules(level.Causal, o) == nil {
-			return nil // which implies it, where what predicate operations saw may come through others
+			return nil // implies it, unless predicate operations saw others' versions
 		}
 		return err
 	}
@@ -91,10 +91,10 @@ func newCommitOrder(r *evidence.Result, pos []uint32) *commitOrder {
 		sources: make(map[[2]uint32]uint32), seen: make(map[uint32][]uint32), writers: make(map[uint32][]uint32)}
 }
 
-// several marks a version with more writers than can be told apart.
+// several marks a version that more than one transaction of the order installs.
 const several = history.None - 1
 
-// resolve computes wrote and reads.
+// resolve finds what each transaction of the order installs, and from where it reads.
 func (x *commitOrder) resolve() error {
 	x.installs()
 	r := &resolver{x: x, lists: x.lists(), own: make([]uint32, x.h.NumKeys()), wrote: make([]bool, x.h.NumKeys())}
@@ -109,7 +109,7 @@ func (x *commitOrder) resolve() error {
 	return nil
 }
 
-// installs finds the final writer of each version.
+// installs finds the transactions that install each version, by their final writes.
 func (x *commitOrder) installs() {
 	h := x.h
 	x.writer = nowhere(h.NumVersions())
@@ -154,7 +154,7 @@ func (x *commitOrder) installs() {
 	clear(x.stamp)
 }
 
-// install says that the transaction at place p installs version v.
+// install records that the transaction at place p installs version v.
 func (x *commitOrder) install(v, p uint32) {
 	switch x.writer[v] {
 	case history.None:
@@ -167,13 +167,13 @@ func (x *commitOrder) install(v, p uint32) {
 	}
 }
 
-// resolver goes through the reads of transactions.
+// resolver finds the writers of all reads, one transaction after the other.
 type resolver struct {
 	x     *commitOrder
 	lists *listStates
 	own   []uint32 // key → the own last write, or the version read before, where stamp says so
-	wrote []bool   // key → it is a write
-	match []uint32 // key → one more than the predicate operation that matched it last
+	wrote []bool   // key → own has a write
+	match []uint32 // key → 1 + the last predicate operation that matched it
 }
 
 // txn finds the writer that each read of t, at place p, reads from.
@@ -201,7 +201,7 @@ func (r *resolver) txn(t, p uint32) (err error) {
 	return err
 }
 
-// list finds the writer that a list read reads from.
+// list finds the writer that list read op of t reads from.
 func (r *resolver) list(t, p, op, lo uint32) error {
 	read, err := r.lists.read(t, p, op, lo)
 	if err != nil {
@@ -216,8 +216,8 @@ func (r *resolver) list(t, p, op, lo uint32) error {
 	return nil
 }
 
-// read finds what a read of a register reads from: the transaction's last own write; above read-committed its own
-// earlier read, with which it must agree; or an earlier transaction.
+// read finds the source of a read of a register: the transaction's own last write; above read-committed its own earlier
+// read, with which it must agree; or an earlier transaction.
 func (r *resolver) read(t, p, op, v uint32) error {
 	x, k := r.x, r.x.h.VerKey[v]
 	if x.stamp[k] == p && (r.wrote[k] || levelOf(x.h, x.level, t) != level.ReadCommitted) {
@@ -230,7 +230,7 @@ func (r *resolver) read(t, p, op, v uint32) error {
 	return x.from(t, p, op, v)
 }
 
-// from finds the writer of version v, which operation op of t reads, and books the read.
+// from finds the writer of version v, which operation op of t reads, and records the read.
 func (x *commitOrder) from(t, p, op, v uint32) (err error) {
 	h, w := x.h, x.writer[v]
 	if w == several || len(x.sources) > 0 {
@@ -251,8 +251,8 @@ func (x *commitOrder) from(t, p, op, v uint32) (err error) {
 	return nil
 }
 
-// listStates are the lists that an order makes: of key k the elements elem[off[k]:off[k+1]], each appended by the
-// transaction at a place, 0 being the initial one.
+// listStates has the lists that an order builds: list k has the elements elem[off[k]:off[k+1]], and place says which
+// transaction appended each; place 0 is the initial transaction.
 type listStates struct {
 	x     *commitOrder
 	off   []uint32
@@ -261,10 +261,10 @@ type listStates struct {
 	first []firstRead // by key
 }
 
-// firstRead is the writer from which the transaction at place by read a list.
+// firstRead records that the transaction at place by read a list from the transaction at place from.
 type firstRead struct{ by, from uint32 }
 
-// lists makes the states; nil where the history has no lists.
+// lists builds listStates; nil if the history has no lists.
 func (x *commitOrder) lists() *listStates {
 	h := x.h
 	if !h.HasLists() {
@@ -300,7 +300,7 @@ func (x *commitOrder) lists() *listStates {
 	return l
 }
 
-// read checks list read op of transaction t, at place p, whose operations begin at lo.
+// read checks list read op of transaction t, at place p. The operations of t begin at lo.
 func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 	h := l.x.h
 	k := h.OpKey(op)
@@ -327,8 +327,8 @@ func (l *listStates) read(t, p, op, lo uint32) (weakRead, error) {
 	return weakRead{k, from, op}, nil
 }
 
-// source returns the place of the writer of a read of t: the one that the evidence names; else only, the one there is;
-// where there are several, the newest before t.
+// source returns the place of the writer that op of t reads v from. The evidence may name it; else it is only, if the
+// version has one writer, or the latest writer before t.
 func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 	h := x.h
 	w, ok := x.sources[[2]uint32{op, h.VerKey[v]}]
@@ -336,7 +336,7 @@ func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 		return only, nil
 	}
 	switch {
-	case !ok: // the newest will do, if any does
+	case !ok: // if any version fits, the newest does
 		all := x.writers[v]
 		at, _ := slices.BinarySearch(all, x.pos[t])
 		return all[max(at-1, 0)], nil
@@ -357,19 +357,19 @@ func (x *commitOrder) source(op, t, v, only uint32) (uint32, error) {
 func (x *commitOrder) readsOf(p uint32) []weakRead { return x.reads[x.rOff[p]:x.rOff[p+1]] }
 func (x *commitOrder) wrote(p uint32) []uint32     { return x.keys[x.wOff[p]:x.wOff[p+1]] }
 
-// judged reports whether the transaction at place p must satisfy the axiom of a level.
+// judged reports whether the transaction at place p must satisfy the axiom of level l.
 func (x *commitOrder) judged(p uint32, l level.Level) bool {
 	return !x.level.IsMixed() || levelOf(x.h, x.level, x.order[p-1]) == l
 }
 
-// broken says that reader read key from a transaction before one that is visible to it and wrote it too.
+// broken is the error for a read of key that misses the write of a transaction which is visible to the reader.
 func (x *commitOrder) broken(reader, key, visible uint32) error {
 	return fmt.Errorf("%s reads an older version of %s than the one by %s, which it must see",
 		name(x.h, x.order[reader-1]),
 		x.h.KeyString(key), name(x.h, x.order[visible-1]))
 }
 
-// visible demands that no stamped key that the transaction at place u wrote was read from before u.
+// visible demands that reader's stamped reads saw nothing older than the writes of place u, which is visible to it.
 func (x *commitOrder) visible(reader, u uint32, stamped []weakRead) error {
 	w := x.wrote(u)
 	if len(w) > 16 && len(w) > 4*len(stamped) {
@@ -403,7 +403,7 @@ func (x *commitOrder) readCommitted() error {
 		}
 		for end := len(rs); end > 0; {
 			from := end - 1
-			for from > 0 && rs[from-1].op == rs[end-1].op { // rows that a predicate matched, none before another
+			for from > 0 && rs[from-1].op == rs[end-1].op { // rows of one predicate operation: no order
 				from--
 			}
 			for i, r := range rs[from:end] {
@@ -433,7 +433,7 @@ func (x *commitOrder) readAtomic() error {
 		}
 		rs := x.readsOf(p)
 		for _, r := range rs {
-			x.stamp[r.key], x.low[r.key] = p, r.from // a key's reads agree
+			x.stamp[r.key], x.low[r.key] = p, r.from // all reads of the key agree
 		}
 		for _, r := range rs {
 			if seen[r.from] != p {
@@ -452,7 +452,7 @@ func (x *commitOrder) readAtomic() error {
 	return nil
 }
 
-// sessionsAtomic demands that no read is from before the last earlier writer of its key in the session.
+// sessionsAtomic demands that no read saw an older version than the last earlier write of its key in the session.
 func (x *commitOrder) sessionsAtomic() error {
 	h := x.h
 	clear(x.stamp)
@@ -470,7 +470,7 @@ func (x *commitOrder) sessionsAtomic() error {
 			}
 			if h.Txns.Status[t] == history.Committed {
 				for _, k := range x.wrote(p) {
-					if x.stamp[k] != s+1 || x.low[k] < p { // of levels mixed, a session may not stand in order
+					if x.stamp[k] != s+1 || x.low[k] < p { // with mixed levels, a session may be out of order
 						x.stamp[k], x.low[k] = s+1, p
 					}
 				}

@@ -41,9 +41,9 @@ func (p *proof) cycle(c []evidence.Edge) error {
 	return nil
 }
 
-// overlaps reports whether an edge says under snapshot isolation no more than that From began before To committed, as
-// an anti-dependency does. Of one between two that write its key it follows that From committed before To began: the
-// two do not overlap, and To did not commit before From began.
+// overlaps reports whether, under snapshot isolation, an edge only says that From began before To committed. That is so
+// for an anti-dependency, unless From writes the key as well: then From committed before To began, because two writers
+// of a key do not overlap.
 func (p *proof) overlaps(e evidence.Edge) bool {
 	if !anti(e.Dep) || int(e.From) >= p.h.NumTxns() {
 		return anti(e.Dep)
@@ -52,7 +52,7 @@ func (p *proof) overlaps(e evidence.Edge) bool {
 	return w == history.None
 }
 
-// edge checks an edge against the history and adds what it assumes.
+// edge checks an edge against the history and appends its assumptions.
 func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	needs, err := p.ends(needs, e)
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	return nil, &Unsupported{fmt.Sprintf("edges of kind %s at level %s", e.Dep, p.level)}
 }
 
-// ends checks the transactions at an edge's ends and adds that they count.
+// ends checks the transactions at both ends of an edge and appends the assumptions that they count.
 func (p *proof) ends(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	n := uint32(p.h.NumTxns())
 	if e.From >= n || e.To >= n || e.From == e.To {
@@ -134,7 +134,7 @@ func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
 		return nil, err
 	}
 	if ops := listReads(p.h, e.To, e.Key); len(ops) > 0 {
-		var again error // why it cannot be told of a list with an element that was appended twice
+		var again error // the error of the proof by a doubled list
 		if !weak(p.level) {
 			var d *doubledProof
 			if d, again = p.doubled(e.Key); d != nil && again == nil {
@@ -143,7 +143,7 @@ func (p *proof) wr(needs []Lit, e evidence.Edge) ([]Lit, error) {
 					return out, nil
 				}
 			}
-			// An element that one transaction appended is of it, whatever else the list has.
+			// If one transaction alone appended the element, it is the writer, even in a doubled list.
 			if c := p.candidates(history.None, e.Ver); again != nil && (len(c) != 1 || c[0] != e.From) {
 				return nil, again
 			}

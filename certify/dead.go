@@ -10,8 +10,8 @@ import (
 )
 
 // checkDead proves an aborted read whose possible writers are all of unknown outcome, and returns its reader. For each
-// writer a.Dead shows that it did not commit: it contradicts itself, or it read a value that only writers before it in
-// the list can have written. So by induction none of them committed.
+// of these writers a.Dead shows that it did not commit: it contradicts itself, or it read a value that only earlier
+// transactions of a.Dead can have written. By induction none of them committed.
 func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 	h, x := p.h, p.x
 	if a.Kind != level.G1a || len(a.Ops) != 1 {
@@ -56,7 +56,7 @@ func (p *proof) checkDead(a *evidence.Anomaly) (reader uint32, err error) {
 	return reader, x.onlyFrom(a.Ops[0], dead)
 }
 
-// disagree demands that the second operation is a read of t that contradicts the first one on the same key.
+// disagree demands that the second operation is a later read of t that contradicts the first one on the same key.
 func (x *index) disagree(t, first, second uint32, l level.Level) error {
 	h := x.h
 	if h.TxnOf(second) != t || second <= first || h.Ops.Kind[second] != history.Read ||
@@ -81,8 +81,8 @@ func (x *index) disagree(t, first, second uint32, l level.Level) error {
 	return fmt.Errorf("operation %d does not make operation %d impossible", first, second)
 }
 
-// onlyFrom demands that op reads what none but transactions of the given set can have installed: of a predicate
-// operation, one of the versions that it matched.
+// onlyFrom demands that only transactions in dead can have installed the version that op read, or for a predicate
+// operation one of the versions that it matched.
 func (x *index) onlyFrom(op uint32, dead map[uint32]bool) (err error) {
 	h := x.h
 	t := h.TxnOf(op)
@@ -117,9 +117,9 @@ func (x *index) versionOnlyFrom(t, op, v uint32, dead map[uint32]bool) error {
 	return nil
 }
 
-// bury finds the transactions of unknown outcome that cannot have committed, by the same induction: those that
-// contradict themselves or read what nobody can have installed but such, round by round until there are no more. Nobody
-// read from them. Cost: for each round, their reads; in the order of the file few rounds suffice.
+// bury finds all transactions of unknown outcome that cannot have committed, by the same induction: they contradict
+// themselves, or read a version that only such transactions can have installed. It repeats this until it finds no more.
+// Cost: for each round, the reads of the transactions of unknown outcome; few rounds suffice if the file is in order.
 func (p *proof) bury() {
 	if !p.x.unknown {
 		return
@@ -141,7 +141,7 @@ func (p *proof) bury() {
 	}
 }
 
-// candidates are the possible writers in the index that can have committed.
+// candidates returns the possible writers of v, as reader saw it, without those that cannot have committed.
 func (p *proof) candidates(reader, v uint32) []uint32 {
 	return slices.DeleteFunc(p.x.candidates(reader, v), func(w uint32) bool { return w != initial && p.x.dead[w] })
 }

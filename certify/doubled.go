@@ -9,23 +9,23 @@ import (
 	"isovet/history"
 )
 
-// doubled is a list one of whose elements was appended more than once, as the reads of committed transactions show it.
-// All states of a list are prefixes of one another, so the longest of them is made of whole transactions' appends, each
-// at most once, and which of them a place is of is the same for every reader.
+// doubled is a list with an element that was appended more than once, as the reads of committed transactions show it.
+// All states of a list are prefixes of one another. So the longest one consists of whole transactions' appends, each at
+// most once, and every reader sees the same assignment of places to transactions.
 type doubled struct {
-	list   []uint32 // the longest, without the reader's own appends
+	list   []uint32 // the longest read, without the reader's own appends
 	inits  int      // the initial elements
-	blocks []block  // where a transaction's appends may be; of the same transaction together
-	err    error    // why nothing can be said
+	blocks []block  // where a transaction's appends may be; grouped by transaction
+	err    error    // why nothing can be proved
 }
 
-// block says that list[from:to] are the appends of one transaction.
+// block says that list[from:to] are the appends of transaction t.
 type block struct {
 	t        uint32
 	from, to int
 }
 
-// maxBlocks bounds the blocks: the clauses are quadratic in their number.
+// maxBlocks bounds the blocks, because the number of clauses is quadratic in it.
 var maxBlocks = 1 << 11
 
 // isDoubled reports whether an element of the list was appended more than once.
@@ -52,8 +52,8 @@ func (x *index) isDoubled(key uint32) bool {
 	return x.doubledKeys[key]
 }
 
-// appended is what the transactions that did not abort append to a list, and which list reads of it committed ones
-// make.
+// appended returns what each transaction that did not abort appends to a list, and the list reads of it by committed
+// transactions.
 func (x *index) appended(key uint32) (by map[uint32][]uint32, reads []uint32) {
 	h := x.h
 	by = make(map[uint32][]uint32)
@@ -74,8 +74,8 @@ func (x *index) appended(key uint32) (by map[uint32][]uint32, reads []uint32) {
 	return by, reads
 }
 
-// takeApart finds where in the longest of some reads each transaction's appends may be. That is nowhere all of it where
-// err says so.
+// takeApart finds the blocks: all places in the longest of the given reads where a transaction's appends may be. If
+// d.err is set, the reads do not allow that.
 func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *doubled {
 	h := x.h
 	d := &doubled{}
@@ -105,7 +105,7 @@ func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *d
 				return d
 			}
 		}
-		if len(d.list) < d.inits { // nobody reads it
+		if len(d.list) < d.inits { // no read of the list
 			d.list = inits
 		}
 	}
@@ -132,7 +132,7 @@ func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *d
 	return d
 }
 
-// doubledProof is a doubled list in a proof: a variable for each block, "it is there".
+// doubledProof is a doubled list in a proof. Each block has a variable, "the transaction's appends are there".
 type doubledProof struct {
 	*doubled
 	lits   []Lit
@@ -140,8 +140,8 @@ type doubledProof struct {
 	within map[block]Lit // t and to → "what t appended is among the first to"
 }
 
-// doubled returns what a proof says of a list, nil for one whose elements are unique, and adds the clauses of its
-// reads.
+// doubled returns the doubledProof of a list and adds the clauses of its reads. It returns nil for a list with unique
+// elements.
 func (p *proof) doubled(key uint32) (*doubledProof, error) {
 	if !p.x.isDoubled(key) {
 		return nil, nil
@@ -159,8 +159,7 @@ func (p *proof) doubled(key uint32) (*doubledProof, error) {
 	return d, d.err
 }
 
-// takenApart adds that each place of a list is of one transaction, and each transaction's appends are there once at
-// most.
+// takenApart adds the clauses that each place of a list is in a block, and that no place and no transaction is in two.
 func (p *proof) takenApart(d *doubledProof) {
 	cover := make([][]Lit, len(d.list))
 	for i, b := range d.blocks {
@@ -183,7 +182,7 @@ func (p *proof) takenApart(d *doubledProof) {
 	}
 }
 
-// in is the assumption that t's appends are among the first n of a list; never says that they cannot be.
+// in returns the assumption that t's appends are among the first n elements; never says that they cannot be.
 func (p *proof) in(d *doubledProof, t uint32, n int) (l Lit, never bool) {
 	if l, ok := d.within[block{t: t, to: n}]; ok {
 		return l, false
@@ -206,14 +205,14 @@ func (p *proof) in(d *doubledProof, t uint32, n int) (l Lit, never bool) {
 	return l, false
 }
 
-// seen returns how many elements of others a list read of t shows, which is a prefix of the longest.
+// seen returns how many elements of other transactions a list read of t shows. They are a prefix of the longest read.
 func (p *proof) seen(d *doubledProof, t, key uint32) (n int, err error) {
 	lo, _ := p.h.TxnOps(t)
 	ops := listReads(p.h, t, key)
 	if len(ops) == 0 {
 		return 0, fmt.Errorf("%s does not read the list %s", name(p.h, t), p.h.KeyString(key))
 	}
-	list, ok := others(p.h, ops[0], lo) // the others show the same, or prove an anomaly of their own
+	list, ok := others(p.h, ops[0], lo) // the other reads show the same, or are anomalies themselves
 	if !ok || len(list) > len(d.list) || !slices.Equal(list, d.list[:len(list)]) {
 		return 0, fmt.Errorf("the read of %s of list %s is not a prefix of the committed reads", name(p.h, t),
 			p.h.KeyString(key))
@@ -237,7 +236,7 @@ func (p *proof) doubledWR(d *doubledProof, needs []Lit, e evidence.Edge) ([]Lit,
 	return append(needs, l), nil
 }
 
-// doubledRW checks an rw edge of a doubled list. It assumes that From did not read what To appended.
+// doubledRW checks an rw edge of a doubled list, and assumes that From did not read what To appended.
 func (p *proof) doubledRW(d *doubledProof, needs []Lit, e evidence.Edge) ([]Lit, error) {
 	n, err := p.seen(d, e.From, e.Key)
 	if err != nil {
@@ -250,8 +249,8 @@ func (p *proof) doubledRW(d *doubledProof, needs []Lit, e evidence.Edge) ([]Lit,
 	return append(needs, l.Not()), nil
 }
 
-// link adds the order that a doubled list shows for two appenders: the first is the one whose element is earlier in the
-// list, or the only one whose element is in it.
+// link adds the order that a doubled list shows for two appenders: the one with the earlier element is first, or the
+// only one with an element in the list.
 func (p *proof) link(d *doubledProof, a, b uint32) {
 	if a > b {
 		a, b = b, a
@@ -285,8 +284,8 @@ func (p *proof) link(d *doubledProof, a, b uint32) {
 	}
 }
 
-// nobodyAppended proves that no whole transactions' appends, each at most once, are what these list reads of one list
-// show together.
+// nobodyAppended proves that no choice of whole transactions' appends, each used once at most, yields what these list
+// reads of one list show together.
 func (x *index) nobodyAppended(ops []uint32, o Options) error {
 	h := x.h
 	key := history.None
@@ -316,7 +315,7 @@ func (x *index) nobodyAppended(ops []uint32, o Options) error {
 		}
 		return nil
 	}
-	// Transactions of unknown outcome may all have committed.
+	// Any transaction of unknown outcome may have committed, so blocks need no literal for that.
 	var clauses [][]Lit
 	cover := make([][]Lit, len(d.list))
 	for i, b := range d.blocks {

@@ -7,25 +7,25 @@ import (
 	"isovet/predicates"
 )
 
-// index lists the writers and readers of the versions and keys that the evidence names. It is made by one scan over the
-// operations, so that checking an edge never scans the history.
+// index has the writers and readers of the versions and keys that the evidence names. One scan over the operations
+// fills it, so that no check of an edge scans the history.
 type index struct {
 	h      *history.History
 	finals finals
 	wanted []uint64            // bit set of versions
 	writes map[uint32][]writer // version → its writes
-	// readers are the reads of versions that transactions of unknown outcome wrote; nil where the evidence names none.
+	// readers are the transactions that read each wanted version; nil if no transaction has an unknown outcome.
 	readers map[uint32][]uint32
 	unknown bool
-	// lists are the list reads of the keys in listKeys: operations of readers that did not abort.
+	// lists are the list reads of the keys in listKeys, by transactions that did not abort.
 	listKeys map[uint32]bool
 	lists    map[uint32][]uint32
 	dead     map[uint32]bool // transactions of unknown outcome that cannot have committed; see bury
-	// doubledKeys are the lists one of whose elements was appended more than once; made when first asked for.
+	// doubledKeys are the lists with an element that was appended more than once; computed at first use.
 	doubledKeys map[uint32]bool
 	place       []uint32 // transaction → place in its session; made when first asked for
-	// installed are the final writes of the keys in keys, or of all of them, of transactions that did not abort, Init
-	// left out; truths are the predicates' on them.
+	// installed are the final writes of the keys in keys (or of all keys) by transactions that did not abort, except
+	// Init. truths says for which of these versions the predicates are true.
 	keys      map[uint32]bool
 	allKeys   bool
 	installed map[uint32][]install
@@ -35,7 +35,7 @@ type index struct {
 // writer is one write or append of a version.
 type writer struct {
 	op, txn uint32
-	final   bool // no later write of the key in its transaction; every append is
+	final   bool // its transaction's last write of the key, or an append
 }
 
 func newIndex(h *history.History) *index {
@@ -45,7 +45,7 @@ func newIndex(h *history.History) *index {
 		installed: make(map[uint32][]install)}
 }
 
-// want asks for the writers of a version.
+// want asks build for the writers of a version.
 func (x *index) want(v uint32) {
 	if int(v) < x.h.NumVersions() {
 		x.wanted[v/64] |= 1 << (v % 64)
@@ -54,7 +54,7 @@ func (x *index) want(v uint32) {
 
 func (x *index) wants(v uint32) bool { return x.wanted[v/64]>>(v%64)&1 == 1 }
 
-// wantTxn asks for the writers of everything that t read or appended.
+// wantTxn asks build for the writers of all that t read or appended.
 func (x *index) wantTxn(t uint32) {
 	if int(t) >= x.h.NumTxns() {
 		return
@@ -75,7 +75,7 @@ func (x *index) wantTxn(t uint32) {
 	}
 }
 
-// wantAnomaly asks for all that the proof of an anomaly may need.
+// wantAnomaly asks build for all that the proof of an anomaly may need.
 func (x *index) wantAnomaly(a *evidence.Anomaly) {
 	n := uint32(x.h.NumTxns())
 	txn := func(t uint32) {
@@ -135,11 +135,11 @@ func (x *index) wantAnomaly(a *evidence.Anomaly) {
 	}
 }
 
-// build scans the history.
+// build scans the history and fills the index.
 func (x *index) build() {
 	h := x.h
-	// A read of ambiguous value may have a writer of unknown outcome that no edge names, and whether that counts is
-	// then part of the proof; so all of them are looked up wherever there are any.
+	// A read with several possible writers may be of a transaction of unknown outcome that no edge names. Whether that
+	// counts is part of the proof, so all of these transactions are looked up.
 	for t, s := range h.Txns.Status {
 		if s == history.Unknown {
 			x.unknown = true
@@ -181,7 +181,7 @@ func (x *index) op(t, op, lo, hi uint32) {
 		}
 	case history.ReadList:
 		if x.unknown {
-			seen, _ := others(h, op, lo) // what it appended itself it did not read from anybody
+			seen, _ := others(h, op, lo) // leaves out the elements of its own appends
 			for _, e := range seen {
 				if x.wants(e) {
 					x.readers[e] = append(x.readers[e], t)
@@ -194,11 +194,11 @@ func (x *index) op(t, op, lo, hi uint32) {
 	}
 }
 
-// initial stands among the candidates of a read for the initial version, whether or not a transaction wrote it.
+// initial is the candidate writer of the initial version, whether or not a transaction wrote it.
 const initial = history.None
 
-// candidates are the transactions that may have installed version v as reader saw it: those not aborted whose final
-// write it is, and initial.
+// candidates returns the transactions that may have installed version v as reader saw it: those that did not abort and
+// have v as their final write, and initial.
 func (x *index) candidates(reader, v uint32) []uint32 {
 	h := x.h
 	if !x.wants(v) {
@@ -212,7 +212,7 @@ func (x *index) candidates(reader, v uint32) []uint32 {
 		switch {
 		case w.txn == reader || h.Txns.Status[w.txn] == history.Aborted || !w.final:
 		case w.txn == h.Init:
-			// What it wrote last is the key's initial version; an element that it appended is initial too.
+			// Init's last write of a register is the initial version, added above. Its appends are initial too.
 			if h.Ops.Kind[w.op] == history.Append && (len(out) == 0 || out[0] != initial) {
 				out = append(out, initial)
 			}

@@ -12,8 +12,8 @@ import (
 	"isovet/predicates"
 )
 
-// oneKeyEach demands what linearizability is about: transactions on one key each, and predicate operations only where
-// there is one key.
+// oneKeyEach demands what linearizability needs: each transaction is on one key, and if there are predicate operations,
+// the history has only one key.
 func oneKeyEach(h *history.History) error {
 	if h.HasPredicates() && h.NumKeys() > 1 {
 		return &Unsupported{"predicate operations on several keys at level linearizable"}
@@ -38,12 +38,12 @@ func oneKeyEach(h *history.History) error {
 	return nil
 }
 
-// keyOf is the key of a transaction on one key, history.None of one without operations. A predicate operation's is the
-// only one; where the history names none, there is nothing to match, and it has none either.
+// keyOf returns the key of a transaction on one key, or history.None if it has no operations. A predicate operation is
+// on the history's only key, or, in a history without keys, on none.
 func keyOf(h *history.History, t uint32) uint32 {
 	lo, hi := h.TxnOps(t)
 	switch {
-	case lo == hi, h.NumKeys() == 0: // nothing, or predicates where there are no rows
+	case lo == hi, h.NumKeys() == 0: // no operations, or predicate operations without rows
 		return history.None
 	case h.OpKey(lo) == history.None:
 		return 0
@@ -51,8 +51,8 @@ func keyOf(h *history.History, t uint32) uint32 {
 	return h.OpKey(lo)
 }
 
-// checkLinear replays an order, and demands real time of each key's part by itself: linearizability is local (Herlihy
-// and Wing, "Linearizability: a correctness condition for concurrent objects", 1990, Theorem 1).
+// checkLinear replays an order and demands real time for each key separately: linearizability is local (Herlihy and
+// Wing, "Linearizability: a correctness condition for concurrent objects", 1990, Theorem 1).
 func checkLinear(h *history.History, order []uint32, o Options) error {
 	if err := oneKeyEach(h); err != nil {
 		return err
@@ -78,15 +78,15 @@ func checkLinear(h *history.History, order []uint32, o Options) error {
 	return nil
 }
 
-// linear is the proof that a key's operations have no order: all that began by a time, of which all that ended by then
-// must take part. Anything that began later comes after all of those, so it need not be looked at.
+// linear is the proof that the operations on a key which began by a certain time have no order. Those that ended by
+// that time must take effect. Later operations come after all of those and do not matter.
 type linear struct {
 	x    *index
 	key  uint32
 	skew int64
-	// live are those that must take part, in the order of their starts; class[i] are those that may, all doing the
-	// same. core, where it is not nil, are all that may once, and must if they end in time; then any other that is
-	// under way may, again and again.
+	// live are operations that must take effect, by their starts. class[i] are operations that may take effect and all
+	// do the same. If core is not nil, live has all operations instead: each of core takes effect once at most, and
+	// must if it ends in time; any other may take effect any number of times while it runs.
 	live  []uint32
 	class [][]uint32
 	core  map[uint32]bool
@@ -94,8 +94,8 @@ type linear struct {
 	o     Options
 }
 
-// state is what is possible at some time: the version, how many of each class took effect, and who of those under way
-// did.
+// state is a possible state at some time: the current version, how many operations of each class took effect, and which
+// of the live ones did.
 type state struct {
 	cur  uint32
 	used []uint16
@@ -113,12 +113,12 @@ func (s *state) key() string {
 	return string(k)
 }
 
-// checkNoOrder derives a violation of linearizability again: it follows the operations on a key through time, with all
-// states that are possible, until there is none. The anomaly's first operation is of the transaction whose end no state
-// survives.
+// checkNoOrder proves a violation of linearizability again. It follows the operations on a key through time, with all
+// possible states, until there is none. The first operation of the anomaly belongs to the transaction at whose end no
+// state is left.
 func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) error {
 	h := x.h
-	if l != level.Linearizable && l != level.StrictSerializable { // which implies it, of transactions on one key each
+	if l != level.Linearizable && l != level.StrictSerializable { // implied, with one key per transaction
 		return &Unsupported{fmt.Sprintf("%s at level %s", a.Kind, l)}
 	}
 	if err := oneKeyEach(h); err != nil {
@@ -160,7 +160,7 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 	return p.run(end)
 }
 
-// run proves that there is no order of what began by end.
+// run proves that the operations which began by end have no order.
 func (p *linear) run(end int64) error {
 	h := p.x.h
 	classes := map[string]int{}
@@ -225,7 +225,7 @@ func (p *linear) run(end int64) error {
 // free reports whether an operation may take effect any number of times.
 func (p *linear) free(t uint32) bool { return p.core != nil && !p.core[t] }
 
-// ended returns the states after t has ended: those that come from the given ones in which t took effect, if it must.
+// ended returns the states after the end of t: those reachable from the given ones with t done, if it must be.
 func (p *linear) ended(states []*state, t uint32) (out []*state, err error) {
 	seen := map[string]bool{}
 	var work []*state
@@ -287,7 +287,7 @@ func (p *linear) ended(states []*state, t uint32) (out []*state, err error) {
 	return out, nil
 }
 
-// settle lets those operations take effect that can and that write nothing. That rules out no order.
+// settle lets all operations take effect that can now and that write nothing. That excludes no order.
 func (p *linear) settle(s *state) {
 	h := p.x.h
 	for _, t := range p.live {
@@ -309,7 +309,7 @@ func (p *linear) settle(s *state) {
 	}
 }
 
-// exec executes a transaction on the register; ok is false if it saw something else.
+// exec executes a transaction on the register. ok is false if the transaction saw another version.
 func (p *linear) exec(t, cur uint32) (next uint32, ok bool) {
 	h := p.x.h
 	lo, hi := h.TxnOps(t)

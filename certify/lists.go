@@ -10,7 +10,7 @@ import (
 	"isovet/level"
 )
 
-// checkListRead proves that no order gives a transaction the list that it read.
+// checkListRead proves that no order explains the list that r.t read.
 func (x *index) checkListRead(r singleRead) error {
 	h := x.h
 	lo, _ := h.TxnOps(r.t)
@@ -44,14 +44,14 @@ func (x *index) checkListRead(r singleRead) error {
 			return fmt.Errorf("operation %d is not an append of another transaction that committed", r.other)
 		}
 		if x.isDoubled(r.key) && x.nobodyAppended([]uint32{r.op}, Options{}) == nil {
-			return nil // at no level is a list shown that is not made of whole transactions' appends
+			return nil // at every level lists consist of whole transactions' appends
 		}
 		return x.checkTorn(r, seen)
 	}
 	return fmt.Errorf("%s is not an anomaly of lists", r.kind)
 }
 
-// checkRepeatedList proves that two reads of a list in one transaction show different elements of others.
+// checkRepeatedList proves that two list reads in one transaction show different elements of other transactions.
 func (x *index) checkRepeatedList(r singleRead) error {
 	h := x.h
 	if h.Ops.Kind[r.other] != history.ReadList || r.by != r.t || r.other <= r.op {
@@ -66,9 +66,9 @@ func (x *index) checkRepeatedList(r singleRead) error {
 	return nil
 }
 
-// checkTooMany proves that a list shows an element more often than it was appended: for a thin-air-read once, and
-// nobody appended it, or it shows more of it than others appended; for a duplicate-element more often than all appended
-// it.
+// checkTooMany proves that a list shows an element more often than it was appended. A duplicate-element is more
+// frequent than all its appends. A thin-air-read shows an element that nobody appended, or more often than transactions
+// other than the reader did.
 func (x *index) checkTooMany(r singleRead, seen []uint32) error {
 	h := x.h
 	thinAir := r.kind == level.ThinAirRead
@@ -93,8 +93,8 @@ func (x *index) checkTooMany(r singleRead, seen []uint32) error {
 	return fmt.Errorf("no element was read more often than it was appended")
 }
 
-// checkElement proves that an element that a list shows was appended by nobody but one that aborted, or by the reader
-// after it.
+// checkElement proves that only an aborted transaction (G1a), or only the reader after its read (future-read), appended
+// an element that the list shows.
 func (x *index) checkElement(r singleRead) error {
 	h := x.h
 	if r.kind == level.G1a && h.Txns.Status[r.by] != history.Aborted {
@@ -109,9 +109,9 @@ func (x *index) checkElement(r singleRead) error {
 	return nil
 }
 
-// checkTorn proves that a list shows the appends of r.by to its key, but not all of them, in their order and without
-// another's between; or that it lacks the initial ones at its beginning. One of those shown was appended by no other,
-// or all.
+// checkTorn proves that a list shows some appends of r.by to its key, but not all of them, adjacent and in their order;
+// or that it does not begin with the initial elements. r.by must be the only transaction that appended these elements,
+// or at least one that the list shows.
 func (x *index) checkTorn(r singleRead, seen []uint32) error {
 	h := x.h
 	var all []uint32
@@ -149,8 +149,8 @@ func (x *index) checkTorn(r singleRead, seen []uint32) error {
 	return fmt.Errorf("the list has all appends of %s", name(h, r.by))
 }
 
-// tornAround reports whether a list shows one of a transaction's appends that is its alone, and around it not the
-// others.
+// tornAround reports whether a list shows an element that only this transaction appended, but not its other appends
+// around it.
 func (x *index) tornAround(reader uint32, all, seen []uint32) bool {
 	return slices.ContainsFunc(seen, func(e uint32) bool {
 		k, last := slices.Index(all, e), len(all)-1
@@ -162,8 +162,9 @@ func (x *index) tornAround(reader uint32, all, seen []uint32) bool {
 	})
 }
 
-// shown returns a committed transaction whose list shows From's element and, after it or not at all, To's; if there is
-// none, all of unknown outcome that show it. Lists only grow, so From appended first if one of them counts.
+// shown returns a committed transaction that read a list with From's element, and To's element later in it or not at
+// all. If there is none, shown returns all such transactions of unknown outcome. Lists only grow, so From appended
+// first if one of these counts.
 func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 	if c := p.candidates(history.None, from); len(c) != 1 || c[0] != e.From {
 		return nil
@@ -175,7 +176,7 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 		if !ok {
 			continue
 		}
-		// there, what a transaction appends itself it may append without having seen what came before
+		// At the weak levels a transaction may append without seeing earlier appends, so its own elements do not count.
 		if !weak(p.level) {
 			list = p.h.Elems(p.h.Ops.Ver[op])
 		}
@@ -196,11 +197,11 @@ func (p *proof) shown(from, to uint32, e evidence.Edge) (by []uint32) {
 	return by
 }
 
-// listRW checks an anti-dependency of lists: a list that From read lacks what To appended. Nothing is assumed.
+// listRW checks an anti-dependency of lists: From's list lacks what To appended. Doubled lists need an assumption.
 func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 	h := p.h
 	err := fmt.Errorf("%s does not read the list %s", name(h, e.From), h.KeyString(e.Key))
-	var again error // why it cannot be told of a list with an element that was appended twice
+	var again error // why it cannot be proved for a list with a doubled element
 	if !weak(p.level) {
 		var d *doubledProof
 		if d, again = p.doubled(e.Key); d != nil && again == nil {
@@ -210,7 +211,7 @@ func (p *proof) listRW(needs []Lit, e evidence.Edge, w uint32) ([]Lit, error) {
 			}
 		}
 	}
-	for _, op := range listReads(h, e.From, e.Key) { // they differ at read-committed only
+	for _, op := range listReads(h, e.From, e.Key) { // these differ only at read-committed
 		if err = p.lacks(op, e, w); err == nil {
 			return needs, nil
 		}

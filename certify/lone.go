@@ -2,8 +2,8 @@ package certify
 
 import "isovet/history"
 
-// lone are the sets of writers without a clock that each transaction of an order sees, as bits by place. Cost: a word
-// for each 64 of these writers and each place and predecessor.
+// lone has, for each transaction of an order, the set of the writers without a clock that it sees, as bits by place.
+// Cost: a word for each 64 of these writers and each place and predecessor.
 type lone struct {
 	c      *clocks
 	number []uint32 // place → number of the writer, from 1; 0: it has a clock, or wrote nothing
@@ -11,7 +11,7 @@ type lone struct {
 	bits   []uint64
 }
 
-// mostLone bounds the words; beyond, pasts are walked. Tests set it to -1.
+// mostLone bounds the words; past it, predicateReplay walks the pasts instead. Tests set it to -1.
 var mostLone = 1 << 25
 
 func (c *clocks) newLone() *lone {
@@ -31,7 +31,7 @@ func (c *clocks) newLone() *lone {
 	return l
 }
 
-// enter finds what the transaction at place p sees, after all before it.
+// enter computes what the transaction at place p sees. All earlier places have entered.
 func (l *lone) enter(p uint32) {
 	row := l.bits[int(p)*l.words:][:l.words]
 	see := func(u uint32) {
@@ -54,7 +54,7 @@ func (l *lone) enter(p uint32) {
 	}
 }
 
-// sees reports whether the transaction at place p sees that at place w, a writer without a clock.
+// sees reports whether the transaction at place p sees the one at place w, a writer without a clock.
 func (l *lone) sees(p, w uint32) bool {
 	n := l.number[w] - 1
 	return l.bits[int(p)*l.words+int(n/64)]>>(n%64)&1 == 1

@@ -17,11 +17,11 @@ type mixedOrder struct {
 	begin, commit []uint32
 }
 
-// checkMixed demands that the order keeps the sessions and times that each transaction's own level asks for, and that
-// each reads as its level says: at a serializable level what is current where it commits, at a snapshot level where it
-// begins, and then nobody commits a key that it writes before it does; at the weak levels by the axiom. Only at the
-// snapshot levels a begin may stand apart from its commit. Cost: linear, beside that of checkCommitOrder and the past
-// of each transaction at causal that saw no current version, back to the first later one.
+// checkMixed demands that the order keeps the session and real-time orders that each transaction's own level asks for,
+// and that its reads obey its level. At a serializable level it reads what is current at its commit. At a snapshot
+// level it reads what is current at its begin, and no other transaction commits a key that it writes before its commit.
+// At the weak levels the axiom decides. Only at a snapshot level may begin and commit be apart. Cost: linear, and that
+// of checkCommitOrder, and the past of each transaction at causal with a read of an older version than the current one.
 func checkMixed(r *evidence.Result, o Options) error {
 	h := r.H
 	begin, commit, err := eventPlaces(h, r.Order)
@@ -51,7 +51,7 @@ func checkMixed(r *evidence.Result, o Options) error {
 	return x.weak(r)
 }
 
-// sessions demands that each transaction whose level asks for it begins after those before it in its session committed.
+// sessions demands that a transaction whose level asks for session order begins after the commits of the earlier ones.
 func (x *mixedOrder) sessions() error {
 	h := x.h
 	for s := range h.NumSessions() {
@@ -71,13 +71,13 @@ func (x *mixedOrder) sessions() error {
 	return nil
 }
 
-// time demands that each transaction whose level asks for it begins after the commits of those that had ended before.
+// time demands that a transaction whose level has real time begins after the commits of all that ended before.
 func (x *mixedOrder) time(events []uint32, skew int64) error {
 	h := x.h
 	if !slices.ContainsFunc(events, func(e uint32) bool { return x.at[e>>1].RealTime() }) {
 		return nil
 	}
-	early, end := history.None, int64(math.MaxInt64) // the one with the earliest end of those that commit later
+	early, end := history.None, int64(math.MaxInt64) // of those that commit later, the first to end
 	for _, e := range slices.Backward(events) {
 		t := e >> 1
 		if err := hasTimes(h, t); err != nil {
@@ -124,17 +124,17 @@ func (x *mixedOrder) weak(r *evidence.Result) error {
 	return p.causal()
 }
 
-// pasts walks what is before transactions by reads and by the sessions that levels ask for.
+// pasts walks the past of transactions: what precedes them by reads, and by session order where levels ask for it.
 type pasts struct {
 	*commitOrder
 	at   []level.Level
-	prev []uint32 // place → that of the committed one before it in its session, 0: none
-	// place → the reader whose past has it, and has all before it in its session
+	prev []uint32 // place → the committed one before it in its session, or 0
+	// seen: place → the reader whose past has it. walked: the same, with all places before it in the session.
 	seen, walked []uint32
 	stack        []uint32
 }
 
-// causal demands that nobody at causal has a writer in its past that is later than what it saw of that key.
+// causal demands that the past of a transaction at causal has no later writer of a key than the one that it read from.
 func (x *pasts) causal() error {
 	h := x.h
 	x.prev = x.sessionPredecessors()
@@ -173,7 +173,7 @@ func (x *pasts) causal() error {
 	return nil
 }
 
-// walk looks at the past of the transaction at place p, back to place oldest.
+// walk walks the past of the transaction at place p, back to place oldest.
 func (x *pasts) walk(p, oldest uint32, stale []weakRead) error {
 	push := func(q uint32) {
 		if q >= oldest && q > 0 && x.seen[q] != p {

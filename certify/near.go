@@ -2,17 +2,17 @@ package certify
 
 import "isovet/history"
 
-// near are the writes that read-atomic makes visible to a transaction with predicates: those of the committed ones
-// before it in its session, and of those that it read from.
+// near has the writes that read-atomic makes visible to a transaction with predicates: the writes of the committed
+// transactions before it in its session, and of the transactions that it read from.
 type near struct {
 	x         *commitOrder
 	bySession map[uint32]map[uint32]uint32 // session, key → the place of the last write
 	readAt    []uint32                     // key → the place whose transaction read from a writer of it
-	readFrom  []uint32                     // key → that writer's place, the last of several
-	brief     bool                         // readFrom is known
+	readFrom  []uint32                     // key → that writer's place; of several writers, the last one's
+	brief     bool                         // readFrom is complete: there were not too many
 }
 
-// leave records what the transaction at place p wrote, for the later ones of its session.
+// leave records the writes of the transaction at place p, for the later ones of its session.
 func (n *near) leave(p uint32) {
 	x, h, t := n.x, n.x.h, n.x.order[p-1]
 	if h.Txns.Status[t] != history.Committed || x.wOff[p] == x.wOff[p+1] {
@@ -28,10 +28,10 @@ func (n *near) leave(p uint32) {
 	}
 }
 
-// mostRead bounds, for each transaction read from, the writes that are examined. Tests set it to -1.
+// mostRead bounds the writes that enter examines for one reader. Tests set it to -1.
 var mostRead = 1 << 12
 
-// enter records what the transactions wrote that the one at place p read from, unless they wrote much.
+// enter records the writes of the transactions that place p read from, or sets brief to false if there are too many.
 func (n *near) enter(p uint32) {
 	left := mostRead
 	n.brief = left >= 0
@@ -59,7 +59,7 @@ func (n *near) enter(p uint32) {
 	}
 }
 
-// last is the last place that wrote k for the transaction at place p, 0 if there is none.
+// last returns the last place whose write of k is visible to the transaction at place p, or 0.
 func (n *near) last(p, k uint32) (w uint32) {
 	if n.readAt[k] == p {
 		w = n.readFrom[k]

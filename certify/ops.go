@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// rowOf returns the row of key k that a predicate operation matched, history.None if it did not.
+// rowOf returns the row of key k that a predicate operation matched, or history.None.
 func rowOf(h *history.History, op, k uint32) uint32 {
 	i := h.Ops.Ver[op]
 	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
@@ -18,7 +18,7 @@ func rowOf(h *history.History, op, k uint32) uint32 {
 	return history.None
 }
 
-// rowVersions returns the known versions, each once, in which a predicate operation matched a row.
+// rowVersions returns the known versions in which a predicate operation matched row k, each once.
 func rowVersions(h *history.History, op, k uint32) (out []uint32) {
 	i := h.Ops.Ver[op]
 	for _, v := range h.Preds.Old[h.Preds.Off[i]:h.Preds.Off[i+1]] {
@@ -71,8 +71,8 @@ func writtenTo(h *history.History, op, k uint32) uint32 {
 	return history.None
 }
 
-// lastWrite returns the last write or append of k in t before operation end and the version that it wrote, history.None
-// if there is none.
+// lastWrite returns the last write or append of k in t before operation end, and the version that it wrote, or
+// history.None.
 func lastWrite(h *history.History, t, k, end uint32) (op, ver uint32) {
 	lo, _ := h.TxnOps(t)
 	for op := end; op > lo; op-- {
@@ -83,7 +83,7 @@ func lastWrite(h *history.History, t, k, end uint32) (op, ver uint32) {
 	return history.None, history.None
 }
 
-// finalWrite is the last write or append of k in t.
+// finalWrite returns the last write or append of k in t.
 func finalWrite(h *history.History, t, k uint32) (op, ver uint32) {
 	_, hi := h.TxnOps(t)
 	return lastWrite(h, t, k, hi)
@@ -99,18 +99,18 @@ func isFinal(h *history.History, k, op, hi uint32) bool {
 	return true
 }
 
-// smallTxn is up to how many operations a transaction is read again for each write. Tests set it to 0.
+// smallTxn is the number of operations up to which finals scans a transaction again for each write. Tests set it to 0.
 var smallTxn uint32 = 64
 
-// finals tells which writes of a transaction are final. Cost: for a small one its operations, each time; for a large
-// one a table of its keys, which is made when it is first asked.
+// finals says which writes of a transaction are final. It scans a small transaction at each call. For a large one it
+// makes a table of its keys at the first call.
 type finals struct {
 	h    *history.History
 	txn  uint32
 	last map[uint32]uint32 // key → its last write in txn
 }
 
-// is reports whether t wrote k by op and not again later.
+// is reports whether op is the last write of key k in t.
 func (f *finals) is(t, k, op uint32) bool {
 	lo, hi := f.h.TxnOps(t)
 	if hi-lo <= smallTxn {
@@ -125,11 +125,11 @@ func (f *finals) is(t, k, op uint32) bool {
 	return f.last[k] == op
 }
 
-// An access is what an operation does to one register: the version that it shows to have seen there, and the one that
-// it writes; history.None where it does not.
+// An access is the effect of an operation on one register: the version read and the version written; history.None for
+// neither.
 type access struct{ op, key, saw, wrote uint32 }
 
-// accesses goes through what t does to registers, in program order.
+// accesses yields the accesses of t to registers, in program order.
 func accesses(h *history.History, t uint32) iter.Seq[access] {
 	return func(yield func(access) bool) {
 		lo, hi := h.TxnOps(t)
@@ -174,8 +174,8 @@ func readings(h *history.History, t, v uint32) (n int) {
 	return n
 }
 
-// readsOf calls f with each version that t reads before any own write of its key, and each element of others that it
-// reads in a list.
+// readsOf calls f with each version that t reads before any own write of its key, and with each element of other
+// transactions that t reads in a list.
 func readsOf(h *history.History, t uint32, f func(v uint32)) {
 	var own map[uint32]bool
 	for a := range accesses(h, t) {
@@ -200,8 +200,8 @@ func readsOf(h *history.History, t uint32, f func(v uint32)) {
 	}
 }
 
-// others returns what the list read op shows of other transactions: the list without its own appends since lo, with
-// which it must end.
+// others returns the elements of other transactions that the list read op shows: the list without the transaction's own
+// appends since lo. ok is false if the list does not end with those.
 func others(h *history.History, op, lo uint32) (seen []uint32, ok bool) {
 	list := h.Elems(h.Ops.Ver[op])
 	k := h.OpKey(op)
@@ -218,8 +218,8 @@ func others(h *history.History, op, lo uint32) (seen []uint32, ok bool) {
 	return list[:n], true
 }
 
-// lastOfOthers is the last element of a list read that another transaction appended; None: there is none. lo is the
-// first operation of the reader.
+// lastOfOthers returns the last element of a list read that another transaction appended, or None. lo is the first
+// operation of the reader.
 func lastOfOthers(h *history.History, op, lo uint32) uint32 {
 	if seen, _ := others(h, op, lo); len(seen) > 0 {
 		return seen[len(seen)-1]

@@ -44,7 +44,7 @@ func checkOrder(r *evidence.Result, o Options) error {
 	return &Unsupported{fmt.Sprintf("an order at level %d", l)}
 }
 
-// serial replays a serial order and returns each transaction's place, history.None for those that take no part.
+// serial replays a serial order. It returns each transaction's place, or history.None if it is not in the order.
 func serial(h *history.History, order []uint32, o Options) (pos []uint32, err error) {
 	if pos, err = places(h, order); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func serial(h *history.History, order []uint32, o Options) (pos []uint32, err er
 	return pos, replaySerial(h, order, o)
 }
 
-// snapshot replays an order of events and returns the places of each transaction's two.
+// snapshot replays an order of events. It returns the places of each transaction's begin and commit.
 func snapshot(h *history.History, events []uint32, l level.Level, o Options) (begin, commit []uint32, err error) {
 	if begin, commit, err = eventPlaces(h, events); err != nil {
 		return nil, nil, err
@@ -63,7 +63,7 @@ func snapshot(h *history.History, events []uint32, l level.Level, o Options) (be
 // nowhere returns n places, all history.None.
 func nowhere(n int) []uint32 { return slices.Repeat([]uint32{history.None}, n) }
 
-// places checks that the order has each committed transaction but the initial one exactly once, and no aborted one.
+// places checks that the order has each committed transaction except the initial one exactly once, and no aborted one.
 func places(h *history.History, order []uint32) ([]uint32, error) {
 	pos := nowhere(h.NumTxns())
 	for i, t := range order {
@@ -78,8 +78,8 @@ func places(h *history.History, order []uint32) ([]uint32, error) {
 	return pos, lacksNone(h, pos)
 }
 
-// eventPlaces checks that the order of events has the begin and then the commit of each committed transaction but the
-// initial one, each once, and of no aborted one.
+// eventPlaces checks that the order of events has the begin and then the commit of each committed transaction except
+// the initial one, each once, and no aborted one.
 func eventPlaces(h *history.History, events []uint32) (begin, commit []uint32, err error) {
 	begin, commit = nowhere(h.NumTxns()), nowhere(h.NumTxns())
 	for i, e := range events {
@@ -148,7 +148,7 @@ func snapshotSessions(h *history.History, begin, commit []uint32) error {
 	return fmt.Errorf("%s begins before its predecessor in the session, %s, commits", name(h, t), name(h, last))
 }
 
-// outOfSession finds a transaction that begins before the committed one before it in its session commits.
+// outOfSession finds a transaction that begins before the commit of an earlier committed one of its session.
 func outOfSession(h *history.History, begin, commit []uint32) (t, last uint32) {
 	for s := range h.NumSessions() {
 		last, lastCommit := history.None, uint32(0)
@@ -167,7 +167,7 @@ func outOfSession(h *history.History, begin, commit []uint32) (t, last uint32) {
 	return history.None, history.None
 }
 
-// serialTime demands that no transaction stands after one that began after its end: the latest start so far decides.
+// serialTime demands that no transaction comes after one that began after its end; the latest start decides.
 func serialTime(h *history.History, order []uint32, skew int64) error {
 	late := history.None // the one with the latest start so far
 	start := int64(history.NoTime)
@@ -185,7 +185,7 @@ func serialTime(h *history.History, order []uint32, skew int64) error {
 	return nil
 }
 
-// snapshotTime demands that no transaction commits after the begin of one that began, in real time, after its end.
+// snapshotTime demands that no transaction commits after the begin of one that really began after its end.
 func snapshotTime(h *history.History, events []uint32, skew int64) error {
 	late, start := history.None, int64(history.NoTime)
 	for _, e := range events {

@@ -9,14 +9,14 @@ import (
 	"isovet/predicates"
 )
 
-// Predicate operations at read-atomic and causal. A transaction sees one version of each key. Of a key that no read of
-// it shows that is the last visible one: if a predicate operation saw an earlier one, that would have to come after all
-// visible ones by the axiom. So an order explains a predicate operation exactly if its predicate is not true of the
-// last visible version of each key that it did not match, and not false of the rows that it overwrote blindly. What is
-// visible follows from reads and sessions, and from the evidence: it may say of a predicate operation that it sees a
-// transaction. What more is visible than is seen in the end does no harm, since it only asks for more.
+// This file checks predicate operations at read-atomic and causal. A transaction sees one version of each key. If no
+// read of it shows the version, that is the last visible one: by the axiom, an earlier version would have to come after
+// all visible ones. So an order explains a predicate operation iff its predicate is not true for the last
+// visible version of each key that it did not match, and not false for the rows that it overwrote blindly. Visibility
+// follows from reads and sessions, and from the evidence, which may say that a predicate operation sees a transaction.
+// A claim of too much visibility does no harm, because it only adds demands.
 
-// sees records that a predicate operation sees a transaction, through a key that it reads at no known version.
+// sees records that, by the evidence, a predicate operation sees a writer of a key that it shows no version of.
 func (x *commitOrder) sees(s evidence.Source) error {
 	h, t := x.h, x.h.TxnOf(s.Op)
 	p := x.pos[t]
@@ -36,8 +36,8 @@ func (x *commitOrder) sees(s evidence.Source) error {
 	return nil
 }
 
-// rowsOnce records the rows that predicate operation op of t, at place p, matched at a known version, above
-// read-committed.
+// rowsOnce records, above read-committed, the rows that predicate operation op of t, at place p, matched at a known
+// version.
 func (r *resolver) rowsOnce(t, p, op uint32) error {
 	h, x := r.x.h, r.x
 	q := h.Ops.Ver[op]
@@ -71,27 +71,27 @@ type predicateReplay struct {
 	x     *commitOrder
 	index *predicates.Index
 	c     *clocks // at causal
-	lone  *lone   // at causal; nil: they are too many, and the past is walked
+	lone  *lone   // at causal; nil if there are too many, so that visible walks the past
 	near  *near   // at read-atomic
-	// by key: the last write before the transaction at hand, its place in keys plus one; older of the same key; and by
-	// place in keys its transaction's place
+	// last: key → 1 + the place in keys of its last write so far. older: place in keys → the same, of the write before.
+	// writer: place in keys → the transaction's place.
 	last, older, writer []uint32
-	// by key, one more than the place that it is of: what the transaction read of others, or wrote; what
+	// key → the place whose transaction read it from others, or wrote it; ver and own: the version
 	known, wrote []uint32
 	ver, own     []uint32
-	match, tried []uint32 // by key, one more than the operation
-	from         []uint32 // place → who read from it last
-	past         []uint32 // place → whose past it was found in, by a walk
-	walked       uint32   // whose past is found
+	match, tried []uint32 // key → 1 + the operation that matched or tried it
+	from         []uint32 // place → the place that read from it last
+	past         []uint32 // place → the last walked place whose past contains it
+	walked       uint32   // the place whose past was walked
 	stack        []uint32
-	// At causal: the current versions, and the places so far of each session and of those without.
+	// At causal: the current versions, and the writers' places so far, by session and without a clock.
 	state    *predicates.State
 	sessions [][]uint32
 	alone    []uint32
-	// Whether few transactions so far are invisible to the one at hand, and what these wrote.
+	// few says that only few transactions so far are invisible to the current one; unseen are the keys that they wrote.
 	few    bool
 	unseen []uint32
-	mine   []uint32 // keys that it reads or writes
+	mine   []uint32 // keys that the current transaction reads or writes
 }
 
 // predicates checks the predicate operations of the order, at causal or at read-atomic.
@@ -151,11 +151,11 @@ func (x *commitOrder) predicates(causal bool, o Options) error {
 	return nil
 }
 
-// fewUnseen bounds the invisible transactions whose writes are examined one by one.
+// fewUnseen bounds the invisible transactions whose writes hide examines.
 var fewUnseen = 256
 
-// hide finds what the transactions wrote that are not visible to that at place p, if they are few. A predicate is true
-// of the last visible version of a key only if it is of the current one, or that is one of these.
+// hide finds what the transactions wrote that place p does not see, if they are few. A predicate is true for the last
+// visible version of a key only if it is true for the current version, or if an invisible transaction wrote the key.
 func (s *predicateReplay) hide(p uint32) {
 	s.unseen, s.few = s.unseen[:0], s.c != nil && len(s.alone) <= fewUnseen
 	if !s.few {
@@ -180,7 +180,7 @@ func (s *predicateReplay) hide(p uint32) {
 	s.few = n <= fewUnseen
 }
 
-// txn looks at the predicate operations of the transaction at place p.
+// txn checks the predicate operations of the transaction at place p.
 func (s *predicateReplay) txn(p uint32) error {
 	x, h := s.x, s.x.h
 	t := x.order[p-1]
@@ -200,7 +200,7 @@ func (s *predicateReplay) txn(p uint32) error {
 	}
 	wrote := s.wrote
 	s.mine = s.mine[:0]
-	for a := range accesses(h, t) { // what it reads of others, also after the operation
+	for a := range accesses(h, t) { // all its reads of others, even those after the operation
 		if a.saw != history.None && wrote[a.key] != p {
 			s.known[a.key], s.ver[a.key] = p, a.saw
 		}
@@ -230,7 +230,7 @@ func (s *predicateReplay) txn(p uint32) error {
 	return nil
 }
 
-// op looks at one of them.
+// op checks one predicate operation.
 func (s *predicateReplay) op(p, t, op uint32) (err error) {
 	h := s.x.h
 	q := h.Ops.Ver[op]
@@ -266,7 +266,7 @@ func (s *predicateReplay) op(p, t, op uint32) (err error) {
 	return err
 }
 
-// found is the version of k that t, at place p, sees before the current operation.
+// found returns the version of k that t, at place p, sees before the current operation.
 func (s *predicateReplay) found(p, t, k uint32) uint32 {
 	x := s.x
 	if s.wrote[k] == p {
@@ -283,7 +283,7 @@ func (s *predicateReplay) found(p, t, k uint32) uint32 {
 	return v
 }
 
-// lastVisible is the last place before p that wrote k and is visible to the transaction there, 0 if there is none.
+// lastVisible returns the last place before p that wrote k and is visible to the transaction at p, or 0.
 func (s *predicateReplay) lastVisible(p, k uint32) (w uint32) {
 	if s.near != nil && s.near.brief {
 		return s.near.last(p, k)
@@ -296,7 +296,7 @@ func (s *predicateReplay) lastVisible(p, k uint32) (w uint32) {
 	return 0
 }
 
-// visible reports whether the transaction at place w is visible to that at place p, whose turn it is.
+// visible reports whether the transaction at place w is visible to the current one, at place p.
 func (s *predicateReplay) visible(p, w uint32) bool {
 	x := s.x
 	if s.c == nil {
@@ -310,7 +310,7 @@ func (s *predicateReplay) visible(p, w uint32) bool {
 	if s.lone != nil {
 		return s.lone.sees(p, w)
 	}
-	if s.walked != p { // all of the past, once
+	if s.walked != p { // walk its whole past once
 		s.walked = p
 		s.stack = append(s.stack[:0], p)
 		look := func(u uint32) {
@@ -334,10 +334,10 @@ func (s *predicateReplay) visible(p, w uint32) bool {
 	return s.past[w] == p
 }
 
-// before reports whether u comes before t in their session, as the order has it, which keeps sessions.
+// before reports whether u comes before t in their session; the order keeps sessions.
 func (s *predicateReplay) before(u, t uint32) bool { return s.x.pos[u] < s.x.pos[t] }
 
-// weakRules are the axiom and what predicate operations say, at read-atomic and causal.
+// weakRules demands the axiom of read-atomic or causal, and checks the predicate operations.
 func (x *commitOrder) weakRules(l level.Level, o Options) error {
 	err := x.axiom(l, o)
 	if err == nil && x.truths != nil {
@@ -346,7 +346,7 @@ func (x *commitOrder) weakRules(l level.Level, o Options) error {
 	return err
 }
 
-// axiom demands that of read-atomic or causal.
+// axiom demands the axiom of read-atomic or causal.
 func (x *commitOrder) axiom(l level.Level, o Options) error {
 	if l == level.Causal {
 		return x.causal(o)
@@ -358,7 +358,7 @@ func (x *commitOrder) axiom(l level.Level, o Options) error {
 	return x.sessionsAtomic()
 }
 
-// named records a source that the evidence names.
+// named records a source from the evidence.
 func (x *commitOrder) named(s evidence.Source) error {
 	h := x.h
 	if int(s.Op) >= h.NumOps() || int(s.Key) >= h.NumKeys() || s.Writer != history.None &&

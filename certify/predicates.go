@@ -11,7 +11,7 @@ import (
 // install is a transaction's final write of a key.
 type install struct{ txn, ver uint32 }
 
-// wantRows asks for the writers of the versions that a predicate operation matched.
+// wantRows asks build for the writers of the versions that a predicate operation matched.
 func (x *index) wantRows(op uint32) {
 	i := x.h.Ops.Ver[op]
 	for _, v := range x.h.Preds.Old[x.h.Preds.Off[i]:x.h.Preds.Off[i+1]] {
@@ -52,19 +52,19 @@ func (x *index) rows(op, t uint32) {
 	}
 }
 
-// A base says that a predicate operation, about a key that it did not read, was based on writer's version (initial: on
-// that).
+// A base is an assumption about a predicate operation that shows no version of a key: that it saw the version of writer
+// (or the initial one).
 type base struct{ op, key, writer uint32 }
 
-// fits reports whether a predicate operation may have been based on a version of k: one of which its predicate is not
-// true, of a key that it missed; not false, of one that it overwrote blindly.
+// fits reports whether a predicate operation may have seen version ver of k. If it missed k, its predicate must not be
+// true for ver; if it overwrote k blindly, not false.
 func (x *index) fits(op, k, ver uint32, missed bool) bool {
 	t := x.truths.Of(x.h.Ops.Ver[op], k, ver)
 	return missed && t != predicates.True || !missed && t != predicates.False
 }
 
-// openKey reports whether an operation is a predicate operation that says of key k only whether its predicate holds of
-// what others left there, and whether it missed k; else an error.
+// openKey reports whether op, a predicate operation of t, missed key k. It returns an error unless op shows no version
+// of k, only whether its predicate holds for a version of another transaction.
 func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
 	h := x.h
 	if int(op) >= h.NumOps() || h.TxnOf(op) != t || !h.Ops.Kind[op].Predicate() {
@@ -83,9 +83,9 @@ func (x *index) openKey(t, op, k uint32) (missed bool, err error) {
 	return r == history.None, nil
 }
 
-// candidateBases are the writers on whose version of k operation op of t may have been based, initial among them. At
-// the weak levels they are those of all operations of t that say no more of k than this one, since a transaction sees
-// one version: first is the first of them, else op.
+// candidateBases returns the writers whose version of k operation op of t may have seen, or initial. At the weak levels
+// a transaction sees one version of k, so all its operations that show no version of k must allow a candidate; first is
+// the first of these operations. At other levels first is op.
 func (p *proof) candidateBases(t, op, k uint32, missed bool) (first uint32, out []uint32) {
 	x := p.x
 	ops, missing := []uint32{op}, []bool{missed}
@@ -115,7 +115,7 @@ func (p *proof) candidateBases(t, op, k uint32, missed bool) (first uint32, out 
 	return ops[0], out
 }
 
-// predicate checks a PWR or PRW edge and adds what it assumes.
+// predicate checks a PWR or PRW edge and appends its assumptions.
 func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	h := p.h
 	t, writer := e.From, e.Writer
@@ -166,10 +166,9 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	return p.before(needs, writer, e.To), nil
 }
 
-// based adds, once, the clauses of what a predicate operation missed: it was based on some candidate, which counts if
-// the operation's transaction does. Under real time a candidate that began after that transaction's end is none, nor is
-// one that had ended before another write of the key began that had itself ended before the transaction began: the
-// operation can be based on the last version before it, and that is not this one.
+// based adds the clauses of a predicate operation that shows no version of k, once: it saw that of a candidate, which
+// counts if t does. At levels with real time, t cannot have seen a candidate that began after the end of t. Nor can it
+// have seen one that ended before a third transaction began which wrote k and ended before t began.
 func (p *proof) based(t, op, k uint32, candidates []uint32) {
 	if p.open[[2]uint32{op, k}] {
 		return
@@ -199,8 +198,7 @@ func (p *proof) based(t, op, k uint32, candidates []uint32) {
 	}
 }
 
-// hidden tells of which writers of k, initial among them, real time excludes that t saw what they left there: see
-// based.
+// hidden returns a function that reports whether real time excludes that t saw the version of k by writer w: see based.
 func (p *proof) hidden(t, k uint32) func(w uint32) bool {
 	if !p.level.RealTime() {
 		return func(uint32) bool { return false }
@@ -221,10 +219,9 @@ func (p *proof) hidden(t, k uint32) func(w uint32) bool {
 	}
 }
 
-// forced adds what predicate operations say of u, of unknown outcome, that no cycle need speak of: a key was missed, or
-// overwritten, which only transactions of unknown outcome can have left so, the others' versions being hidden by real
-// time or none to be based on; one of those counts. The operation is u's, or u one of those. Cost: the keys that u
-// writes × predicate operations, and u's own × keys.
+// forced adds the clauses of the predicate operations of u, whose outcome is unknown, and of those that may have seen
+// u's writes, even if no cycle names them: if only transactions of unknown outcome can have left a key as an operation
+// saw it, one of them counts. Cost: the keys that u writes × predicate operations, and u's own × keys.
 func (p *proof) forced(u uint32) {
 	h := p.h
 	lo, hi := h.TxnOps(u)
@@ -259,7 +256,7 @@ func (p *proof) forced(u uint32) {
 func (p *proof) forcedBy(t, op, k uint32) {
 	missed, err := p.x.openKey(t, op, k)
 	if err != nil || !p.x.allKeys {
-		return // it says which version it saw
+		return // it shows which version it saw
 	}
 	op, c := p.candidateBases(t, op, k, missed)
 	hidden := p.hidden(t, k)
@@ -271,8 +268,8 @@ func (p *proof) forcedBy(t, op, k uint32) {
 	p.based(t, op, k, c)
 }
 
-// mismatch adds what a predicate-mismatch says of its transaction t: that it does not count, unless one of unknown
-// outcome does on which its operation may have been based.
+// mismatch adds the clauses of a predicate-mismatch: its transaction t does not count, unless a transaction of unknown
+// outcome counts whose version the operation may have seen.
 func (p *proof) mismatch(a *evidence.Anomaly, t uint32) {
 	if v, _ := p.x.saw(a.Ops[0], a.Key); v != history.None {
 		p.clause(p.not(p.counts(nil, t)))
@@ -282,7 +279,7 @@ func (p *proof) mismatch(a *evidence.Anomaly, t uint32) {
 	p.based(t, first, a.Key, candidates)
 }
 
-// external returns the version of each key that t reads first, of those that it reads before it writes them.
+// external returns, for each key that t reads before it writes it, the first version that it reads.
 func external(h *history.History, t uint32) map[uint32]uint32 {
 	saw := make(map[uint32]uint32)
 	readsOf(h, t, func(v uint32) {
@@ -293,8 +290,8 @@ func external(h *history.History, t uint32) map[uint32]uint32 {
 	return saw
 }
 
-// contradicts follows a predicate operation through what its transaction has seen so far, or where reads need not
-// repeat has written itself, and reports whether it disagrees.
+// contradicts reports whether a predicate operation disagrees with the versions in saw, which its transaction read or
+// wrote before. It updates saw; if repeat is false, reads need not repeat, and saw has only the own writes.
 func (x *index) contradicts(op uint32, saw map[uint32]uint32, repeat bool) bool {
 	h := x.h
 	i := h.Ops.Ver[op]

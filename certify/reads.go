@@ -9,7 +9,7 @@ import (
 	"isovet/predicates"
 )
 
-// singleReads reports whether the proof of an anomaly is in Ops.
+// singleReads reports whether the proof of an anomaly of kind k is its operations.
 func singleReads(k level.Anomaly) bool {
 	switch k {
 	case level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite,
@@ -19,8 +19,8 @@ func singleReads(k level.Anomaly) bool {
 	return false
 }
 
-// singleRead is an anomaly of single reads: transaction t's operation op shows version ver of key, or if ver is None
-// that it is a predicate operation of which only its predicate says what it saw. other, of transaction by, explains it.
+// singleRead is an anomaly of single reads: operation op of transaction t shows version ver of key, or with ver None
+// only whether its predicate holds. Operation other, of transaction by, explains the anomaly.
 type singleRead struct {
 	kind           level.Anomaly
 	t, op, key     uint32
@@ -29,17 +29,18 @@ type singleRead struct {
 	own, ownWrites uint32 // the last own write of key before op, and the version that it wrote
 }
 
-// checkReads proves an anomaly of single reads from the operations it names, and returns the transaction that shows it.
-// Ops has the read first and then, where the kind has one, the operation that explains it:
+// checkReads proves an anomaly of single reads from the operations that it names, and returns the reader. Ops has the
+// read, and then the operation that explains it, if the kind has one:
 //
-//   - thin-air-read, duplicate-element, predicate-mismatch: nothing more
-//   - G1a: the aborted write; G1b: the write of the version read (or, of a list, an append) that its transaction
-//     overwrote or that is not shown with the rest; future-read: the own later write
+//   - thin-air-read, duplicate-element, predicate-mismatch: none
+//   - G1a: the aborted write; future-read: the reader's own later write
+//   - G1b: the write of the version read that its transaction overwrote; for a list, an append that is shown without
+//     the rest
 //   - not-my-own-write, not-my-last-write: the last own write before the read
-//   - non-repeatable-read: the second read; the same, where one predicate read shows a row in two versions
+//   - non-repeatable-read: the second read; or the first again, if one predicate read shows a row in two versions
 //
-// Where one of them is a predicate operation, the anomaly is about its Key. A predicate-mismatch matched a version of
-// which its predicate is false, or one which no version explains.
+// If one of them is a predicate operation, the anomaly is about its Key. In a predicate-mismatch, the predicate is
+// false for the version that was matched, or no version explains the operation.
 func (p *proof) checkReads(a *evidence.Anomaly) (reader uint32, err error) {
 	x := p.x
 	r, err := x.singleRead(a)
@@ -72,7 +73,7 @@ func (p *proof) checkRead(r singleRead) error {
 	return x.checkOrigin(r)
 }
 
-// singleRead reads which operations an anomaly is about, and demands that they are what its kind asks for.
+// singleRead takes the operations of an anomaly, and demands what all kinds have in common.
 func (x *index) singleRead(a *evidence.Anomaly) (r singleRead, err error) {
 	h := x.h
 	want := 2
@@ -137,7 +138,7 @@ func (x *index) checkOwn(r singleRead) error {
 	return nil
 }
 
-// checkRepeated proves that two reads of one transaction disagree, without an own write before the second.
+// checkRepeated proves that two reads of one transaction disagree, though it did not write the key before the second.
 func (x *index) checkRepeated(r singleRead) error {
 	h := x.h
 	v := r.ver
@@ -188,8 +189,8 @@ func (p *proof) checkMismatch(r singleRead) error {
 	return nil
 }
 
-// checkOrigin proves that the version read, which no counting transaction installed, came from where the kind says:
-// from nowhere, or from an aborted, an intermediate, or an own later write.
+// checkOrigin proves that no counting transaction installed the version read, and that it came from where the kind
+// says: from nowhere, or from an aborted, an intermediate, or an own later write.
 func (x *index) checkOrigin(r singleRead) error {
 	h := x.h
 	if r.ver == history.None {
@@ -232,8 +233,8 @@ func (x *index) checkOrigin(r singleRead) error {
 	return fmt.Errorf("%s is not an anomaly of registers", r.kind)
 }
 
-// saw returns the version of k that an operation shows to have read, history.None where it only shows whether a
-// predicate holds, and whether it reads k at all: a predicate operation reads every key.
+// saw returns the version of k that an operation shows, or history.None if it only shows whether a predicate holds, and
+// whether it reads k at all. A predicate operation reads every key.
 func (x *index) saw(op, k uint32) (ver uint32, reads bool) {
 	h := x.h
 	switch h.Ops.Kind[op] {

@@ -37,7 +37,7 @@ func checkStampedAnomalies(r *evidence.Result) error {
 	return nil
 }
 
-// want notes which keys and versions an anomaly is about, and that its form is right.
+// want records the keys and versions that an anomaly is about, and checks its form.
 func (s *stamps) want(a *evidence.Anomaly) error {
 	h := s.h
 	if len(a.Cycle)+len(a.Cycles)+len(a.Dead) > 0 {
@@ -91,7 +91,7 @@ func (s *stamps) want(a *evidence.Anomaly) error {
 	return nil
 }
 
-// scan finds the writes of those keys and versions.
+// scan finds the writes of the keys and versions that want recorded.
 func (s *stamps) scan() error {
 	h := s.h
 	last := finals{h: h}
@@ -130,7 +130,7 @@ func (s *stamps) scan() error {
 	return nil
 }
 
-// sees reports whether t's snapshot holds what u installed.
+// sees reports whether t's snapshot has what u installed.
 func (s *stamps) sees(t, u uint32) bool {
 	if u == s.h.Init {
 		return true
@@ -146,7 +146,7 @@ func (s *stamps) sees(t, u uint32) bool {
 	return c <= begin
 }
 
-// current is the version of a register in t's snapshot.
+// current returns the version of register k in t's snapshot.
 func (s *stamps) current(t, k uint32) uint32 {
 	v := s.h.InitVer[k]
 	for _, w := range s.installs[k] {
@@ -157,7 +157,7 @@ func (s *stamps) current(t, k uint32) uint32 {
 	return v
 }
 
-// list is the list in t's snapshot.
+// list returns the list k in t's snapshot.
 func (s *stamps) list(t, k uint32) []uint32 {
 	var out []uint32
 	for _, w := range s.installs[k] {

@@ -9,13 +9,13 @@ import (
 	"isovet/predicates"
 )
 
-// stamps is the order that the database's timestamps give: the place of each transaction and, for the keys that
-// anomalies name, the installed versions in the order of the commits.
+// stamps is the order that the database's timestamps give. For the keys that anomalies name, it has the installed
+// versions in the order of the commits.
 type stamps struct {
 	h           *history.History
 	l           level.Level
 	readsAtOnce bool // ReadOnlyAtStart
-	// installs of a key by those that take part, and by the initial transaction (first), by commit timestamp.
+	// installs has the writes of each key in keys, by commit timestamp, those of the initial transaction first.
 	installs map[uint32][]stamped
 	keys     map[uint32]bool
 	wanted   map[uint32][]stamped // version → all its writes, by any transaction
@@ -37,7 +37,7 @@ func installs(h *history.History, t uint32) bool {
 	return found
 }
 
-// span is when t begins and ends; at the serializable levels both are its one moment.
+// span returns when t begins and ends by its timestamps. At the serializable levels these are one moment.
 func (s *stamps) span(t uint32) (begin, end int64) {
 	end = s.h.CommitTS(t)
 	switch {
@@ -52,9 +52,9 @@ func (s *stamps) span(t uint32) (begin, end int64) {
 	return begin, end
 }
 
-// checkStampedOrder proves that an order, which has been replayed, is the one that the timestamps give: of events begin
-// and commit at the snapshot levels, of transactions at the serializable ones. At equal timestamps what installs comes
-// first (errata C2); of two that install, none may be equal (C3).
+// checkStampedOrder proves that an order, already replayed, is the order of the timestamps: of begin and commit events
+// at the snapshot levels, of transactions at the serializable levels. At equal timestamps the transaction that installs
+// versions comes first (errata C2); two of these at one timestamp are an error (C3).
 func checkStampedOrder(r *evidence.Result) error {
 	h := r.H
 	s := &stamps{h: h, l: r.Level, readsAtOnce: r.ReadOnlyAtStart}
@@ -79,13 +79,13 @@ func checkStampedOrder(r *evidence.Result) error {
 	return s.keepsSessions()
 }
 
-// A moment is when an entry of an order takes place, and whether it installs versions or looks at what is there.
+// A moment is the time of an entry of an order, and whether the entry installs versions or reads.
 type moment struct {
 	at              int64
 	installs, looks bool
 }
 
-// moment is that of an entry of an order, which must be of a transaction that the timestamps place.
+// moment returns the moment of an entry of an order. Its transaction must have committed by its timestamps.
 func (s *stamps) moment(e uint32) (t uint32, m moment, err error) {
 	h, t := s.h, e
 	if s.l.Snapshot() {
@@ -111,9 +111,9 @@ func (s *stamps) moment(e uint32) (t uint32, m moment, err error) {
 }
 
 // ascends demands that the moments of an order ascend. At one moment the entry that installs versions comes first, and
-// there is only one.
+// there is only one of these.
 func (s *stamps) ascends(order []uint32) error {
-	last := moment{} // of all entries so far at its time
+	last := moment{} // what the entries so far at this time do
 	for i, e := range order {
 		t, m, err := s.moment(e)
 		if err != nil {
@@ -134,8 +134,8 @@ func (s *stamps) ascends(order []uint32) error {
 	return nil
 }
 
-// keepsSessions demands that each transaction of a session that takes part starts when the one before it is over. Here
-// those of unknown outcome count, for a commit timestamp says that they committed.
+// keepsSessions demands that each transaction of a session starts after the end of the one before. Transactions of
+// unknown outcome are included, because a commit timestamp says that they committed.
 func (s *stamps) keepsSessions() error {
 	h := s.h
 	if !s.l.Sessions() {
@@ -157,7 +157,7 @@ func (s *stamps) keepsSessions() error {
 	return nil
 }
 
-// follows reports whether t starts when u is over. At one moment of a serial order what installs comes first.
+// follows reports whether t starts after the end of u. At one moment of a serial order a writer comes first.
 func (s *stamps) follows(t, u uint32) bool {
 	begin, _ := s.span(t)
 	_, end := s.span(u)

@@ -9,8 +9,8 @@ import (
 	"isovet/predicates"
 )
 
-// wrong proves that t's read op violates the axiom, and says why an external one does; of a row in two versions that
-// are both wrong, what is asked for, if that is so of one.
+// wrong proves that t's read op violates the axiom. For an external read it also says why. If op shows a row in two
+// wrong versions, it prefers the reason asked.
 func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32, asked string) (why string, err error) {
 	h := s.h
 	v := h.Ops.Ver[op]
@@ -37,7 +37,7 @@ func (s *stamps) wrong(kind level.Anomaly, t, op, k uint32, asked string) (why s
 	case history.ReadList:
 		return s.wrongList(t, op, lo, fails)
 	}
-	// A predicate operation, about k.
+	// op is a predicate operation; the anomaly is about k.
 	want, mine := s.current(t, k), false
 	if w, ver := lastWrite(h, t, k, op); w != history.None {
 		want, mine = ver, true
@@ -104,8 +104,8 @@ func lastTouch(h *history.History, t, k, op uint32) (ver uint32, ok bool) {
 	return history.None, false
 }
 
-// wrongList is wrong for a list: behind an own read of it, it is that and the own appends since; else what was
-// committed and the own appends.
+// wrongList does the work of wrong for a list read. The list must be what the transaction's own earlier read shows, or
+// else what was committed before, followed by its own appends since.
 func (s *stamps) wrongList(t, op, lo uint32, fails func(internal bool) error) (why string, err error) {
 	h := s.h
 	k := h.OpKey(op)
@@ -140,8 +140,7 @@ func (s *stamps) wrongList(t, op, lo uint32, fails func(internal bool) error) (w
 	return "before", fails(false)
 }
 
-// why says what is wrong with an external read of a version. Of several writers the one that would be the least wrong
-// counts.
+// why says what is wrong with an external read of version v. If v has several writers, it takes the least wrong one.
 func (s *stamps) why(t, v uint32) string {
 	h := s.h
 	begin, _ := s.span(t)

@@ -9,7 +9,7 @@ import (
 	"isovet/predicates"
 )
 
-// tables is a state of the database: what is current at every key, the writes of the transaction at hand among it.
+// tables is a state of the database: the current version of every key, with the writes of the running transaction.
 type tables struct {
 	h     *history.History
 	rows  *predicates.State   // the same, to find rows of which a predicate is true; nil: no predicates
@@ -17,11 +17,11 @@ type tables struct {
 	list  [][]uint32          // list → its elements
 	added map[uint32][]uint32 // list → what the transaction at hand appended
 	match []uint32            // key → one more than the operation that matched it last
-	// undo, if kept, are the writes of the transaction at hand, each with what was there before.
+	// undo has the writes of the running transaction, with the versions that they replaced, if kept is set.
 	undo []overwritten
 	kept bool
 	o    Options
-	work int // since o.Stop was asked
+	work int // steps since o.Stop was last asked
 }
 
 // overwritten is a register with the version that a write replaced.
@@ -54,7 +54,7 @@ func newTables(h *history.History, o Options) (*tables, error) {
 	return s, nil
 }
 
-// set makes a version current.
+// set makes version v current, or appends it to its list.
 func (s *tables) set(v uint32, appended bool) {
 	k := s.h.VerKey[v]
 	if appended {
@@ -72,7 +72,7 @@ func (s *tables) put(k, v uint32) {
 	}
 }
 
-// write has the transaction at hand write a register.
+// write makes a write of the running transaction current.
 func (s *tables) write(v uint32) {
 	k := s.h.VerKey[v]
 	if s.kept {
@@ -81,7 +81,7 @@ func (s *tables) write(v uint32) {
 	s.put(k, v)
 }
 
-// takeBack undoes the writes of the transaction at hand.
+// takeBack undoes the writes of the running transaction.
 func (s *tables) takeBack() {
 	for i := len(s.undo); i > 0; i-- {
 		u := s.undo[i-1]
@@ -90,7 +90,7 @@ func (s *tables) takeBack() {
 	s.undo = s.undo[:0]
 }
 
-// stopped asks now and then whether to stop.
+// stopped polls o.Stop after every few thousand operations.
 func (s *tables) stopped(work int) bool {
 	if s.work += work + 1; s.work < 1<<12 || s.o.Stop == nil {
 		return false
@@ -99,8 +99,8 @@ func (s *tables) stopped(work int) bool {
 	return s.o.Stop()
 }
 
-// run executes t on the state: every read must see what is there. Its writes to registers are current then, its appends
-// are not.
+// run executes t on the state: every read must see what is there. Its writes to registers become current, but its
+// appends do not yet.
 func (s *tables) run(t uint32) error {
 	h := s.h
 	clear(s.added)
@@ -134,8 +134,8 @@ func (s *tables) run(t uint32) error {
 	return nil
 }
 
-// predicate demands that an operation matched exactly the rows of which its predicate is true now, but for those of
-// which it is unknown, at the versions that they have; and performs a predicate write.
+// predicate demands that an operation matched exactly the rows for which its predicate is true now, at their current
+// versions; where the predicate is unknown, either is right. It then performs a predicate write.
 func (s *tables) predicate(t, op uint32) error {
 	h := s.h
 	q := h.Ops.Ver[op]
@@ -198,9 +198,9 @@ func replaySerial(h *history.History, order []uint32, o Options) error {
 	return nil
 }
 
-// replaySnapshot goes through begin and commit events (t<<1, t<<1|1). At its begin all that a transaction reads is
-// compared with what is current, or its own writes, unless it is at a weak level; at its commit, where it is at one of
-// the snapshot levels, no key that it writes may have been committed since its begin; its writes become current.
+// replaySnapshot walks begin and commit events (t<<1, t<<1|1). At its begin, a transaction's reads must see what is
+// current or its own writes, unless its level is weak. At its commit, its writes become current. If its level is a
+// snapshot level, no other transaction may have committed one of these keys since its begin.
 func replaySnapshot(h *history.History, events, begin []uint32, at func(t uint32) level.Level, o Options) error {
 	s, err := newTables(h, o)
 	if err != nil {

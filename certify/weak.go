@@ -11,16 +11,16 @@ import (
 	"isovet/predicates"
 )
 
-// weak reports whether the level is one of Biswas and Enea's axioms on a commit order: where t3 reads key x from t1 and
-// t2, another writer of x, is visible to t3, t2 is before t1. Visible is what t3 read from before that read
-// (read-committed), what it read from or follows in its session (read-atomic), what is before it by reads and sessions
-// (causal).
+// weak reports whether the level is one of Biswas and Enea's axioms on a commit order: if t3 reads key x from t1, and
+// t2, another writer of x, is visible to t3, then t2 is before t1. Transaction t2 is visible if t3 read from it before
+// that read (read-committed), if t3 read from it or follows it in its session (read-atomic), or if a path of reads and
+// sessions leads from it to t3 (causal).
 func weak(l level.Level) bool {
 	return l == level.ReadCommitted || l == level.ReadAtomic || l == level.Causal
 }
 
-// weakCycle demands that a cycle is one that the level's axiom excludes. Without anti-dependency it is: a commit order
-// is total and keeps sessions and reads. With one, the rest must make the overwriter visible to the reader.
+// weakCycle demands that the level's axiom excludes a cycle. Any cycle without an anti-dependency is excluded. If there
+// is one anti-dependency, the other edges must make the overwriter visible to the reader.
 func (p *proof) weakCycle(c []evidence.Edge) error {
 	at := -1
 	for i, e := range c {
@@ -57,7 +57,7 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 	return nil
 }
 
-// readsFrom reports whether t reads version a, or a list in which it is the last element of others.
+// readsFrom reports whether t reads version a, or a list whose last element of other transactions is a.
 func readsFrom(h *history.History, t, a uint32) bool {
 	lo, _ := h.TxnOps(t)
 	for _, op := range listReads(h, t, h.VerKey[a]) {
@@ -68,8 +68,8 @@ func readsFrom(h *history.History, t, a uint32) bool {
 	return reads(h, t, a)
 }
 
-// readsInTurn reports whether t reads version a and later what the anti-dependency says, each before any own write of
-// its register.
+// readsInTurn reports whether t reads version a and later the version of the anti-dependency, each before any own write
+// of its register.
 func readsInTurn(h *history.History, t, a uint32, e evidence.Edge) bool {
 	lo, hi := h.TxnOps(t)
 	seen := false
@@ -85,8 +85,8 @@ func readsInTurn(h *history.History, t, a uint32, e evidence.Edge) bool {
 	return false
 }
 
-// shows reports whether an operation of a transaction whose operations begin at lo reads version v, or a list of which
-// it is the last element of others.
+// shows reports whether an operation reads version v, or a list whose last element of other transactions is v. The
+// transaction's operations begin at lo.
 func shows(h *history.History, op, lo, v uint32) bool {
 	switch h.Ops.Kind[op] {
 	case history.Read:
@@ -100,7 +100,7 @@ func shows(h *history.History, op, lo, v uint32) bool {
 	return false
 }
 
-// showsState reports whether an operation reads the list in the state that an anti-dependency says.
+// showsState reports whether an operation reads the list in the state that an anti-dependency names.
 func showsState(h *history.History, op, lo uint32, e evidence.Edge) bool {
 	if h.Ops.Kind[op] != history.ReadList || h.OpKey(op) != e.Key {
 		return false
@@ -114,10 +114,10 @@ func overwrites(h *history.History, op, k uint32) bool {
 	return h.Ops.Kind[op] != history.Append && writtenTo(h, op, k) != history.None
 }
 
-// rows follows predicate operation op of t, at place p, at read-committed: what it matched at a known version, and did
-// not write itself before, is read from the writer of that; of what t wrote before, it must agree with that. Of the
-// other keys it says nothing: below snapshot isolation, what was missed may have come and gone between one row and the
-// next.
+// rows follows predicate operation op of t, at place p, at read-committed. A row that it matched at a known version,
+// and that t did not write before, is a read from that version's writer. For rows that t wrote before, it must agree
+// with the write. For other keys it shows nothing: below snapshot isolation, a missed row may have come and gone while
+// the operation ran.
 func (r *resolver) rows(t, p, op uint32) error {
 	h, x := r.x.h, r.x
 	q := h.Ops.Ver[op]
@@ -153,7 +153,7 @@ func (r *resolver) rows(t, p, op uint32) error {
 	return nil
 }
 
-// ownKeys goes through the keys that t, at place p, wrote before op, some of them several times.
+// ownKeys yields the keys that t, at place p, wrote before op, some of them several times.
 func (r *resolver) ownKeys(t, p, op uint32) iter.Seq[uint32] {
 	return func(yield func(k uint32) bool) {
 		h := r.x.h

@@ -10,23 +10,24 @@ import (
 	"isovet/level"
 )
 
-// All returns every checker: this package's, the only ones that auto needs, and those of the packages that the program
-// is linked with beside it, as check/papers.
+// All returns every checker. The checkers of this package are all that auto needs; other packages of the program, such
+// as check/papers, add theirs.
 func All() []Checker {
 	return append([]Checker{run.Replay{}, weakly{}, miniTxns{}, run.Vbox{}, elle{}, run.Lwt{}, chronos{}, aion{},
 		leopard{}}, run.Registered()...)
 }
 
-// suited is a checker for histories of one shape, faster there than those for all. suits must be quick.
+// suited is a checker for histories of one shape, on which it is faster than checkers for all histories. suits must be
+// quick.
 type suited interface {
 	suits(h *history.History, l level.Level) bool
 }
 
-// AutoName has Choose take what Auto picks.
+// AutoName is the name with which Choose returns the checker that Auto picks.
 const AutoName = "auto"
 
-// Choose is the checker of a name, for AutoName Auto's, or with a solver one that uses it; nil with a reason where it
-// does not decide the level.
+// Choose returns the checker of a name. For AutoName that is Auto's, or with a solver one that uses solvers. If it does
+// not decide the level, Choose returns nil with a reason.
 func Choose(name, solver string, h *history.History, l level.Level) (Checker, string) {
 	if name == AutoName {
 		c, ok := Auto(h, l)
@@ -49,7 +50,7 @@ func Choose(name, solver string, h *history.History, l level.Level) (Checker, st
 	return c, ""
 }
 
-// deciders says which checkers decide a level.
+// deciders names the checkers that decide a level, as the end of a message.
 func deciders(l level.Level) string {
 	if l.IsMixed() {
 		return "; auto decides it"
@@ -64,7 +65,7 @@ func deciders(l level.Level) string {
 	return "; these decide the level: " + strings.Join(names, ", ")
 }
 
-// Auto picks the fastest checker that decides the level for this history; false where none does.
+// Auto picks the fastest checker that decides the level for this history, or returns false if there is none.
 func Auto(h *history.History, l level.Level) (Checker, bool) {
 	if l.IsMixed() {
 		return mixedLevels{}, true
@@ -92,11 +93,11 @@ func Auto(h *history.History, l level.Level) (Checker, bool) {
 	return byKeys(h, l, c), true
 }
 
-// AutoSolves reports whether a checker that uses a solver can be chosen for a level.
+// AutoSolves reports whether auto can pick a checker that uses a solver for a level.
 func AutoSolves(l level.Level) bool { return autoSolving(nil, l) != nil }
 
-// autoSolving picks the first checker that uses solvers, any of ours and other programs, and takes the history; where
-// none does, the first that decides the level, which says why. nil: none decides it.
+// autoSolving picks the first checker that uses solvers, isovet's or other programs, and takes the history. If there is
+// none, it returns the first one that decides the level, which then gives the reason; or nil.
 func autoSolving(h *history.History, l level.Level) (first Checker) {
 	for _, c := range Deciding(l) {
 		in := c.Info()

@@ -13,10 +13,10 @@ import (
 	"isovet/level"
 )
 
-// Census adds to a violation the other anomalies that its level forbids: of each kind up to most examples, the
-// smallest, each certified as the first was, and counts of all. The anomalies that prove the violation stay, the first
-// of them first. Levels whose anomalies are no cycles, and histories with predicates, get counts of what they have.
-// Cost: that of census.Of and certify.Check; it takes at most as long as the answer took, and a second.
+// Census adds to a violation the other anomalies that its level forbids: up to most examples of each kind, the
+// smallest, certified as the first was, and counts of all. The anomalies that prove the violation stay, the first of
+// them first. At levels whose anomalies are no cycles, and for histories with predicates, only the anomalies found are
+// counted. Cost: that of census.Of and certify.Check; at most a second longer than the answer took.
 func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	if r.Verdict != evidence.Violated || r.Timestamps || r.Items || most < 1 {
 		return
@@ -69,12 +69,12 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	r.Counts, r.Also = counts, max(total, listed)-len(r.Anomalies)
 }
 
-// identity is the same for anomalies of one kind, by the same transactions and reads.
+// identity is equal for anomalies of one kind with the same transactions and reads.
 func identity(a *evidence.Anomaly) string {
 	return fmt.Sprint(a.Kind, a.Ops, slices.Sorted(slices.Values(a.Txns)))
 }
 
-// certifiedOf are the anomalies that certify accepts, by the names that it gives them; counts has them then.
+// certifiedOf returns the anomalies that certify accepts, with the names that it gives them, and corrects counts.
 func certifiedOf(ctx context.Context, r *evidence.Result, as []evidence.Anomaly, o Options,
 	counts map[level.Anomaly]int) (good []evidence.Anomaly) {
 	try := func(as []evidence.Anomaly) ([]evidence.Anomaly, bool) {

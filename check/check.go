@@ -1,6 +1,6 @@
-// Package check asks checkers: it has the list of them all, the automatic choice, its lattice of levels, and Run, which
-// certifies every answer before it returns it. The checkers that the choice needs are here, those of the papers in
-// package check/papers, what all of them are written with in package check/run.
+// Package check runs checkers: it has the list of all checkers, the automatic choice, the lattice of levels, and Run,
+// which certifies every answer before it returns it. The checkers of the automatic choice are here, those of papers in
+// package check/papers, and their common parts in package check/run.
 //
 // Stable: this package's API changes only with a new major version.
 package check
@@ -12,7 +12,7 @@ import (
 	"isovet/check/run"
 )
 
-// Names of package run that a caller of Run needs.
+// These types of package run are what a caller of Run needs.
 type (
 	Checker    = run.Checker
 	Options    = run.Options
@@ -33,7 +33,7 @@ const (
 	ChoiceTheory     = run.ChoiceTheory
 )
 
-// Functions of package run that a caller of Run needs: solvers, the values of settings, evidence by timestamps.
+// These functions of package run are what a caller of Run needs: solvers, values of settings, evidence by timestamps.
 var (
 	AtMostOnes       = run.AtMostOnes
 	Backends         = run.Backends

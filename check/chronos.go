@@ -23,8 +23,8 @@ func (c chronos) Check(ctx context.Context, h *history.History, o Options) (*evi
 	return run.ByTimestamps(ctx, c.Info(), h, o, timestamp.Chronos)
 }
 
-// aion is AION: the transactions one after the other in the order of their commits, tentative verdicts that the
-// watermark makes final.
+// aion is AION: it takes the transactions in the order of their commits. Its verdicts are tentative until the watermark
+// makes them final.
 type aion struct{}
 
 func (aion) Info() Info {
@@ -32,7 +32,7 @@ func (aion) Info() Info {
 		Takes: Takes{Items: true, Lists: run.ListsRead, Unknown: run.OutcomesDecided, Duplicates: true,
 			ItemsOnly: "it finds transactions by the keys that they name, and a predicate operation does not name " +
 				"the rows that it missed; use chronos"},
-		About: "online: transactions in any order of arrival, verdicts final at the watermark; as isovet watch"}
+		About: "online: transactions arrive in any order, verdicts are final at the watermark; as in isovet watch"}
 }
 
 func (c aion) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {

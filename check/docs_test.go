@@ -40,14 +40,14 @@ var traits = []struct{ name, about, text string }{
 			"s1: r(x,2) w(x,1) @[5,6] ts[5,6] | s2: r(x,1) @[7,8] ts[7,7]"},
 	{"unknown outcome", "a transaction of unknown outcome, whose write was read",
 		"init=0: s1: r(x,0) w(x,1) @[1,_] ts[1,2] ? | s2: r(x,1) @[3,4] ts[3,3]"},
-	{"unknown outcome, open", "the same, and another transaction wrote the value too",
+	{"unknown outcome, open", "as before, and another transaction wrote the value too",
 		"init=0: s1: r(x,0) w(x,1) @[1,_] ts[1,2] ? | s2: w(x,1) @[3,4] ts[3,4] | s3: r(x,1) @[5,6] ts[5,5]"},
 	{"predicate operations", "reads of all rows that match, on two keys",
 		"init=0: s1: r(x,0) w(x,1) @[1,2] ts[1,2] | s2: r(y,0) w(y,2) @[3,4] ts[3,4] | " +
 			`s1: pr{"":{"=":1}}[x=1] @[5,6] ts[5,5]`},
 	{"lists", "appends to lists, and reads of whole lists",
 		"s1: a(x,1) @[1,2] ts[1,2] | s2: r(x,[1]) a(x,2) @[3,4] ts[3,4] | s1: r(x,[1,2]) @[5,6] ts[5,5]"},
-	{"lists beside predicates", "both in one history",
+	{"lists beside predicates", "lists and predicate operations in one history",
 		`s1: a(x,1) w(y,1) @[1,2] ts[1,2] | s2: r(x,[1]) pr{"":{"=":1}}[y=1] @[3,4] ts[3,3]`},
 	{"no client times", "no times at all, but database timestamps",
 		"init=0: s1: r(x,0) w(x,1) ts[1,2] | s2: r(x,1) w(x,2) ts[3,4]"},
@@ -90,7 +90,7 @@ func TestTakesPage(t *testing.T) {
 			registers = says
 		}
 	}
-	fmt.Fprintf(&page, "\n## As registers\n\nThe checkers decide these as they decide registers:\n\n")
+	fmt.Fprintf(&page, "\n## As registers\n\nThe checkers decide these at the same levels as registers:\n\n")
 	for _, s := range same {
 		fmt.Fprintf(&page, "- %s\n", s)
 	}
@@ -156,9 +156,8 @@ func decided(t *testing.T, c Checker, trait string, h *history.History, reasons 
 
 const takesHead = `# What each checker takes
 
-Look up here why a checker answers "unknown". The tests write this page (go test ./check -run TestTakesPage -update):
-they give each checker a small history that has a trait and satisfies every level. A line names the levels
-([levels.md](levels.md)) that checkers decide, and the number of the [reason](#reasons) where they do not. A checker that "Registers" does not name decides them at all of its levels. The other traits name only the checkers that decide them otherwise than registers. "leopard" has the profile of PostgreSQL's serializable level.
+This page shows why a checker answers "unknown". A test writes it (go test ./check -run TestTakesPage -update). The
+test gives each checker a small history that has one trait and satisfies every level. A line names checkers, the levels ([levels.md](levels.md)) that they decide, and the number of the [reason](#reasons) why they do not decide the others. A checker that "Registers" does not name decides registers at all of its levels. The sections on other traits name only the checkers that decide the trait at other levels than registers. "leopard" has the profile of PostgreSQL's serializable level.
 `
 
 // folded breaks lines at 120 columns; those of a list are indented.

@@ -9,24 +9,24 @@ import (
 	"isovet/history"
 )
 
-// elle is Elle on append-only lists: reads of whole lists show the order of versions, and that the level.
+// elle is Elle on append-only lists: reads of whole lists show the order of versions, and so whether the level holds.
 type elle struct{}
 
 func (elle) Info() Info {
 	return Info{
 		Name: "elle", Paper: "Elle", Levels: run.OrderLevels, Partial: true,
 		Takes: Takes{Lists: run.ListsRead, Unknown: run.OutcomesTried, Duplicates: true},
-		About: "append-only lists: reads show the order of versions, and one graph decides; linear",
+		About: "append-only lists: reads show the version order, and one graph decides; linear",
 	}
 }
 
-// Check reads the order off, makes the graph that it demands with begin and commit nodes (BC-graphs), and looks for an
-// order of its nodes, or for its worst cycles.
+// Check reads the version order from the lists, builds the graph that it demands with begin and commit nodes
+// (BC-graphs), and looks for an order of its nodes, or for its most telling cycles.
 //
-// Source:  [Elle] on lists; [BCGraphs] §2 for the nodes and edges, with errata B3 to B6. Differs: Elle leaves out what
-// nobody read. Here its transactions take part. At the serializable levels its order does not matter; under snapshot
-// isolation it may, and what an arbitrary order does not settle, and registers beside the lists, are left to replay.
-// Elle infers real time from invocations; here it is the history's client times, and strict.
+// Source:  [Elle] on lists; [BCGraphs] §2 for the nodes and edges, with errata B3 to B6. Differs: Elle leaves out
+// appends that no transaction read; here they take part. At the serializable levels their order does not matter. Under
+// snapshot isolation it may; if an arbitrary order does not do, or there are registers beside the lists, replay
+// decides. Elle infers real time from invocations; here it is the history's client times, and strict.
 func (c elle) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	decide := func(v *lists.View) (*evidence.Result, error) { return c.decide(ctx, v, o) }
 	x, v, done, err := run.BeginLists(ctx, c.Info(), h, o, decide)

@@ -21,34 +21,34 @@ import (
 	"isovet/solver/external"
 )
 
-// Formula is a history's question as a problem that is satisfiable exactly if the history satisfies the level.
+// Formula is a problem that is satisfiable if and only if a history satisfies a level.
 type Formula struct {
 	*encode.Problem
-	// Refuted says why the history violates the level without a search; the problem then has an empty clause.
+	// Refuted says why the history violates the level, if that needs no search; the problem then has an empty clause.
 	Refuted string
 
 	x *run.Run
-	h *history.History // as it was given: lists are told with registers
+	h *history.History // the given history; lists are encoded as registers
 }
 
-// FormulaOptions are the parameters of NewFormula beside the checker's: Options.Level, ClockSkew, and the Pipeline's
-// Encoding and AtMostOne are heeded.
+// FormulaOptions are the parameters of NewFormula. Of the checker's options only Level, ClockSkew, and the Pipeline's
+// Encoding and AtMostOne are used.
 type FormulaOptions struct {
 	Options
-	// Pruned settles beforehand what reachability settles.
+	// Pruned settles the choices that reachability settles, before encoding.
 	Pruned bool
-	// Eager makes the problem acyclic by its clauses (encode.MakeAcyclic).
+	// Eager adds clauses that make the problem acyclic (encode.MakeAcyclic).
 	Eager bool
 }
 
-// NewFormula makes the problem of a history at a serializable or snapshot level: all pairs of writes, with predicate
-// operations, and real time at the strict levels only, so that it asks neither more nor less than the level does.
-// Lists are told with registers, as their reads show the order of the elements; where several writes may be what was
-// read, and where transactions may have committed that reads may have seen, the formula has a variable for each. why,
-// if not "", says why there is none: what such a formula does not express, elements appended twice and transactions of
-// unknown outcome that conditions may have seen; or one that is too large.
+// NewFormula builds the formula of a history at a serializable or snapshot level. It has all pairs of writes, predicate
+// operations, and real time at the strict levels, so that it demands exactly what the level does. Lists become
+// registers, since their reads show the order of the elements. A read with several possible writers has a variable for
+// each, and a transaction of unknown outcome that a read may have seen has one too. If there is no formula, why says
+// why: it is too large, or cannot express elements appended twice, or transactions of unknown outcome that conditions
+// may have seen.
 //
-// Cost: of [Cobra]'s polygraph: quadratic in the writes of a key.
+// Cost: that of [Cobra]'s polygraph: quadratic in the writes of a key.
 func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *Formula, why string, err error) {
 	in := run.Vbox{}.Info()
 	in.Name, in.Levels, in.Takes.Predicates, in.Solvers = "encode", run.OrderLevels, run.OrderLevels, nil
@@ -147,18 +147,18 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 	return f, "", nil
 }
 
-// maxExported bounds the clauses that keep an exported problem acyclic: a file of some gigabytes.
+// maxExported bounds the clauses that keep an exported problem acyclic: past it the file has some gigabytes.
 var maxExported = 100_000_000
 
-// listsRefuted is the formula of a list history that reads alone, or pairs of them, refute.
+// listsRefuted returns the formula of a list history that an anomaly of its reads refutes.
 func listsRefuted(v *lists.View, l level.Level) *Formula {
 	p := &polygraph.Polygraph{V: &prepass.View{H: v.H}, Level: l}
 	return &Formula{Problem: &encode.Problem{P: p, Clauses: [][]solver.Lit{{}}, Eager: true, Based: true},
 		Refuted: string(v.Anomalies[0].Kind), x: &run.Run{Result: &evidence.Result{}}, h: v.H}
 }
 
-// ErrUnsatisfiable says that a solver's answer is that there is no model, which is no evidence; ErrNoAnswer, that a
-// text is no answer; ErrNoModel, that it is "satisfiable" and names none of the variables, where there are some.
+// ErrUnsatisfiable says that a solver found no model, which is no evidence; ErrNoAnswer, that a text is not an answer;
+// ErrNoModel, that an answer is "satisfiable" but names none of the variables.
 var (
 	ErrUnsatisfiable = errors.New("the solver says unsatisfiable, which isovet cannot verify")
 	ErrNoAnswer      = errors.New("found neither SATISFIABLE nor UNSATISFIABLE, and no model; expected a " +
@@ -167,7 +167,7 @@ var (
 		"literals after it (minisat writes them to the second file that it is given), or define-funs")
 )
 
-// Read makes a certified "valid" of what a solver printed (external.ParseAnswer). Errors: ErrUnsatisfiable,
+// Read turns the output of a solver (external.ParseAnswer) into a certified "valid". Errors: ErrUnsatisfiable,
 // ErrNoAnswer, ErrNoModel, those of Decode.
 func (f *Formula) Read(answer string, skew int64) (*evidence.Result, error) {
 	status, lits, err := external.ParseAnswer(answer)
@@ -184,12 +184,12 @@ func (f *Formula) Read(answer string, skew int64) (*evidence.Result, error) {
 	return f.Decode(lits, skew)
 }
 
-// Decode makes a certified "valid" of a model, which is given by its true literals; variables that are not among them
-// are false. An error is the model's: it does not satisfy the formula. One of certification is a Fault.
+// Decode turns a model into a certified "valid". The model is given by its true literals; all other variables are
+// false. A model that does not satisfy the formula is an error. A failed certification is a Fault.
 func (f *Formula) Decode(lits []solver.Lit, skew int64) (*evidence.Result, error) {
 	values := make([]bool, f.Vars)
 	for _, l := range lits {
-		if int(l.Var()) < f.Vars { // others are the text form's own
+		if int(l.Var()) < f.Vars { // other variables belong to the text form
 			values[l.Var()] = !l.IsNeg()
 		}
 	}
@@ -208,5 +208,5 @@ func (f *Formula) Decode(lits []solver.Lit, skew int64) (*evidence.Result, error
 	return r, nil
 }
 
-// FormulaEncodings are the encodings that NewFormula takes, the default first.
+// FormulaEncodings are the encodings that NewFormula accepts, the default first.
 func FormulaEncodings() []string { return slices.Clone(run.EncodingFirst("vbox")) }

@@ -20,22 +20,22 @@ import (
 	"isovet/polygraph"
 )
 
-// What is known at one level is known at others: an order that satisfies a level satisfies all that it implies, and
-// what violates a level violates all that imply it. A stronger question is often the easier one, since what it adds
-// settles most choices.
+// An answer at one level can answer others: an order that satisfies a level satisfies all levels that the level
+// implies, and a violation of a level violates all levels that imply it. A stronger level is often easier to decide,
+// because its extra demands settle most choices.
 
-// smallHistory is up to how many operations other levels are tried soon, where values repeat: real time and sessions
-// then settle what the asked level leaves open.
+// smallHistory is the number of operations up to which other levels are tried early, if values repeat: real time and
+// sessions may settle what the asked level leaves open.
 const smallHistory = 20_000
 
-// attemptTimes are how long each other level is tried, turn by turn.
+// attemptTimes are the times for which each other level is tried, in rounds.
 var attemptTimes = []time.Duration{time.Second, 10 * time.Second, 100 * time.Second}
 
-// Decide is Run with the checker that Auto picked. Where that takes longer than most do, levels that imply the one
-// asked for, or that it implies, are tried beside it, on another core; whichever answers first decides. The answer then
-// says so (Result.ImpliedBy), and is certified at the level asked for. The asked level's own work never stops for that.
+// Decide is Run with the checker that Auto picked. If that takes longer than usual, it also tries levels that imply the
+// asked level or that this implies, on another core. The first answer decides. An answer from another level says so
+// (Result.ImpliedBy), and is certified at the asked level. The run at the asked level continues meanwhile.
 func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
-	if o.Level.IsMixed() { // which nothing implies
+	if o.Level.IsMixed() { // no level implies it
 		return Run(ctx, c, h, o)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -87,7 +87,7 @@ func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Res
 			}
 			o.Level = at
 			r, err := runFor(ctx, most, c, h, o)
-			if err != nil { // at its own level it would be reported
+			if err != nil { // the check at the level itself reports such errors
 				continue
 			}
 			if r := implied(ctx, r, asked, o); r != nil {
@@ -98,8 +98,9 @@ func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Res
 	return nil
 }
 
-// Stricter returns the strict level of the kind of an answer's level, and whether it is violated where the answer's
-// holds. That is looked for as long as the answer took, and a second; what is not known by then is not said.
+// Stricter returns the strict level that corresponds to an answer's level, and whether it is violated though the
+// answer's level holds. It searches at most a second longer than the answer took; if it finds nothing by then, violated
+// is false.
 func Stricter(ctx context.Context, r *evidence.Result, o Options) (at level.Level, violated bool) {
 	for _, strict := range []level.Level{level.StrictSerializable, level.StrictSnapshotIsolation} {
 		if slices.Contains(strict.Relaxed(), r.Level) {
@@ -122,7 +123,7 @@ func Stricter(ctx context.Context, r *evidence.Result, o Options) (at level.Leve
 	return at, err == nil && s.Verdict == evidence.Violated
 }
 
-// maxWriters bounds the possible writers of all reads with which another level is tried: the weak ones take some 250
+// maxWriters bounds the possible writers of all reads up to which other levels are tried: the weak levels take some 250
 // bytes for each.
 const maxWriters = 1 << 22
 
@@ -142,7 +143,7 @@ func mayHaveWritten(h *history.History) (n int64) {
 	return n
 }
 
-// runFor is Run within a time.
+// runFor is Run with a time-out.
 func runFor(ctx context.Context, most time.Duration, c Checker, h *history.History, o Options) (*evidence.Result,
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
@@ -150,8 +151,8 @@ func runFor(ctx context.Context, most time.Duration, c Checker, h *history.Histo
 	return Run(ctx, c, h, o)
 }
 
-// related lists the levels whose answer could be that of l: those that imply it, the strongest first, then those that
-// it implies, the weakest first.
+// related lists the levels whose answer may decide l: first the levels that imply l, the strongest first, then the
+// levels that l implies, the weakest first.
 func related(l level.Level) (out []level.Level) {
 	var weaker []level.Level
 	for _, m := range strongestFirst(level.All()) {
@@ -167,15 +168,14 @@ func related(l level.Level) (out []level.Level) {
 	return append(out, weaker...)
 }
 
-// roomForSecond reports whether the memory that the program may have suffices for a second check beside the one that
-// runs.
+// roomForSecond reports whether the program's memory limit leaves room for a second check beside the running one.
 func roomForSecond() bool {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64()) < debug.SetMemoryLimit(-1)/3
 }
 
-// implied makes an answer at one level the answer at another, certified there; nil where it is none.
+// implied turns an answer at one level into a certified answer at another, or returns nil if it decides nothing there.
 func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Options) *evidence.Result {
 	at := from.Level
 	switch {
@@ -185,7 +185,7 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 	default:
 		return nil
 	}
-	if asked.RealTime() { // without times nothing is reported of real time
+	if asked.RealTime() { // without times, real time is not reported
 		if _, missing := polygraph.MissingTime(from.H); missing {
 			return nil
 		}
@@ -211,8 +211,8 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 	return &r
 }
 
-// reorder tells the order of a stronger level as the weaker one has it: at the snapshot levels by begins and commits;
-// below them by commits, and the writers of reads that several can explain. false: it cannot be told.
+// reorder turns the order of a stronger level into the form of a weaker one: begins and commits at the snapshot levels;
+// below them commits, and the writers of reads that have several. It returns false if that is not possible.
 func reorder(ctx context.Context, r *evidence.Result, from *evidence.Result) bool {
 	at := from.Level
 	if r.Level.Serial() || r.Level == level.RepeatableRead {
@@ -229,7 +229,7 @@ func reorder(ctx context.Context, r *evidence.Result, from *evidence.Result) boo
 	case r.Level.Snapshot():
 		r.Order = events
 		return true
-	case !at.Serial() && !at.Snapshot(): // weak levels share the form
+	case !at.Serial() && !at.Snapshot(): // weak levels share one form of answer
 		return true
 	}
 	h := from.H
@@ -246,7 +246,7 @@ func reorder(ctx context.Context, r *evidence.Result, from *evidence.Result) boo
 	return ok
 }
 
-// weakOrder makes an order of begins and commits one of a weak level.
+// weakOrder turns an order of begins and commits into one of a weak level.
 func weakOrder(ctx context.Context, v *prepass.View, l level.Level, events []uint32) (order []uint32,
 	sources []evidence.Source, ok bool) {
 	order, sources = commitOrder(v.H, v, events)
@@ -257,7 +257,7 @@ func weakOrder(ctx context.Context, v *prepass.View, l level.Level, events []uin
 	return order, sources, ok
 }
 
-// commits are the commits of an order of begins and commits.
+// commits returns the commits of an order of begins and commits.
 func commits(events []uint32) (out []uint32) {
 	for _, e := range events {
 		if e&1 != 0 {
@@ -267,11 +267,11 @@ func commits(events []uint32) (out []uint32) {
 	return out
 }
 
-// commitOrder returns the commits of an order of begins and commits, and from its snapshots the writers of the reads
-// that several can explain.
+// commitOrder returns the commits of an order of begins and commits, and the writers that its snapshots give to reads
+// with several possible writers.
 func commitOrder(h *history.History, v *prepass.View, events []uint32) (order []uint32, sources []evidence.Source) {
 	current := slices.Repeat([]uint32{history.None}, h.NumKeys()) // the initial version
-	open := make(map[uint32][]uint32)                             // transaction → its reads that several can explain
+	open := make(map[uint32][]uint32)                             // transaction → its ambiguous reads
 	for _, r := range v.Amb {
 		t := v.Reader(r)
 		open[t] = append(open[t], r)

@@ -12,22 +12,22 @@ import (
 	"isovet/level"
 )
 
-// keyed is what auto takes at strict-serializable for transactions on one key each. Strict serializability implies that
-// each key is linearizable (Herlihy and Wing 1990), which lwt decides where values are few and each has many writers,
-// and an order of all has to be searched for: so it is asked first. What violates the one violates the other. An order
-// of its own is one of all if it certifies, as it does for one key whose sessions real time keeps; else the checker
-// behind it decides.
+// keyed is auto's choice at strict-serializable for transactions on one key each. Strict serializability implies that
+// each key is linearizable (Herlihy and Wing 1990). Checker lwt decides that even if a key has few values with many
+// writers each, where a search for an order of all transactions may take long. So keyed asks lwt first. A violation by
+// lwt is one of strict serializability too. An order by lwt counts if it certifies, as for one key whose sessions real
+// time keeps; else the checker inside keyed decides.
 type keyed struct{ Checker }
 
-// keyedTime bounds what lwt may take: a quarter of what is left, and this at most.
+// keyedTime bounds the time of lwt, which also gets at most a quarter of the time left.
 const keyedTime = 10 * time.Second
 
-// suitsKeys reports whether keyed is for the history.
+// suitsKeys reports whether keyed suits the history and level.
 func suitsKeys(h *history.History, l level.Level) bool {
 	return l == level.StrictSerializable && minitxn.MultiKey(h) == ""
 }
 
-// byKeys has lwt asked first where it can answer.
+// byKeys wraps c in keyed if that suits the history.
 func byKeys(h *history.History, l level.Level, c Checker) Checker {
 	if suitsKeys(h, l) {
 		return keyed{c}
@@ -44,7 +44,7 @@ func (k keyed) Check(ctx context.Context, h *history.History, o Options) (*evide
 	return k.Checker.Check(ctx, h, o)
 }
 
-// byKey is lwt's answer where it is one at strict-serializable, else nil.
+// byKey returns the answer of the checker lwt if it also holds at strict-serializable, else nil.
 func byKey(ctx context.Context, h *history.History, o Options) *evidence.Result {
 	most := keyedTime
 	if end, ok := ctx.Deadline(); ok {
@@ -55,7 +55,7 @@ func byKey(ctx context.Context, h *history.History, o Options) *evidence.Result 
 	at := o
 	at.Level = level.Linearizable
 	r, err := run.Ask(short, run.Lwt{}, h, at)
-	if err != nil || r.Verdict == evidence.Unknown { // the deciding checker reports what is wrong
+	if err != nil || r.Verdict == evidence.Unknown { // the checker that decides reports any error
 		return nil
 	}
 	r.Level = o.Level
@@ -69,7 +69,8 @@ func byKey(ctx context.Context, h *history.History, o Options) *evidence.Result 
 	return r
 }
 
-// renamed gives a proof by cycles its name at the weakest level at which it holds of those that the result's implies.
+// renamed names a proof by cycles at the weakest level at which it still holds, among the levels that the result's
+// level implies.
 func renamed(r *evidence.Result, a *evidence.Anomaly, how certify.Options) {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
 		return

@@ -11,17 +11,16 @@ import (
 	"isovet/level"
 )
 
-// Lattice has every level's answer for one history, each certified, strongest families first, and what of them says
-// most.
+// Lattice has the answers of all levels for one history, each certified, strongest families first, and a summary.
 type Lattice struct {
 	H       *history.History
 	Results []*evidence.Result
-	// Holding are the strongest levels that hold: none that implies one of them does. Failing are the weakest that are
-	// violated: all that they imply hold, or are unknown.
+	// Holding are the strongest levels that hold: no level that implies one of them does. Failing are the weakest
+	// levels that are violated: all that they imply hold, or are unknown.
 	Holding, Failing []level.Level
 }
 
-// Weigh is evidence.Result.Weigh of each level's answer.
+// Weigh applies evidence.Result.Weigh to each level's answer.
 func (l *Lattice) Weigh() {
 	for _, r := range l.Results {
 		r.Weigh()
@@ -30,19 +29,18 @@ func (l *Lattice) Weigh() {
 	l.summarize()
 }
 
-// quick is how long a level is tried at first. What is decided by then decides others too, those that are hard by
-// themselves among them.
+// quick is the time for which each level is tried first. Its answers may also decide levels that are hard by
+// themselves.
 func quick(h *history.History) time.Duration {
 	return 300*time.Millisecond + 5*time.Microsecond*time.Duration(h.NumOps())
 }
 
-// RunLattice checks a history at every level with the checker that Auto picks. Options.Level is not looked at. Where
-// none decides a level, its result is unknown with that reason. A level that holds decides all that it implies, and one
-// that is violated all that imply it; such answers say so (Result.Implied) and are certified at their own level. First
-// each level is tried for a short time, the strongest first; then those that are open at length. Where ctx has a
-// deadline each gets its share of the time that is left, and those that are near-linear or bounded by a key's
-// operations come first, so that one hard level does not take the answers of the others away. Partial, if set, is told
-// after each answer what there is so far.
+// RunLattice checks a history at every level with the checker that Auto picks, and ignores Options.Level. If no checker
+// decides a level, its result is unknown with that reason. A level that holds decides all levels that it implies, and a
+// violated one all that imply it. Such answers say so (Result.Implied) and are certified at their own level. First each
+// level is tried for a short time, the strongest first; then the open levels at length. If ctx has a deadline, each
+// gets a share of the time left, and levels that are near-linear or bounded by a key's operations come first, so that
+// one hard level does not cost the answers of others. partial, if set, gets the lattice so far after each answer.
 func RunLattice(ctx context.Context, h *history.History, o Options, partial func(*Lattice)) (*Lattice, error) {
 	return runLattice(ctx, h, o, partial, func(at level.Level) (Checker, string) {
 		c, ok := Auto(h, at)
@@ -53,11 +51,12 @@ func RunLattice(ctx context.Context, h *history.History, o Options, partial func
 	})
 }
 
-// sharing checkers answer for several levels of a history with work that is done once: Shared returns one that
-// remembers it, for one history and one goroutine.
+// sharing is implemented by a checker that can share work among the levels of a history. Shared returns a copy of the
+// checker with a cache for one history and one goroutine.
 type sharing interface{ Shared() Checker }
 
-// RunLatticeBy is RunLattice with one checker at all levels that it decides; the others are unknown unless they follow.
+// RunLatticeBy is RunLattice with one checker at all levels that it decides. Its other levels are unknown unless they
+// follow from these.
 func RunLatticeBy(ctx context.Context, c Checker, h *history.History, o Options, partial func(*Lattice)) (*Lattice,
 	error) {
 	if s, ok := c.(sharing); ok {
@@ -71,13 +70,13 @@ func RunLatticeBy(ctx context.Context, c Checker, h *history.History, o Options,
 	})
 }
 
-// runLattice is RunLattice with the checkers that pick has.
+// runLattice is RunLattice with the checkers that pick returns.
 func runLattice(ctx context.Context, h *history.History, o Options, partial func(*Lattice),
 	pick func(at level.Level) (c Checker, why string)) (*Lattice, error) {
 	levels := level.All()
 	l := &Lattice{H: h, Results: make([]*evidence.Result, len(levels))}
 	open := strongestFirst(levels)
-	final := make([]bool, len(levels)) // unknown for another reason than time
+	final := make([]bool, len(levels)) // unknown, but not for lack of time
 	for _, atLength := range []bool{false, true} {
 		if atLength {
 			sorts.Stable(open, func(a, b level.Level) int { return hard(a) - hard(b) })
@@ -132,7 +131,7 @@ func strongestFirst(levels []level.Level) []level.Level {
 	return out
 }
 
-// hard orders levels by what their checkers cost at worst: those that are near-linear, or bounded by a key's
+// hard orders levels by the worst-case cost of their checkers: levels that are near-linear, or bounded by a key's
 // operations, come first.
 func hard(l level.Level) int {
 	if l.Serial() || l.Snapshot() || l == level.RepeatableRead {
@@ -141,13 +140,13 @@ func hard(l level.Level) int {
 	return 0
 }
 
-// decided reports whether there is an answer at a level, or none to be had.
+// decided reports whether a level has an answer, or no checker.
 func (l *Lattice) decided(at level.Level) bool {
 	r := l.Results[at]
 	return r != nil && (r.Verdict != evidence.Unknown || r.Checker == "")
 }
 
-// spread has an answer decide other levels.
+// spread uses an answer to decide other levels.
 func (l *Lattice) spread(ctx context.Context, r *evidence.Result, o Options) {
 	if r.Verdict == evidence.Unknown {
 		return
@@ -156,7 +155,7 @@ func (l *Lattice) spread(ctx context.Context, r *evidence.Result, o Options) {
 		if l.decided(m) {
 			continue
 		}
-		// the same, by definition
+		// Without predicates the two levels have the same definition.
 		if m == level.RepeatableRead && r.Level == level.Serializable && !r.H.HasPredicates() {
 			same := *r
 			same.Level = m
@@ -169,7 +168,7 @@ func (l *Lattice) spread(ctx context.Context, r *evidence.Result, o Options) {
 	}
 }
 
-// filled is what there is so far, the other levels unknown.
+// filled returns the lattice so far, with the other levels unknown.
 func (l *Lattice) filled(h *history.History) *Lattice {
 	p := &Lattice{H: h, Results: slices.Clone(l.Results)}
 	for i, r := range p.Results {
@@ -182,7 +181,7 @@ func (l *Lattice) filled(h *history.History) *Lattice {
 	return p
 }
 
-// runAt checks at a level, at most so long; 0: as long as it takes.
+// runAt checks at a level, for at most the time most; 0 means without limit.
 func runAt(ctx context.Context, h *history.History, o Options, at level.Level, most time.Duration,
 	pick func(level.Level) (Checker, string)) (*evidence.Result, error) {
 	o.Level = at
@@ -198,7 +197,7 @@ func runAt(ctx context.Context, h *history.History, o Options, at level.Level, m
 	return Run(ctx, c, h, o)
 }
 
-// summarize fills Holding and Failing.
+// summarize sets Holding and Failing.
 func (l *Lattice) summarize() {
 	is := func(v evidence.Verdict, f func(level.Level) bool) bool {
 		for _, r := range l.Results {

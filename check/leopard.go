@@ -18,7 +18,7 @@ import (
 // leopard verifies the mechanisms of the database (package mechanism), under a profile, and then the level itself.
 type leopard struct{}
 
-// weakLevels are those of which leopard knows the anomalies of single reads only: it never says that they hold.
+// weakLevels are levels at which leopard only finds anomalies of single reads. It never says that they hold.
 var weakLevels = []level.Level{level.ReadCommitted, level.RepeatableRead}
 
 func (leopard) Info() Info {
@@ -26,16 +26,16 @@ func (leopard) Info() Info {
 		Name: "leopard", Paper: "Leopard", Levels: slices.Concat(run.OrderLevels, weakLevels), Hidden: true,
 		Takes: Takes{Items: true, Predicates: slices.Concat(run.OrderLevels, weakLevels), Unknown: run.OutcomesDecided,
 			Duplicates: true},
-		About: "client time intervals against the database's mechanisms, as --profile says; then replay",
+		About: "compares client times with the database's mechanisms, as in --profile; then replay",
 	}
 }
 
-// maxTried bounds the violations of mechanisms that are tried as violations of the level by themselves.
+// maxTried bounds the violations of mechanisms that are tried as violations of the level.
 var maxTried = 20
 
-// Check verifies the mechanisms. Three things are never mixed: what the history proves (the verdict), what fails under
-// the profile (Result.Mechanisms), and that nothing was found, which proves nothing (Unknown) unless some order
-// explains the history.
+// Check verifies the mechanisms. It keeps three things apart: the verdict, which the history alone proves; failures
+// under the profile (Result.Mechanisms); and finding nothing, which proves nothing (Unknown) unless some order explains
+// the history.
 func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, err := run.New(ctx, c.Info(), h, o)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c leopard) Check(ctx context.Context, h *history.History, o Options) (*evi
 	return x.Result, nil
 }
 
-// level settles what the history proves at the level.
+// level decides the verdict that the history alone proves at the level.
 func (leopard) level(ctx context.Context, h *history.History, o Options, rep *mechanism.Report,
 	m *evidence.Mechanisms) (*run.Run, error) {
 	weak := slices.Contains(weakLevels, o.Level)
@@ -83,7 +83,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		return nil, err
 	}
 	x.Result.Stats.KnownEdges = rep.Deduced(0) + rep.Deduced(1) + rep.Deduced(2)
-	if o.Level == level.RepeatableRead { // else it is another question (settle)
+	if o.Level == level.RepeatableRead { // other levels ask another question (settle)
 		x.Result.Anomalies, x.Result.Also = nil, 0
 		x.Unknown(run.NoRepeatable)
 		return x, nil
@@ -119,7 +119,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 			}
 		}
 		err := x.Refuted(counts, replay.Refute)
-		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+		if err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
 			return nil, err
 		}
 		if x.Result.Verdict == evidence.Violated {
@@ -146,7 +146,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 	return x, nil
 }
 
-// section is the report's part on the mechanisms.
+// section returns the report's part on the mechanisms.
 func section(h *history.History, rep *mechanism.Report, skew int64) *evidence.Mechanisms {
 	m := &evidence.Mechanisms{Profile: rep.Profile.Name(), Found: map[string]int{},
 		Violations: []evidence.MechanismViolation{}, Warnings: rep.Warned,

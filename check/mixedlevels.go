@@ -12,8 +12,8 @@ import (
 	"isovet/solver"
 )
 
-// mixedLevels decides histories whose transactions name levels of their own. It is none of All: auto asks it, at a
-// mixed level.
+// mixedLevels decides histories whose transactions name their own levels. It is not in All: auto picks it at a mixed
+// level.
 type mixedLevels struct{}
 
 func (mixedLevels) Info() Info {
@@ -25,7 +25,7 @@ func (mixedLevels) Info() Info {
 	return in
 }
 
-// Check is package mixed on registers.
+// Check runs package mixed on registers.
 func (c mixedLevels) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	timed := false
 	for t := range uint32(h.NumTxns()) {
@@ -68,7 +68,7 @@ func (c mixedLevels) Check(ctx context.Context, h *history.History, o Options) (
 	return x.Result, err
 }
 
-// not is an answer of unknown.
+// not returns the answer "unknown" with a reason.
 func (c mixedLevels) not(ctx context.Context, h *history.History, o Options, why string,
 	args ...any) (*evidence.Result, error) {
 	x, err := run.New(ctx, c.Info(), h, o)

@@ -22,7 +22,7 @@ func (miniTxns) Info() Info {
 	}
 }
 
-// suits: auto takes it for the histories that it is made for, as far as one look at the operations tells.
+// suits reports whether the operations look like mini-transactions, for which auto takes this checker.
 func (miniTxns) suits(h *history.History, _ level.Level) bool {
 	return !h.HasLists() && minitxn.Suits(h)
 }

@@ -23,9 +23,10 @@ import (
 	"isovet/solver"
 )
 
-// Run checks a history and certifies the answer. What the checker cannot take by its Info is refused: unknown, with the
-// reason. A panic of the checker comes back as a Fault. The answer is the level's definition: every level holds of a
-// history of which nothing was committed or nothing read. Result.Weigh makes that unknown before people see it.
+// Run checks a history and certifies the answer. If the checker's Info does not cover the history, the answer is
+// unknown, with the reason. A panic of the checker becomes a Fault. The answer follows the level's definition: every
+// level holds for a history in which nothing was committed or nothing read. Result.Weigh turns that into unknown before
+// people see it.
 func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evidence.Result, err error) {
 	name := c.Info().Name
 	defer func() {
@@ -41,7 +42,7 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	ignored := o.IgnorePredicates && in.Decides(o.Level) && !in.TakesPredicates(o.Level) && h.HasPredicates() &&
 		!h.HasLists()
 	if ignored {
-		if _, err := predicates.NewTruths(h); err != nil { // bad input is bad input
+		if _, err := predicates.NewTruths(h); err != nil { // bad input is an error at every level
 			return nil, err
 		}
 		h = history.Items(h)
@@ -59,7 +60,7 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	plain(r, how)
 	r.Stats.CheckMS = float64(time.Since(start).Microseconds()) / 1e3
 	start = time.Now()
-	room.Collect() // what the checker held
+	room.Collect() // frees the checker's memory
 	err = certifyBy(ctx, r, how)
 	switch {
 	case errors.Is(err, certify.ErrGaveUp), errors.Is(err, certify.ErrStopped):
@@ -77,20 +78,21 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 	return r, nil
 }
 
-// maxRelaxed is up to how many transactions a violation is looked for at levels that ask for fewer orders.
+// maxRelaxed is the number of transactions up to which relax also looks for violations of weaker levels.
 var maxRelaxed = 1000
 
-// relaxTime is how long, half of what is left at most: the violation that is there must not be lost over a better one.
+// relaxTime bounds the time of relax, which takes at most half of the time left, so that the violation found is not
+// lost.
 const relaxTime = 10 * time.Second
 
-// relax looks for an anomaly that needs fewer orders than the one at hand: what violates the level without real time,
-// or without sessions, says more of the database than what needs them, and has its name at every level. Larger
-// histories have it where the checker's own proof does without (explain.Violation, lists.Graph.Violations).
+// relax looks for an anomaly that needs fewer orders than the first one. A violation without real time, or without
+// sessions, says more about the database, and has its name at every level. For larger histories only the checker's own
+// proof tries that (explain.Violation, lists.Graph.Violations).
 func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how certify.Options) {
 	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed {
 		return
 	}
-	if r.Anomalies[0].Kind == level.NonLinearizable { // found where a search at the level itself may take forever
+	if r.Anomalies[0].Kind == level.NonLinearizable { // the level itself may take forever
 		return
 	}
 	most := relaxTime
@@ -107,7 +109,7 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 		}
 		o.Level = weaker
 		o.Progress = nil
-		s, err := run.Answer(ctx, c, r.H, o) // of no level that the checker does not decide
+		s, err := run.Answer(ctx, c, r.H, o) // no answer for a level that the checker does not decide
 		if err != nil || s.Verdict != evidence.Violated {
 			continue
 		}
@@ -118,8 +120,8 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 	}
 }
 
-// certifyBy certifies an answer: by the kernel where it has words for the answer, and by package certify. What the
-// kernel proves of an order needs no second replay; of a violation, certify says by which name it goes.
+// certifyBy certifies an answer, by the kernel if its format can express the answer, and by package certify. An order
+// that the kernel proves needs no second replay. For a violation, certify also finds its name.
 func certifyBy(ctx context.Context, r *evidence.Result, how certify.Options) error {
 	if r.Verdict == evidence.Unknown {
 		return certified(r, how)
@@ -144,7 +146,7 @@ func certifyBy(ctx context.Context, r *evidence.Result, how certify.Options) err
 	return nil
 }
 
-// Verify is [certify.Verify], but that an order which the kernel proves needs no second replay.
+// Verify is [certify.Verify], except that an order which the kernel proves is not replayed again.
 func Verify(ctx context.Context, in io.Reader, h *history.History, how certify.Options) (*evidence.Result, error) {
 	r, err := evidence.ReadCertificate(in, h)
 	switch {
@@ -158,7 +160,7 @@ func Verify(ctx context.Context, in io.Reader, h *history.History, how certify.O
 	return r, certify.Check(r, how)
 }
 
-// judged lets the kernel judge an answer, and notes the result in it.
+// judged runs the kernel on an answer, and records the result in it.
 func judged(ctx context.Context, r *evidence.Result, how certify.Options) error {
 	_, err := elaborate.Prove(r, elaborate.Options{ClockSkew: how.ClockSkew,
 		Stop: func() bool { return ctx.Err() != nil }})
@@ -170,7 +172,7 @@ func judged(ctx context.Context, r *evidence.Result, how certify.Options) error 
 	return err
 }
 
-// certified is named for an answer that is to be given, and counts.
+// certified certifies and names an answer, and counts its proofs.
 func certified(r *evidence.Result, how certify.Options) error {
 	wrong, err := run.Named(r, how)
 	proofs.Add(int64(len(r.Anomalies)))
@@ -178,21 +180,21 @@ func certified(r *evidence.Result, how certify.Options) error {
 	return err
 }
 
-// proofs counts the proofs of violations that were certified, and misnamed those whose hint was wrong. Package
-// evidence names a proof by its shape; certify replays it at each level that forbids the name, which may fail where
-// versions have several writers. That must stay rare, as the tests demand.
+// proofs counts the certified proofs of violations, and misnamed those whose name was wrong. Package evidence names a
+// proof by its shape. certify replays it at each level that forbids the name, and that may fail if versions have
+// several writers. The tests demand that this stays rare.
 var proofs, misnamed atomic.Int64
 
-// disagreements counts the answers that the kernel refuses. There must be none that package certify accepts, as the
-// tests demand.
+// disagreements counts the answers that the kernel refuses although package certify accepts them. The tests demand that
+// there are none.
 var disagreements atomic.Int64
 
-// maxPlain is of up to how many cases one is looked for that proves the violation alone.
+// maxPlain is the number of cases up to which plain looks for one that alone proves the violation.
 const maxPlain = 16
 
-// plain makes a proof easier to read. Where one of its cases is a cycle that holds whatever the order of the versions,
-// the others are left out: a list's reads may settle an order that the checker left open. And of several anomalies
-// those with the fewest transactions come first. Larger histories keep what the checker says.
+// plain makes a proof easier to read. If one of its cases is a cycle that holds for every order of the versions, plain
+// drops the others: a list's reads may settle an order that the checker left open. Anomalies with the fewest
+// transactions come first. Larger histories keep the checker's proof.
 func plain(r *evidence.Result, how certify.Options) {
 	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed {
 		return
@@ -203,11 +205,11 @@ func plain(r *evidence.Result, how certify.Options) {
 		if len(a.Cycle) > 0 {
 			cases = append(cases, a.Cycle)
 		}
-		if len(cases) < 2 || len(cases) > maxPlain || a.Kind.Base() == level.Divergence { // which is told as a whole
+		if len(cases) < 2 || len(cases) > maxPlain || a.Kind.Base() == level.Divergence { // shown as a whole
 			continue
 		}
 		sorts.Stable(cases, func(x, y []evidence.Edge) int { return cmp.Compare(len(x), len(y)) })
-		// What violates a level without sessions or real time is not to be shown by what needs them.
+		// An anomaly that needs no sessions or real time must not be shown by a cycle that does.
 		at := r.Level.Needs(a.Kind)
 		for _, c := range cases {
 			one := evidence.Anomaly{Cycle: c}
@@ -221,7 +223,7 @@ func plain(r *evidence.Result, how certify.Options) {
 	sorts.Stable(r.Anomalies, func(a, b evidence.Anomaly) int { return cmp.Compare(len(a.Txns), len(b.Txns)) })
 }
 
-// proves reports whether an anomaly is accepted as a violation of a level.
+// proves reports whether certify accepts an anomaly as a violation of a level.
 func proves(h *history.History, l level.Level, a evidence.Anomaly, how certify.Options) bool {
 	return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: h,
 		Anomalies: []evidence.Anomaly{a}}, how) == nil

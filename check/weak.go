@@ -25,11 +25,11 @@ func (weakly) Info() Info {
 		Name: "weak", Paper: "AWDIT", Levels: weak.Levels(),
 		Takes: Takes{Items: true, Predicates: weak.Levels(), Lists: run.ListsRead,
 			Unknown: run.OutcomesDecided, Duplicates: true},
-		About: "the commit orders that Biswas and Enea's axioms demand, in AWDIT's bounds",
+		About: "the commit orders that Biswas and Enea's axioms demand, within AWDIT's complexity bounds",
 	}
 }
 
-// Check is package weak on item operations. Lists are told as registers whose order is known.
+// Check runs package weak on item operations. Lists become registers whose version order is known.
 func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	if h.HasLists() {
 		return c.lists(ctx, h, o)
@@ -70,8 +70,8 @@ func (c weakly) Check(ctx context.Context, h *history.History, o Options) (*evid
 	return x.Result, nil
 }
 
-// twoVersions finds a transaction with a predicate operation that shows a row in two versions, one of which several
-// writes could have installed.
+// twoVersions finds a transaction with a predicate operation that shows a row in two versions, one of which has several
+// possible writers.
 func twoVersions(v *prepass.View) (t uint32, some bool) {
 	if v.POff == nil {
 		return 0, false
@@ -87,17 +87,17 @@ func twoVersions(v *prepass.View) (t uint32, some bool) {
 	return 0, false
 }
 
-// Before a stronger level is asked, fewChoices of the writers of reads are refuted; before it is asked at length, more:
-// fewWork over the number of transactions.
+// fewChoices bounds the choices of writers that are refuted before a stronger level is tried, and fewWork divided by
+// the number of transactions those before it is tried at length.
 var fewChoices, fewWork = 64, 1 << 19
 
-// fewVersions and manyVersions bound what is looked at of versions that predicate operations may have seen, before and
-// after session snapshot isolation is asked.
+// fewVersions and manyVersions bound the steps for predicate operations, before and after session snapshot isolation is
+// tried.
 var fewVersions, manyVersions = 1 << 21, 1 << 27
 
-// predicates is Check above read-committed with predicate operations. Which transaction made what they missed visible
-// is open nearly everywhere in a long history; snapshots say it, where they explain it. Where they do not, what refutes
-// them mostly is about few transactions, whose predicate operations are looked at first.
+// predicates is Check above read-committed for histories with predicate operations. In a long history, nearly every
+// missed row could have been made visible by many transactions. If snapshots explain the history, they say by which. If
+// not, an anomaly of a few transactions mostly refutes it, and their predicate operations are examined first.
 func (weakly) predicates(x *run.Run) (*evidence.Result, error) {
 	a := weak.Check(x.Ctx, x.View, x.Options.Level, weak.Options{Choices: fewChoices, Work: fewVersions})
 	if a.Status == weak.GaveUp {
@@ -127,9 +127,9 @@ func (weakly) predicates(x *run.Run) (*evidence.Result, error) {
 	return x.Result, nil
 }
 
-// bySnapshots asks replay whether the history satisfies session snapshot isolation, which implies the weak levels: its
-// order of commits is a commit order, and the snapshots say from whom each read is. No answer but "valid" settles it.
-// done: that was it; refuted: what it found otherwise.
+// bySnapshots lets replay check session snapshot isolation, which implies the weak levels. Its order of commits is a
+// commit order, and its snapshots give the writer of each read. Only "valid" decides, reported by done; else refuted
+// has the anomalies that it found.
 func bySnapshots(x *run.Run, patience time.Duration) (done bool, refuted []evidence.Anomaly, err error) {
 	ctx, cancel := context.WithTimeout(x.Ctx, patience)
 	defer cancel()
@@ -155,12 +155,13 @@ func bySnapshots(x *run.Run, patience time.Duration) (done bool, refuted []evide
 	return true, nil, nil
 }
 
-// fewLeftOut bounds how often transactions that refute session snapshot isolation are left out.
+// fewLeftOut bounds how often transactions that violate session snapshot isolation are left out.
 const fewLeftOut = 16
 
-// withoutThem decides a history that satisfies session snapshot isolation but for transactions that nobody reads from,
-// such as the readers of a long fork, or the loser of a lost update: what the others' predicate operations saw follows
-// from replay's snapshots, what these saw is looked for. It says nothing but "valid", and that only if it is certified.
+// withoutThem decides a history that satisfies session snapshot isolation without some transactions that no other reads
+// from, such as the readers of a long fork, or the loser of a lost update. The snapshots of replay say what the
+// predicate operations of the others saw, and a search finds it for these. It only answers "valid", and only if that
+// certifies.
 func withoutThem(x *run.Run, refuted []evidence.Anomaly, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(x.Ctx, patience)
 	defer cancel()
@@ -208,7 +209,7 @@ func withoutThem(x *run.Run, refuted []evidence.Anomaly, patience time.Duration)
 	r := *x.Result
 	r.Verdict, r.Order, r.Sources = evidence.Holds, a.Order, a.Sources
 	if certify.Check(&r, certify.Options{Stop: func() bool { return ctx.Err() != nil }}) != nil {
-		return false // who was left out makes more visible to those after it
+		return false // a transaction left out makes more visible to later ones
 	}
 	takeWeak(x, a, a.Anomaly)
 	x.Result.Note = fmt.Sprintf("replay found that %s holds without %s that nobody reads from", o.Level,
@@ -216,7 +217,7 @@ func withoutThem(x *run.Run, refuted []evidence.Anomaly, patience time.Duration)
 	return true
 }
 
-// readFrom are the transactions of which somebody else reads, or may read.
+// readFrom reports, for each transaction, whether another one reads or may read from it.
 func readFrom(v *prepass.View) []bool {
 	read := make([]bool, v.H.NumTxns())
 	for _, writes := range [][]uint32{v.RW, v.Cand} {
@@ -229,12 +230,12 @@ func readFrom(v *prepass.View) []bool {
 	return read
 }
 
-// guessed reads times off an order of begins and commits. Transactions that were left out come as soon as all that they
-// read has been committed.
+// guessed returns the times that an order of begins and commits gives. A transaction that was left out comes as soon as
+// all that it reads has been committed.
 func guessed(v *prepass.View, events []uint32, out map[uint32]bool) *weak.Guess {
 	n := v.H.NumTxns()
 	g := &weak.Guess{Begin: make([]int64, n), Commit: make([]int64, n)}
-	for t := range n { // who is not in the order comes last
+	for t := range n { // transactions outside the order come last
 		g.Begin[t], g.Commit[t] = math.MaxInt64, math.MaxInt64
 	}
 	for i, e := range events {
@@ -286,7 +287,7 @@ func (c weakly) lists(ctx context.Context, h *history.History, o Options) (*evid
 	return x.Result, nil
 }
 
-// takeWeak takes over an answer of package weak.
+// takeWeak copies an answer of package weak into the result.
 func takeWeak(x *run.Run, a weak.Answer, shown evidence.Anomaly) {
 	x.Result.Stats.KnownEdges, x.Result.Stats.Constraints, x.Result.Stats.Rounds = a.Edges, a.Demanded, a.Rounds
 	x.Stage("solving")

@@ -2,13 +2,13 @@ package closure
 
 import "slices"
 
-// Algorithm1 builds the compact closure as Vbox prints it, to be measured beside [PurdomPlus], which is what became of
-// it: a depth-first search over edges and time successors, then for each transaction the sorted list of what it reaches
-// up to a bound d, merged from those of its successors, and written to its row.
+// Algorithm1 builds the compact closure exactly as Vbox prints it, to be measured beside [PurdomPlus], which was
+// developed from it: a depth-first search over edges and time successors, then for each transaction the sorted list of
+// what it reaches up to a bound d, merged from those of its successors and written to its row.
 //
 // Source:  Vbox §4.4, Algorithm 1; lists as the text below it has them. Lines 14, 16 and 22 as errata V21 corrects
 // them: as printed they lose and invent pairs (paper_test.go).
-// Differs: rows are those of [Compact], bits for bytes, and end at d instead of being filled up with ones from there;
+// Differs: rows are those of [Compact], with bits instead of bytes, and end at d instead of being filled up with ones;
 // the minimum time-successor comes from one pass; the search keeps its own stack. There are no stragglers.
 // Cost:    O(d²·n) for rows of d transactions, as the paper says, and 4 bytes for each pair in a list.
 func Algorithm1(in Input, opt Options) (*Compact, []Step, error) {
@@ -33,22 +33,22 @@ func Algorithm1(in Input, opt Options) (*Compact, []Step, error) {
 	return c, nil, nil
 }
 
-// printed is a run of it. Transactions are places in start order, as in the paper.
+// printed is the state of Algorithm1. Transactions are numbered by their places in start order, as in the paper.
 type printed struct {
 	p       *problem
 	t       *timeline
 	c       *Compact
-	queue   []int32   // Q: all that one reaches comes before it
+	queue   []int32   // Q: everything that a place reaches precedes it
 	reached [][]int32 // S, sorted
 }
 
-// edges are those of E′ from place i, as nodes.
+// edges returns the targets, as nodes, of the edges of E′ from place i.
 func (a *printed) edges(i int32) []int32 { return a.p.known.Succ(a.t.nodes[i]) }
 
-// after is r_i + 1: the first place that starts after i ended.
+// after returns r_i + 1 of the paper: the first place that starts after i ended.
 func (a *printed) after(i int32) int32 { return a.t.due[a.t.nodes[i]] }
 
-// search is lines 1 to 4 and the function DFS.
+// search is the paper's lines 1 to 4 and its function DFS.
 func (a *printed) search() {
 	n := int32(a.p.n)
 	type frame struct {
@@ -90,10 +90,10 @@ func (a *printed) search() {
 	}
 }
 
-// merge is lines 5 to 17.
+// merge is the paper's lines 5 to 17.
 func (a *printed) merge(opt Options) error {
 	n := int32(a.p.n)
-	least := make([]int32, n+1) // r + 1 of the one that ends first among those from a place on
+	least := make([]int32, n+1) // place → r + 1 of the first to end from there on
 	least[n] = n
 	for i := n - 1; i >= 0; i-- {
 		least[i] = min(least[i+1], a.after(i))
@@ -124,7 +124,7 @@ func (a *printed) merge(opt Options) error {
 		for j := a.after(i); j < until; j++ {
 			union(j)
 		}
-		end, _ := slices.BinarySearch(merged, d) // line 14: what is beyond d is no part of the row
+		end, _ := slices.BinarySearch(merged, d) // line 14: the row ends at d
 		a.reached[i] = slices.Clone(merged[:end])
 		listed += int64(end)
 		row := &a.c.rows[i]

@@ -7,39 +7,36 @@ import (
 	"isovet/internal/graph"
 )
 
-// Index answers reachability questions. Every node reaches itself. It is safe for concurrent use
-// while nothing is added or undone.
+// Index answers reachability questions; every node reaches itself. It may be used concurrently while no edge is added
+// or undone.
 type Index interface {
 	Reaches(u, v int32) bool
 }
 
-// Dynamic is a closure that grows by edges and shrinks by undoing them, last in first out.
+// Dynamic is a closure to which edges can be added, and from which they can be undone, last in first out.
 type Dynamic interface {
 	Index
 
-	// AddEdge adds u→v under the caller's tag. If that would close a cycle, self-loops included,
-	// cycle is true and nothing changes; Path(v, u, …) tells the rest of the cycle. changed tells
-	// whether any pair became reachable.
+	// AddEdge adds u→v under the caller's tag. If it would close a cycle (a self-loop does), cycle is true and nothing
+	// changes; Path(v, u, …) gives the rest of the cycle. changed tells whether any pair became reachable.
 	AddEdge(u, v, tag int32) (changed, cycle bool)
 
-	// Mark names the present edges. It is the number of edges added so far.
+	// Mark returns a mark for Undo: the number of edges added so far.
 	Mark() int
 
-	// Undo removes the edges added since the mark was taken; the mark stays valid.
+	// Undo removes the edges added since the mark was taken, which can be used again.
 	Undo(mark int)
 
-	// Settle makes the present edges permanent and frees what undoing them would need. Earlier marks
-	// become invalid.
+	// Settle makes the present edges permanent and frees what undoing them would need. Earlier marks become invalid.
 	Settle()
 
-	// Path explains why u reaches v: a path of least total cost, empty if u = v, or nil, false if
-	// there is none. cost says 0 or 1 for the tag of an added edge, nil meaning 1 for all; known edges
-	// and time edges cost nothing, and at most one step is a time edge. The slice is valid until the
-	// next call.
+	// Path explains why u reaches v by a path of least total cost, empty if u = v; nil, false if u does not reach v.
+	// cost gives 0 or 1 for the tag of an added edge, nil meaning 1 for all; known edges and time edges cost nothing,
+	// and at most one step is a time edge. The slice is valid until the next call.
 	Path(u, v int32, cost func(tag int32) int8) (path []Step, ok bool)
 }
 
-// StepKind says what justifies a step of a path.
+// StepKind is the kind of an edge in a path: known, added or a time edge.
 type StepKind uint8
 
 const (
@@ -77,25 +74,25 @@ type Input struct {
 
 // Options tune a closure; the zero value is the default.
 type Options struct {
-	// Stragglers is how many of the longest transactions a compact closure takes out of the start
-	// order: 0 chooses the number that needs the least memory, negative means none.
+	// Stragglers is the number of longest transactions that a compact closure takes out of the start order: 0 chooses
+	// the number that needs the least memory, negative means none.
 	Stragglers int
 
-	// MaxBytes refuses, with [ErrTooLarge], to build a closure whose rows need more; 0 means no limit but the memory
-	// that can still be had, as far as that is known (internal/room).
+	// MaxBytes makes a constructor fail with [ErrTooLarge] if the rows would need more bytes; 0 means no limit but the
+	// memory that is still available, as far as that is known (internal/room).
 	MaxBytes int64
 
-	// Stop, if set, is asked now and then whether to give up; then the error is [ErrStopped].
+	// Stop, if set, is asked now and then whether to give up; the constructor then fails with [ErrStopped].
 	Stop func() bool
 }
 
-// ErrStopped says that Options.Stop ended a construction.
+// ErrStopped is the error of a construction that Options.Stop ended.
 var ErrStopped = errors.New("closure: stopped")
 
-// ErrTooLarge says that a closure would exceed Options.MaxBytes.
+// ErrTooLarge is the error of a construction that would exceed Options.MaxBytes.
 var ErrTooLarge = errors.New("closure: too large")
 
-// Kind names a way to build a closure.
+// Kind names an algorithm that builds a closure.
 type Kind string
 
 const (
@@ -112,9 +109,9 @@ func Kinds() []Kind {
 	return []Kind{KindWarshall, KindPurdom, KindItaliano, KindAlgorithm1, KindItalianoPlus, KindPurdomPlus}
 }
 
-// New builds a closure of the given kind. If the input has a cycle, the closure is nil and the cycle
-// is returned, its last step leading to the start of its first. The error speaks of the input's form
-// (lengths, node ids, negative skew, unknown kind) or wraps [ErrTooLarge].
+// New builds a closure of the given kind. If the input has a cycle, it returns no closure but the cycle, whose last
+// step leads to the start of its first. The error is about a malformed input (lengths, node ids, negative skew, unknown
+// kind) or wraps [ErrTooLarge].
 func New(kind Kind, in Input, opt Options) (Dynamic, []Step, error) {
 	var build func(Input, Options) (*Matrix, []Step, error)
 	switch kind {

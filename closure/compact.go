@@ -6,21 +6,21 @@ import (
 	"isovet/internal/graph"
 )
 
-// Compact is the compact transitive closure: bits only where windows leave the answer open. The
+// Compact is the compact transitive closure: it stores bits only for pairs that windows alone do not decide. The
 // package comment explains rows, ranks and stragglers.
 //
 // Source:  Vbox §4.4, arrays R, L, O: bits, row.lo, row.base.
-// Differs: bits for bytes; lo and hi come from the time lemma rather than from the overlap of single
-// windows, so rows are no wider and mostly narrower; hi shrinks as edges are added, in place of
-// ones written to the end of the row.
+// Differs: bits for bytes; lo and hi come from the time lemma rather than from the overlap of single windows, so rows
+// are never wider and mostly narrower; when edges are added hi shrinks, where the paper writes ones to the end of the
+// row.
 type Compact struct {
 	rank       []int32 // node → rank: stragglers first, then by start
 	rows       []row   // by rank
 	bits       []uint64
 	stragglers int32 // ranks below are stragglers
 
-	// The columns of stragglers. u reaches straggler s iff u is no straggler and u < sure[s], or bit u
-	// of column s is set.
+	// The columns of stragglers: u reaches straggler s iff u is no straggler and u < sure[s], or bit u of column s is
+	// set.
 	columns int     // index in bits of the first column
 	width   int     // words a column
 	sure    []int32 // grows with added edges
@@ -31,17 +31,16 @@ type Compact struct {
 	paths pathFinder
 }
 
-// row is the window of ranks whose reachability is stored; bit x is at bits[base + x/64].
+// row is the window of ranks whose reachability from a node is stored; the bit of rank x is at bits[base + x/64].
 //
-// Invariant: x ≥ hi is reached, x < lo is reached only if x is a straggler whose column says so;
-// stragglers ≤ lo ≤ hi ≤ n.
-// Bits of the row's words outside [lo, hi) mean nothing.
+// Invariant: ranks x ≥ hi are reached; a rank x < lo is reached only if x is a straggler whose column says so;
+// stragglers ≤ lo ≤ hi ≤ n. Bits of the row's words outside [lo, hi) mean nothing.
 type row struct {
 	lo, hi int32
 	base   int
 }
 
-// words is the number of words that the row takes when it is laid out.
+// words returns the number of words that layOut gives the row.
 func (r row) words() int {
 	if r.hi <= r.lo {
 		return 0
@@ -53,11 +52,11 @@ var _ Dynamic = (*Compact)(nil)
 
 // Reaches implements [Index].
 //
-// Cost: a row and a word of it, nothing more than the row outside the window. A variant without
-// branches took half as long again: it must always wait for the word.
+// Cost: a row and one of its words, only the row outside its window. A variant without branches took half as long
+// again, since it always waits for the word.
 func (c *Compact) Reaches(u, v int32) bool { return c.reaches(c.rank[u], c.rank[v]) }
 
-// reaches is Reaches on ranks.
+// reaches is Reaches for ranks.
 func (c *Compact) reaches(x, y int32) bool {
 	r := c.rows[x]
 	if y >= r.hi {
@@ -109,8 +108,8 @@ func (c *Compact) Path(u, v int32, cost func(tag int32) int8) ([]Step, bool) {
 	return c.paths.find(c, u, v, cost)
 }
 
-// timeline is real-time order on places 0 … n−1, nodes sorted by start. All later work compares
-// places, not times: due[v] is the first place that starts after v ends.
+// timeline is real-time order on places 0 … n−1, the nodes sorted by start. After it is built, only places are
+// compared, not times: due[v] is the first place that starts after v ends.
 type timeline struct {
 	nodes []int32 // place → node
 	place []int32 // node → place
@@ -126,8 +125,8 @@ func (p *problem) timeline() *timeline {
 		sorted[i] = p.start[v]
 	}
 	for i, v := range t.nodes {
-		// Few transactions start while one runs, so the answer is near: gallop, then bisect. A window
-		// turned round gets its own place, which propagate takes for the cycle that it is.
+		// Few transactions start while one runs, so the answer is near: gallop, then bisect. A window that ends before
+		// it starts gets its own place as due; propagate then reports that as a cycle, which it is.
 		end := p.due[v]
 		lo, hi, step := int32(i), int32(i), int32(1) // all places below lo start no later than end, or are below i
 		for hi < n && sorted[hi] <= end {
@@ -146,16 +145,16 @@ func (p *problem) timeline() *timeline {
 	return t
 }
 
-// bounds are the two integers of the time lemma, as places, by node.
+// bounds has, by node, the two numbers of the time lemma, as places.
 type bounds struct {
 	latest   []int32 // last place among what reaches the node by known edges, itself included
 	earliest []int32 // least due among what the node reaches by known edges, itself included
 }
 
-// bounds is the case without edges.
+// bounds returns the bounds of a graph without edges.
 func (t *timeline) bounds() bounds { return bounds{slices.Clone(t.place), slices.Clone(t.due)} }
 
-// propagate takes the known edges in; it reports whether known edges and real-time order are acyclic.
+// propagate updates the bounds for the known edges; it reports whether these and real-time order are acyclic together.
 func (b bounds) propagate(p *problem, t *timeline, topo []int32) bool {
 	for _, u := range topo {
 		m := b.latest[u]
@@ -176,7 +175,7 @@ func (b bounds) propagate(p *problem, t *timeline, topo []int32) bool {
 	return true
 }
 
-// layOut makes a closure with empty rows of the right widths. The bits are all zero.
+// layOut makes a closure whose rows have the right windows and all bits zero.
 func layOut(p *problem, t *timeline, b bounds, opt Options) (*Compact, error) {
 	n := p.n
 	l := chooseStragglers(t, b, opt.Stragglers)
@@ -239,7 +238,7 @@ func layOut(p *problem, t *timeline, b bounds, opt Options) (*Compact, error) {
 	return c, nil
 }
 
-// setColumn notes, without a trail, that rank x reaches straggler s.
+// setColumn records, without the trail that Undo needs, that rank x reaches straggler s.
 func (c *Compact) setColumn(s, x int32) {
 	c.bits[c.columns+int(s)*c.width+int(x>>6)] |= 1 << (uint(x) & 63)
 }

@@ -5,8 +5,7 @@ import "fmt"
 // none ends a linked list.
 const none = -1
 
-// edgeList holds the added edges, oldest first, each also in a list of its source and one of its
-// target.
+// edgeList holds the added edges, oldest first, each also in a list of its source's and one of its target's edges.
 type edgeList struct {
 	edges   []addedEdge
 	outHead []int32 // last added edge leaving the node, or none; nil until the first edge
@@ -33,8 +32,8 @@ func (l *edgeList) push(n int, u, v, tag int32, trail int) {
 	l.outHead[u], l.inHead[v] = id, id
 }
 
-// pop removes the edges from mark on and returns the length the trail had before them, or −1 if
-// there are none.
+// pop removes the edges from mark on, and returns how long the trail was before the first of them, or −1 if there are
+// none.
 func (l *edgeList) pop(mark int) (trail int) {
 	if mark < l.floor || mark > len(l.edges) {
 		panic(fmt.Sprintf("closure: undo to mark %d with %d edges, %d of them settled", mark, len(l.edges), l.floor))
@@ -52,7 +51,7 @@ func (l *edgeList) pop(mark int) (trail int) {
 	return trail
 }
 
-// change is an entry of a trail: what stood at a place before it was overwritten.
+// change is an entry of a trail: the old value of a word that was overwritten.
 type change struct {
 	at  int
 	old uint64

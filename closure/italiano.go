@@ -2,8 +2,8 @@ package closure
 
 import "isovet/internal/graph"
 
-// Italiano builds the full closure by adding the known edges one by one to real-time order, which is
-// its own closure. The known edges are settled: they have no tag and cannot be undone.
+// Italiano builds the full closure by adding the known edges one by one to real-time order, which is its own closure.
+// The known edges are settled: they have no tag and cannot be undone.
 //
 // Source: Italiano (1986), as used for comparison in Vbox §5.4; see [Matrix.AddEdge].
 // Cost:   O(n²/64) for real-time order, then [Matrix.AddEdge] for each known edge; n²/8 bytes.
@@ -33,7 +33,7 @@ func Italiano(in Input, opt Options) (*Matrix, []Step, error) {
 	return m, nil, nil
 }
 
-// fillTime sets the rows to real-time order: ends from last to first, with the starts behind them.
+// fillTime sets the rows to real-time order: from the last end to the first, each with all that starts after it.
 func (m *Matrix) fillTime(p *problem) {
 	starts, ends := graph.SortIndex(p.start), graph.SortIndex(p.due)
 	behind := make([]uint64, m.width)

@@ -1,9 +1,8 @@
 package closure
 
-// ItalianoPlus builds the compact closure by adding the known edges one by one to real-time order.
-// The known edges are settled: they have no tag and cannot be undone.
-//
-// Rows are as wide as real time alone leaves them, so they take more memory than after [PurdomPlus].
+// ItalianoPlus builds the compact closure by adding the known edges one by one to real-time order. The known edges are
+// settled: they have no tag and cannot be undone. Rows are as wide as real time alone makes them, so they take more
+// memory than those of [PurdomPlus].
 //
 // Source: Vbox §4.4 and §5.4, Italiano+; see [Compact.AddEdge].
 func ItalianoPlus(in Input, opt Options) (*Compact, []Step, error) {
@@ -40,12 +39,12 @@ func ItalianoPlus(in Input, opt Options) (*Compact, []Step, error) {
 // AddEdge implements [Dynamic].
 //
 // Source:  Vbox §4.4, Lemmas 4.3 and 4.4, Italiano+.
-// Differs: Lemma 4.3 as printed misses rows (errata V23); the candidates for u are
-// l_j ≤ u ≤ min(r_i, r_j), here lo(j) ≤ u < min(hi(i), hi(j)), which is within it. The candidates for
-// v (Lemma 4.4, correct as printed, errata V24) are not listed: row j is merged into row u by words,
-// over the part the rows share, and hi(u) falls to hi(j). Undo is ours: the paper has none (V25).
-// Cost:    O(w) to find the rows, O(w/64) for each, w the width of a row; with B stragglers O(B) more,
-// and O(n) for an edge that leads to a straggler from another.
+// Differs: Lemma 4.3 as printed misses rows (errata V23); the candidates for u are l_j ≤ u ≤ min(r_i, r_j), here lo(j)
+// ≤ u < min(hi(i), hi(j)), which is within it. The candidates for v (Lemma 4.4, correct as printed, errata V24) are not
+// listed: row j is merged into row u by words, over the part that both rows have, and hi(u) falls to hi(j). Undo is
+// ours: the paper has none (V25).
+// Cost:    with w the width of a row, O(w) to find the rows, O(w/64) for each; with B stragglers O(B) more, and O(n)
+// for an edge from one straggler to another.
 func (c *Compact) AddEdge(u, v, tag int32) (changed, cycle bool) {
 	i, j := c.rank[u], c.rank[v]
 	if i == j || c.reaches(j, i) {
@@ -59,13 +58,13 @@ func (c *Compact) AddEdge(u, v, tag int32) (changed, cycle bool) {
 	return true, false
 }
 
-// insert adds the edge i→j, in ranks; neither reaches the other.
+// insert adds the edge i→j, given in ranks; neither reaches the other yet.
 func (c *Compact) insert(i, j int32) {
-	// Below from, every non-straggler reaches j already (Lemma 4.3). From to on, i or j reaches it.
+	// Below from, every non-straggler reaches j already (Lemma 4.3). From to on, it is reached by i or j.
 	from, to := c.sureBelow(j), min(c.rows[i].hi, c.rows[j].hi)
 	if j < c.stragglers {
-		// What j reaches and no straggler is has rank at least sureBelow(i), else it would precede i. So
-		// rows that end below that have nothing to gain.
+		// What j reaches and is no straggler has rank at least sureBelow(i), or it would precede i. So rows that end
+		// below that gain nothing.
 		gain := c.sureBelow(i)
 		lo, hi := from, to
 		for lo < hi {
@@ -90,7 +89,7 @@ func (c *Compact) insert(i, j int32) {
 			c.merge(s, j)
 		}
 	}
-	// Columns last: the tests above and below read those of i and j.
+	// Columns last: the tests above and below still read those of i and j.
 	for s := range c.stragglers {
 		if c.reaches(j, s) && !c.reaches(i, s) {
 			c.extendColumn(s, i)
@@ -98,7 +97,7 @@ func (c *Compact) insert(i, j int32) {
 	}
 }
 
-// sureBelow is a rank below which every non-straggler reaches the node of rank x by real time.
+// sureBelow returns a rank below which every non-straggler precedes the node of rank x in real time.
 func (c *Compact) sureBelow(x int32) int32 {
 	if x < c.stragglers {
 		return c.sure[x]
@@ -106,7 +105,7 @@ func (c *Compact) sureBelow(x int32) int32 {
 	return c.rows[x].lo
 }
 
-// merge makes u reach what j reaches, as far as rows tell.
+// merge makes u reach what j reaches, except for what only columns say.
 func (c *Compact) merge(u, j int32) {
 	ru, rj := &c.rows[u], c.rows[j]
 	if rj.hi < ru.hi {
@@ -156,8 +155,8 @@ func (c *Compact) extendColumn(s, i int32) {
 		}
 		return
 	}
-	// Bits of non-stragglers below sure(i) are not kept up in column i, but those are below sure(s) now.
-	// The bits that are set there are true.
+	// Column i leaves out bits of non-stragglers below sure(i), but these are below sure(s) by now. The bits it has are
+	// true.
 	if from < to {
 		other := c.columns + int(i)*c.width
 		for w := int(from >> 6); w <= int((to-1)>>6); w++ {

@@ -1,6 +1,6 @@
 package closure
 
-// Matrix is a full transitive closure, a bit for each pair of nodes.
+// Matrix is a full transitive closure, with a bit for each pair of nodes.
 type Matrix struct {
 	n     int
 	width int      // words a row
@@ -13,7 +13,7 @@ type Matrix struct {
 
 var _ Dynamic = (*Matrix)(nil)
 
-// newMatrix makes the matrix in which every node reaches itself alone.
+// newMatrix returns the matrix in which every node reaches only itself.
 func newMatrix(p *problem, opt Options) (*Matrix, error) {
 	m := &Matrix{n: p.n, width: (p.n + 63) / 64}
 	if err := checkSize(8*int64(p.n)*int64(m.width), opt); err != nil {
@@ -46,8 +46,8 @@ func (m *Matrix) Reaches(u, v int32) bool {
 
 // AddEdge implements [Dynamic].
 //
-// Source: Italiano, Amortized efficiency of a path retrieval data structure (1986), with rows merged
-// a word at a time; the affected u are those that reach the source and not the target (Vbox Eq. 6).
+// Source: Italiano, Amortized efficiency of a path retrieval data structure (1986), with rows merged a word at a time;
+// the affected u are those that reach the source and not the target (Vbox Eq. 6).
 // Cost:   O(n) to find them, O(n/64) for each.
 func (m *Matrix) AddEdge(u, v, tag int32) (changed, cycle bool) {
 	if m.Reaches(v, u) {

@@ -6,8 +6,8 @@ import (
 	"isovet/internal/graph"
 )
 
-// pathFinder searches explanations. It needs no more than the edges: the closure itself keeps the
-// search to nodes between the two ends.
+// pathFinder finds the paths that explain reachability. It stores only edges; the closure limits the search to nodes
+// between the two ends.
 type pathFinder struct {
 	p        *problem
 	list     *edgeList
@@ -16,7 +16,7 @@ type pathFinder struct {
 	steps    []Step
 }
 
-// side is the scratch of one direction of search.
+// side is the working memory of the search in one direction.
 type side struct {
 	seen       []uint32
 	epoch      uint32
@@ -40,7 +40,7 @@ func (s *side) begin(n int, root int32) {
 	s.now, s.later, s.best = append(s.now[:0], root), s.later[:0], s.best[:0]
 }
 
-// meet notes that x is reached over an edge of cost c from the level.
+// meet records that x can be reached by an edge of cost c from a node of cost level.
 func (s *side) meet(x, via, level int32, c int8) {
 	if s.seen[x] == s.epoch && s.dist[x] <= level+int32(c) {
 		return
@@ -55,12 +55,12 @@ func (s *side) meet(x, via, level int32, c int8) {
 
 // find returns a cheapest path from u to v.
 //
-// A path needs one time edge at most (graph.TimeBounds), so it is a path of edges, or a path of
-// edges to some a, a time edge a→b, and a path of edges to v. Forward search by cost gives the first
-// kind and the earliest end of an a at each cost, backward search the latest start of a b.
+// A path needs at most one time edge (graph.TimeBounds). So it is a path of edges, or a path of edges to some a, a time
+// edge a→b, and a path of edges to v. The forward search, by cost, finds the first kind and, for each cost, the a that
+// ends earliest; the backward search finds the b that starts latest.
 //
-// Source: in place of the matrix P of Vbox §4.4: an absent entry there need not be a time edge
-// (errata V25), and P takes 32 or 64 times the memory of R.
+// Source: in place of the matrix P of Vbox §4.4: an absent entry there need not be a time edge (errata V25), and P
+// takes 32 or 64 times the memory of R.
 // Cost:   O(edges among the nodes between u and v).
 func (f *pathFinder) find(idx Index, u, v int32, cost func(tag int32) int8) ([]Step, bool) {
 	f.steps = f.steps[:0]
@@ -78,12 +78,12 @@ func (f *pathFinder) find(idx Index, u, v int32, cost func(tag int32) int8) ([]S
 		f.back = f.p.known.Reverse()
 	}
 	const far = 1 << 30
-	// the path ends forward at last; first: where the backward part begins
+	// last is where the forward part ends, first where the backward part begins.
 	best, last, first := int32(far), v, int32(none)
 	if d := f.forward(idx, u, v, cost); d >= 0 {
 		best = d
 	}
-	// Backward, as long as it can make the path cheaper.
+	// Search backward as long as that can make the path cheaper.
 	s := &f.bwd
 	s.begin(f.p.n, v)
 	for level := int32(0); len(s.now) > 0 && level < best; level++ {
@@ -153,8 +153,8 @@ func weigh(cost func(tag int32) int8, tag int32) int8 {
 	return 1
 }
 
-// forward searches from u among what reaches v; it returns the cost of v by edges alone, or −1. It
-// stops where a time edge leads to v, for nothing further on can be cheaper.
+// forward searches from u, among what reaches v, and returns the cost of v by edges alone, or −1. It stops at a node
+// from which a time edge leads to v, for nothing beyond can be cheaper.
 func (f *pathFinder) forward(idx Index, u, v int32, cost func(tag int32) int8) int32 {
 	s := &f.fwd
 	s.begin(f.p.n, u)

@@ -8,7 +8,7 @@ import (
 	"isovet/internal/room"
 )
 
-// problem is a checked input in the form all constructors use.
+// problem is a validated input in the form that all constructors use.
 type problem struct {
 	n     int
 	start []int64
@@ -59,7 +59,7 @@ func prepare(in Input) (*problem, error) {
 	return p, nil
 }
 
-// before reports real-time order.
+// before reports whether u precedes v in real time.
 func (p *problem) before(u, v int32) bool { return p.due[u] < p.start[v] }
 
 // order returns a topological order of the known graph, or a cycle of it.
@@ -68,7 +68,7 @@ func (p *problem) order() (topo []int32, cycle []Step) {
 	if ok {
 		return topo, nil
 	}
-	// A few million edges are looked at for a short cycle; then any will do.
+	// Look at a few million edges for a short cycle; after that take any.
 	nodes := graph.ShortCycleIn(p.known, nil, 1<<22)
 	for i, u := range nodes {
 		cycle = append(cycle, Step{From: u, To: nodes[(i+1)%len(nodes)], Kind: Known})
@@ -76,7 +76,7 @@ func (p *problem) order() (topo []int32, cycle []Step) {
 	return nil, cycle
 }
 
-// timeCycle returns a cycle of known edges and one time edge, or nil.
+// timeCycle returns a cycle of known edges and one time edge, or nil if there is none.
 func (p *problem) timeCycle(topo []int32) (cycle []Step) {
 	nodes, ok := graph.Windows(p.known, topo, p.start, p.due)
 	if ok {
@@ -88,7 +88,7 @@ func (p *problem) timeCycle(topo []int32) (cycle []Step) {
 	return append(cycle, Step{From: nodes[len(nodes)-1], To: nodes[0], Kind: Time})
 }
 
-// acyclic returns a topological order of the known graph, or a cycle of it with real-time order.
+// acyclic returns a topological order of the known graph, or a cycle of known edges and real-time order.
 func (p *problem) acyclic() (topo []int32, cycle []Step) {
 	if topo, cycle = p.order(); cycle == nil {
 		cycle = p.timeCycle(topo)
@@ -96,12 +96,12 @@ func (p *problem) acyclic() (topo []int32, cycle []Step) {
 	return topo, cycle
 }
 
-// checkSize compares the bytes of a closure with the limit, and with the memory that can still be had.
+// checkSize returns an error if a closure needs more bytes than the limit or than the memory still available.
 func checkSize(bytes int64, opt Options) error {
 	if opt.MaxBytes > 0 && bytes > opt.MaxBytes {
 		return fmt.Errorf("%w: needs %d bytes, limit %d", ErrTooLarge, bytes, opt.MaxBytes)
 	}
-	if bytes > 1<<26 { // the rest is not worth the question
+	if bytes > 1<<26 { // smaller ones always fit
 		if err := room.For(float64(bytes)); err != nil {
 			return fmt.Errorf("%w: %w", ErrTooLarge, err)
 		}

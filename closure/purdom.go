@@ -2,12 +2,12 @@ package closure
 
 import "isovet/internal/graph"
 
-// Purdom builds the full closure by merging, in reverse topological order, the row of each
-// successor into the row of each node.
+// Purdom builds the full closure by merging, in reverse topological order, the row of each successor into the row of
+// each node.
 //
 // Source:  Purdom, A transitive closure algorithm, BIT 10 (1970), as described in Vbox §4.4.
-// Differs: the Θ(n²) time edges go over a chain of auxiliary nodes (graph.TimeChain). The chain is
-// passed from its end to its start, so one row that grows serves all its nodes.
+// Differs: the Θ(n²) time edges are replaced by a chain of auxiliary nodes (graph.TimeChain). The chain is passed from
+// its end to its start, so that one growing row serves all its nodes.
 // Cost:    O((n+m)·n/64), n²/8 bytes.
 func Purdom(in Input, opt Options) (*Matrix, []Step, error) {
 	p, err := prepare(in)

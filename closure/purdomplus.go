@@ -9,14 +9,13 @@ import (
 // PurdomPlus builds the compact closure from all known edges at once.
 //
 // Source:  Vbox §4.4, Algorithm 1, Purdom+.
-// Differs: the printed algorithm is wrong in several lines (errata V21; paper_test.go runs it with and
-// without each correction). This one also takes the time edges out of both steps: by the time lemma
-// (graph.TimeBounds) u reaches x over a time edge iff earliest(u) < latest(x), so d of the paper is
-// one number propagated over known edges, and what a time edge adds inside u's window is the set of x
-// with a late ancestor, copied a word at a time. Known edges alone then remain to be merged, in
-// reverse topological order, words at a time.
-// Cost:    O(n + m) for the bounds, O(w/64) words for each node and each known edge that is not
-// implied by others met before it, w the width of a row.
+// Differs: the printed algorithm is wrong in several lines (errata V21; paper_test.go runs it with and without each
+// correction). This one also needs no time edges in either step: by the time lemma (graph.TimeBounds) u reaches x over
+// a time edge iff earliest(u) < latest(x). So the paper's d is one number propagated over known edges, and what a time
+// edge adds inside u's window is the set of x with a late ancestor, copied a word at a time. Only known edges remain to
+// be merged, in reverse topological order, a word at a time.
+// Cost:    O(n + m) for the bounds; with w the width of a row, O(w/64) words for each node and for each known edge not
+// implied by others met before it.
 func PurdomPlus(in Input, opt Options) (*Compact, []Step, error) {
 	p, err := prepare(in)
 	if err != nil {
@@ -39,8 +38,8 @@ func PurdomPlus(in Input, opt Options) (*Compact, []Step, error) {
 	for _, u := range slices.Backward(topo) {
 		x := c.rank[u]
 		for _, v := range p.known.Succ(u) {
-			// What is set already has been merged, or is reached by time together with all it reaches.
-			// Columns have no bits yet, so a straggler is skipped only if it is reached by time.
+			// If the bit is set, y has been merged already or is reached by time, and so is all that y reaches. Columns
+			// have no bits yet, so a straggler is skipped only if it is reached by time.
 			if y := c.rank[v]; !c.reaches(x, y) {
 				c.join(x, y)
 			}
@@ -53,7 +52,7 @@ func PurdomPlus(in Input, opt Options) (*Compact, []Step, error) {
 	return c, nil, nil
 }
 
-// join merges row y into row x while building, when hi(x) ≤ hi(y).
+// join merges row y into row x during construction, where hi(x) ≤ hi(y).
 func (c *Compact) join(x, y int32) {
 	a, b := c.rows[x], c.rows[y]
 	lo, hi := max(a.lo, b.lo), a.hi
@@ -67,9 +66,9 @@ func (c *Compact) join(x, y int32) {
 	}
 }
 
-// fillByTime sets in each row the nodes reached over a time edge: those whose latest place is not
-// before the row's earliest. Sweeping earliest downwards, that set only grows. Nodes that no later
-// one reaches are at or beyond hi then and need no bit.
+// fillByTime sets, in each row, the bits of nodes reached over a time edge: those whose latest place is not before the
+// row's earliest. As earliest decreases, that set only grows. Nodes whose latest is their own place are at or beyond hi
+// then and need no bit.
 func (c *Compact) fillByTime(t *timeline, b bounds) {
 	n := len(t.nodes)
 	var delayed, latest []int32
@@ -106,8 +105,7 @@ func (c *Compact) fillByTime(t *timeline, b bounds) {
 	}
 }
 
-// fillColumnsByEdges notes who reaches each straggler by known edges, over a mask of stragglers for
-// each node.
+// fillColumnsByEdges records which nodes reach each straggler by known edges, with a mask of stragglers per node.
 func (c *Compact) fillColumnsByEdges(p *problem, topo []int32) {
 	words := (int(c.stragglers) + 63) / 64
 	masks := make([]uint64, words*p.n)
@@ -132,7 +130,7 @@ func (c *Compact) fillColumnsByEdges(p *problem, topo []int32) {
 	}
 }
 
-// fillColumnsByTime notes who reaches each straggler over a time edge, beyond those that are sure.
+// fillColumnsByTime records which nodes reach each straggler over a time edge, beyond those that are sure.
 func (c *Compact) fillColumnsByTime(t *timeline, b bounds) {
 	n := int32(len(c.rows))
 	nodes := make([]int32, n)           // rank → node
@@ -149,7 +147,7 @@ func (c *Compact) fillColumnsByTime(t *timeline, b bounds) {
 				c.setColumn(s, x)
 			}
 		}
-		// What ends before late starts has started before it.
+		// What ends before place late has started before it.
 		for x := c.sure[s]; x < n && t.place[nodes[x]] < late[s]; x++ {
 			if b.earliest[nodes[x]] <= late[s] {
 				c.setColumn(s, x)

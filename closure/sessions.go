@@ -10,22 +10,22 @@ import (
 	"isovet/internal/safego"
 )
 
-// Sessions is the closure of a growing DAG that chains cover, such as sessions: each node stands in one chain, behind
-// the chain's earlier nodes. Then what reaches a node is a prefix of each chain, and what it reaches a suffix, so that
-// reachability is two numbers for each node and chain, whatever the number of edges. It is to histories without times
-// what [Compact] is to those with them: there time leaves only a window open, here order within sessions leaves one cut
-// a session.
+// Sessions is the closure of a growing DAG that chains cover, such as sessions: each node is in one chain, and follows
+// the chain's earlier nodes. Then what reaches a node is a prefix of each chain and what it reaches is a suffix, so
+// that reachability is two numbers per node and chain, whatever the number of edges. It serves histories without times
+// as [Compact] serves those with them: there time leaves a window undecided, here the sessions leave one cut per
+// session.
 //
 //	u reaches x  ⇔  Before(x, chain(u)) > place(u)  ⇔  After(u, chain(x)) ≤ place(x)
 //
-// No edge needs to be kept: the nodes behind an added edge u→v are the suffixes of v, and in each of them the new cut
-// is noted from its first node on, up to the first that it tells nothing new; what stands behind that one knew it
-// already. The nodes before it likewise.
+// Edges need not be kept. For an added edge u→v, the nodes that v reaches are suffixes of the chains; in each, the new
+// cuts are recorded from the first node on, up to the first node for which they are no news, since all after it know
+// them too. Likewise in the other direction.
 //
-// Cost: 8 bytes a node and chain. Building: nodes and edges times chains. An added edge: chains, and chains again for
+// Cost: 8 bytes per node and chain. Building: (nodes + edges) × chains. Adding an edge: chains, and chains again for
 // each node of which a cut changes.
 //
-// Source: vector clocks, one component a process (Fidge; Mattern), in both directions; chain decomposition (Simon
+// Source: vector clocks, one component per process (Fidge; Mattern), in both directions; chain decomposition (Simon
 // 1988).
 type Sessions struct {
 	chains int
@@ -33,7 +33,7 @@ type Sessions struct {
 	place  []int32 // node → its place there
 	nodes  []int32 // chain after chain
 	off    []int32 // chain → where its nodes begin
-	// before[x·chains+c]: how many nodes of chain c reach x. after[x·chains+c]: the first place in chain c that x
+	// before[x·chains+c] is how many nodes of chain c reach x. after[x·chains+c] is the first place in chain c that x
 	// reaches, or c's length.
 	before, after []int32
 	touched       []bool // node → a cut changed since Rest
@@ -42,9 +42,9 @@ type Sessions struct {
 // SessionsSize returns the bytes that a closure of n nodes in so many chains takes.
 func SessionsSize(n, chains int) int64 { return 8 * int64(n) * int64(chains) }
 
-// NewSessions closes a graph, to which the edges from each node of a chain to its next belong besides those of g. Every
-// node stands in one chain. Where the graph has a cycle, ok is false. The error speaks of chains that are none, and of
-// sizes beyond 2³¹ entries.
+// NewSessions closes the graph of g's edges and of those from each node of a chain to its next. Every node must be in
+// one chain. ok is false if the graph has a cycle. The error is about chains that break this rule, and about sizes
+// beyond 2³¹ entries.
 func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err error) {
 	n := g.N()
 	s = &Sessions{chains: len(chains), chain: make([]int32, n), place: make([]int32, n), off: []int32{0},
@@ -73,9 +73,10 @@ func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err erro
 	return s, s.Rebuild(g), nil
 }
 
-// Rebuild closes another graph over the same chains, in place; nothing added stays. A node is touched if a cut of it is
-// another than before. It is false, and the closure of no use until built again, where the graph has a cycle. It is
-// worth it where edges are many: it costs nodes and edges times chains, in each direction, side by side.
+// Rebuild closes another graph over the same chains, in place; edges added before are gone. Nodes of which a cut
+// changed become touched. If the graph has a cycle, it returns false, and the closure cannot be used until it is
+// rebuilt. It pays off for many edges at once: it costs (nodes + edges) × chains in each direction, which run in
+// parallel.
 func (s *Sessions) Rebuild(g *graph.CSR) bool {
 	topo, ok := s.topological(g)
 	if !ok {
@@ -123,7 +124,7 @@ func (s *Sessions) Rebuild(g *graph.CSR) bool {
 	return true
 }
 
-// next returns the node behind x in its chain, or -1.
+// next returns the node after x in its chain, or -1.
 func (s *Sessions) next(x int32) int32 {
 	if at := s.off[s.chain[x]] + s.place[x] + 1; at < s.off[s.chain[x]+1] {
 		return s.nodes[at]
@@ -131,7 +132,7 @@ func (s *Sessions) next(x int32) int32 {
 	return -1
 }
 
-// topological orders the nodes by the graph and the chains.
+// topological returns an order of the nodes that the graph and the chains allow.
 func (s *Sessions) topological(g *graph.CSR) (order []int32, ok bool) {
 	n := len(s.chain)
 	waits := make([]int32, n)
@@ -199,7 +200,8 @@ func (s *Sessions) Reaches(u, v int32) bool {
 	return s.before[int(v)*s.chains+int(s.chain[u])] > s.place[u]
 }
 
-// Middle guesses when a node took place: how many nodes reach it less how many it reaches. It grows along every path.
+// Middle guesses a node's place in time: the number of nodes that reach it minus the number that it reaches. It
+// increases along every path.
 func (s *Sessions) Middle(x int32) int64 {
 	sum := int64(0)
 	for c, b := range s.Before(x) {
@@ -208,10 +210,10 @@ func (s *Sessions) Middle(x int32) int64 {
 	return sum
 }
 
-// Touched reports whether what reaches x, or what x reaches, changed since Rest was called last.
+// Touched reports whether what reaches x, or what x reaches, changed since the last call of Rest.
 func (s *Sessions) Touched(x int32) bool { return s.touched[x] }
 
-// Rest forgets what was touched.
+// Rest clears what Touched reports.
 func (s *Sessions) Rest() { clear(s.touched) }
 
 // AddEdge adds u→v. If that would close a cycle, cycle is true and nothing changes. changed tells whether any pair
@@ -240,7 +242,7 @@ func (s *Sessions) AddEdge(u, v int32) (changed, cycle bool) {
 	return true, false
 }
 
-// raised notes that what reaches a new predecessor reaches x; it is false if nothing changes.
+// raised records that what reaches x's new predecessor reaches x; it returns false if that changes nothing.
 func (s *Sessions) raised(x int32, from []int32) (changed bool) {
 	row := s.Before(x)[:len(from)]
 	for c, b := range from {
@@ -254,7 +256,7 @@ func (s *Sessions) raised(x int32, from []int32) (changed bool) {
 	return changed
 }
 
-// lowered is raised in the other direction.
+// lowered does what raised does, in the other direction.
 func (s *Sessions) lowered(x int32, to []int32) (changed bool) {
 	row := s.After(x)[:len(to)]
 	for c, a := range to {

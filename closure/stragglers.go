@@ -2,8 +2,8 @@ package closure
 
 import "isovet/internal/graph"
 
-// Limits of the automatic choice: rows of up to narrow words on average are not worth widening the
-// code path for; more than manyStragglers are no longer exceptions, and every added edge looks at all.
+// Limits of the automatic choice: for rows of up to narrow words on average, stragglers are not worth their cost; more
+// than manyStragglers would be no exceptions any more, and every added edge looks at all of them.
 const (
 	narrow         = 4
 	manyStragglers = 1024
@@ -22,7 +22,7 @@ type layout struct {
 
 func (l *layout) rankAt(place int32) int32 { return l.rank[place] }
 
-// measure fills in the tables for the chosen stragglers.
+// measure computes the tables for the chosen stragglers.
 //
 // Cost: O(n), four passes over int32 arrays.
 func (l *layout) measure(b bounds) {
@@ -35,7 +35,7 @@ func (l *layout) measure(b bounds) {
 		}
 	}
 	l.rank[n] = next
-	// first[L]: non-stragglers whose due place is at most L end before L starts.
+	// first[L]: the non-stragglers below it end before place L starts (their due place is at most L).
 	high, x := int32(0), int32(l.count) // x: rank of the next non-straggler; high: largest due below it
 	place := 0
 	for L := range int32(n) {
@@ -61,13 +61,12 @@ func (l *layout) measure(b bounds) {
 	}
 }
 
-// chooseStragglers decides which transactions leave the start order: none if rows are narrow, else
-// the number of longest ones that makes rows and columns smallest, first by powers of two, then
-// between the neighbours of the best. wanted > 0 forces a number, wanted < 0 forces none.
+// chooseStragglers decides which transactions leave the start order: none if rows are narrow, else the number of
+// longest ones that makes rows and columns smallest, searched first by powers of two, then between the neighbours of
+// the best. wanted > 0 forces a number, wanted < 0 forces none.
 //
-// Stragglers that run side by side widen all rows until the last of them
-// is out, so the words need not fall step by step; a first try with the most allowed tells whether
-// the search is worth while.
+// Stragglers that run side by side widen all rows until the last of them is out, so the words need not decrease step by
+// step; a first try with the most allowed tells whether the search is worthwhile.
 // Cost:   O(n) for each number tried.
 func chooseStragglers(t *timeline, b bounds, wanted int) *layout {
 	n := len(t.nodes)

@@ -1,9 +1,10 @@
 package closure
 
-// Warshall builds the full closure from all edges, time edges listed one by one.
+// Warshall builds the full closure from all edges, with the time edges listed one by one: the plainest of all, for
+// comparison on small graphs.
 //
 // Source: Warshall's algorithm, as [11] of Vbox §4.4, with the inner loop on words.
-// Cost:   O(n³/64), n²/8 bytes. The plainest of all, for comparison on small graphs.
+// Cost:   O(n³/64), n²/8 bytes.
 func Warshall(in Input, opt Options) (*Matrix, []Step, error) {
 	p, err := prepare(in)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"isovet/collect/driver"
 )
 
-// Abort is a reason why attempts at transactions did not commit, or have an unknown outcome.
+// Abort is a reason why attempts at transactions did not commit, or may not have committed.
 type Abort struct {
 	// Class is the name of a driver.Class, or ByClient or AtEnd.
 	Class string
 	Code  string // the database's code, such as an SQLSTATE; "": it gives none
 	Text  string // text of the first error, in one line
 	Count int
-	// Unknown says that the commit had been sent, so that nobody knows whether it took effect.
+	// Unknown says that the commit had been sent, so that nobody knows whether the transaction committed.
 	Unknown bool
 }
 
@@ -30,19 +30,19 @@ const (
 // Refused reports whether the database, or the connection to it, caused the abort.
 func (a *Abort) Refused() bool { return a.Class != ByClient && a.Class != AtEnd }
 
-// abortKey identifies a reason: by the code or, if the database gives none, by the text without its numbers.
+// abortKey identifies a reason by the database's code or, if it gives none, by the text without numbers.
 type abortKey struct {
 	class, code, text string
 	unknown           bool
 }
 
-// mostReasons bounds the reasons that a session distinguishes; further ones count as one.
+// mostReasons bounds the reasons that a session distinguishes. All further ones count as one.
 const mostReasons = 64
 
 // longestReason bounds the bytes of a reason's text.
 const longestReason = 240
 
-// unmade counts an attempt that did not commit.
+// unmade counts an attempt that did not commit, by its reason.
 func (c *client) unmade(class, code, text string, unknown bool) {
 	k := abortKey{class: class, code: code, unknown: unknown}
 	if code == "" {
@@ -64,7 +64,7 @@ func (c *client) unmade(class, code, text string, unknown bool) {
 	n.Count++
 }
 
-// unmadeBy is unmade for an error of the database.
+// unmadeBy counts an attempt that did not commit because of an error of the database.
 func (c *client) unmadeBy(class driver.Class, err error, unknown bool) {
 	c.unmade(class.String(), driver.Code(err), err.Error(), unknown)
 }
@@ -87,7 +87,7 @@ func withoutNumbers(s string) string {
 	return string(b)
 }
 
-// OneLine returns an error's text in one line, without passwords.
+// OneLine returns an error's text on one line, without passwords.
 func OneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(driver.Redact(s), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
@@ -149,8 +149,8 @@ func (s *Summary) Refused() (n int) {
 	return n
 }
 
-// class returns the meaning of an error for the open transaction. A row without its parent is a refusal if the workload
-// has foreign keys; otherwise it is an error of the workload.
+// class returns the meaning of an error for the open transaction. If a row lacks its parent row, the database refused
+// the transaction, provided that the workload has foreign keys; otherwise the workload is wrong.
 func (r *run) class(err error) driver.Class {
 	class := r.target.DB.Classify(err)
 	if class == driver.Fatal && r.foreign && driver.Broken(err) {

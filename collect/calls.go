@@ -10,8 +10,8 @@ import (
 	"isovet/history"
 )
 
-// callRec records the request and the answer of an operation, in more detail than a history. With it a violation can be
-// described in the database's statements, and reproduced.
+// callRec records the request and the answer of an operation in more detail than a history. It serves to describe a
+// violation in the database's statements, and to reproduce it.
 type callRec struct {
 	op      workload.Op
 	version int64 // the version written or read
@@ -19,10 +19,9 @@ type callRec struct {
 	change  driver.Change
 	locks   bool   // it reads with locks
 	why     string // why the database refused it
-	// times of a refused operation, which the history does not have
+	// start and end are the times of a refused operation, which the history lacks.
 	start, end int64
-	// before lists the calls just before it that the history does not have either: savepoints, and operations
-	// undone by them.
+	// before lists earlier calls that the history lacks too: savepoints, and operations that a rollback to one undid.
 	before []callRec
 }
 
@@ -33,7 +32,7 @@ type endRec struct {
 	undone []callRec // calls before it, or before the end, that are not in the history
 }
 
-// call records a finished operation. o is its form in the log; seen says that the log has it.
+// call records a finished operation. o is its entry for the log; seen says that the log has it.
 func (c *client) call(op *workload.Op, o *opRec, seen bool, err error) {
 	k := callRec{op: *op, start: o.start, end: o.end, locks: o.locks || c.r.locks &&
 		(op.Kind == workload.UpdateWhere || op.Kind == workload.DeleteWhere)}
@@ -61,7 +60,7 @@ func (c *client) call(op *workload.Op, o *opRec, seen bool, err error) {
 	}
 }
 
-// told calls f with the calls of a transaction in order, including those that are not in the history.
+// told calls f with the calls of a transaction in order, including those that the history lacks.
 func (t *txnRec) told(l *log, e *endRec, f func(k *callRec)) {
 	for i := t.off; i < t.off+t.n; i++ {
 		k := &l.calls[i]
@@ -77,16 +76,16 @@ func (t *txnRec) told(l *log, e *endRec, f func(k *callRec)) {
 
 // Event is an action of a session, in the database's words.
 type Event struct {
-	// Session counts from 0, Txn is the history's id of the transaction.
+	// Session counts from 0. Txn is the transaction's id in the history.
 	Session int
 	Txn     int64
-	// Start and End are nanoseconds since the run began; End is history.NoTime if no answer came.
+	// Start and End are in nanoseconds since the run began. End is history.NoTime if no answer came.
 	Start, End int64
-	// Statements are the statements sent: SQL if the database speaks it, else the operation in words.
+	// Statements are the statements sent: in SQL, or in words if the database has no SQL.
 	Statements []string
 	// Got is the answer, in words.
 	Got string
-	// Locking says that it is a read that takes locks, and so does not read from the transaction's snapshot.
+	// Locking says that it is a locking read, which does not read from the transaction's snapshot.
 	Locking bool
 	// Refused says that the database refused it.
 	Refused bool
@@ -102,8 +101,8 @@ func (p *Played) Events() []Event { return p.run.events(nil) }
 // Info describes the database.
 func (t *Target) Info() driver.Info { return t.DB.Info() }
 
-// IsolationName returns the first name of the isolation that c asks for, or an error if the database has none of that
-// name.
+// IsolationName returns the database's first name for the isolation level of c. It returns an error if the database
+// has no such level.
 func (t *Target) IsolationName(c Config) (string, error) {
 	db := c.DB[0]
 	if t.cluster != nil {
@@ -112,7 +111,6 @@ func (t *Target) IsolationName(c Config) (string, error) {
 	return driver.IsolationName(db, c.Isolation)
 }
 
-// logs returns the logs of all sessions.
 func (r *run) logs() (logs []*log) {
 	for _, c := range r.clients {
 		logs = append(logs, &c.log)
@@ -247,7 +245,7 @@ func (w words) call(k *callRec) []string {
 	return w.st.Where(table, op.Where, k.change, k.found)
 }
 
-// verb describes an operation in words; version is the version that it wrote.
+// verb describes an operation in words. version is the version that it wrote.
 func (r *run) verb(op *workload.Op, version int64) string {
 	name := r.name(op.Key)
 	t := &r.tables[op.Key.Table()]
@@ -281,7 +279,7 @@ func (r *run) verb(op *workload.Op, version int64) string {
 	return fmt.Sprintf("delete the rows of %s where %s", t.Name, where)
 }
 
-// mostShown bounds the rows of an answer in a message.
+// mostShown bounds the rows that a message shows of an answer.
 const mostShown = 8
 
 // got describes the answer to an operation in words.

@@ -25,11 +25,10 @@ type client struct {
 	work workload.Client
 	txn  workload.Txn
 	next int64 // unique value of the next write; sessions count in steps of their number
-	// intent is the id, in the partial recording, of the transaction that is being committed; 0: the recording does
-	// not have it.
+	// intent is the id that the transaction being committed has in the partial recording, or 0.
 	intent int64
 	open   *record.Open // the same for a recording in parts
-	// With Config.KeepCalls: the rows that the last operation with a condition found and changed.
+	// The next fields are for Config.KeepCalls: the rows that the last operation with a condition found and changed.
 	found  []driver.Match
 	change driver.Change
 	failed *callRec  // the refused operation of the open transaction
@@ -39,12 +38,12 @@ type client struct {
 	alone  bool      // the current operation is a transaction by itself
 	// unmades has the reasons of attempts that did not commit.
 	unmades map[abortKey]*Abort
-	// For a run in parts: counts of transactions that the log has dropped; logs for live.
+	// The next fields are for a run in parts: counts of transactions that the log has dropped, and logs for live.
 	tallies map[string]*tally
 	mu      sync.Mutex // guards older, and published if older has some
 	older   []log
 	watched
-	// For live: no unpublished transaction begins before since.
+	// since is for live: none of the session's unpublished transactions begins before it.
 	since     atomic.Int64
 	published atomic.Pointer[log]
 }
@@ -62,7 +61,6 @@ func (c *client) value() int64 {
 	return v
 }
 
-// drop closes the connection.
 func (c *client) drop() {
 	if c.sess != nil {
 		c.enter(closing)
@@ -72,7 +70,7 @@ func (c *client) drop() {
 	}
 }
 
-// ended is the outcome of an attempt at a transaction.
+// ended is how an attempt at a transaction ended.
 type ended uint8
 
 const (
@@ -97,7 +95,7 @@ func (c *client) loop() {
 	}
 }
 
-// run attempts a transaction until it is over; false: the run is.
+// run repeats attempts at a transaction until it is over. It returns false if the run is over.
 func (c *client) run(attempt func() ended) bool {
 	for tries := 0; !c.r.stop.Load(); tries++ {
 		switch attempt() {
@@ -115,8 +113,8 @@ func (c *client) run(attempt func() ended) bool {
 	return false
 }
 
-// take takes a ticket for a transaction. A session that returns its ticket takes it again itself, so no session waits
-// for one.
+// take takes a ticket for a transaction, or returns false if none is left. It need not wait for a ticket that a
+// session returned, since that session takes it again.
 func (r *run) take() bool {
 	for {
 		n := r.tickets.Load()
@@ -129,7 +127,7 @@ func (r *run) take() bool {
 	}
 }
 
-// draw draws a transaction that the session's node can run: on a replica one that does not begin with a write.
+// draw draws a transaction that the session's node can run. A replica runs none that begins with a write.
 func (c *client) draw() error {
 	const most = 1000
 	for range most {
@@ -156,7 +154,7 @@ func writes(ops []workload.Op) bool {
 	return false
 }
 
-// reach connects again if the connection is lost. It waits for the database to come back.
+// reach connects again if the connection is lost. It waits until the database is back.
 func (c *client) reach() bool {
 	if c.sess != nil {
 		return true
@@ -181,7 +179,6 @@ func (c *client) reach() bool {
 	}
 }
 
-// attempt runs the drawn transaction once.
 func (c *client) attempt() ended {
 	if !c.reach() {
 		return stopped
@@ -248,7 +245,6 @@ func (c *client) attempt() ended {
 	return c.uncommitted(x, err)
 }
 
-// newTxn begins an attempt.
 func (c *client) newTxn(name string) *txnRec {
 	c.x = txnRec{start: c.r.now(), commit: history.NoTime, end: history.NoTime, name: name, session: c.id,
 		node: int32(c.node), startTS: history.NoTime, commitTS: history.NoTime}
@@ -339,7 +335,7 @@ func (c *client) write(x txnRec) {
 	}
 }
 
-// writeIfAny is write for a transaction that may be empty: such a one is not logged.
+// writeIfAny logs a transaction unless it is empty.
 func (c *client) writeIfAny(x txnRec) {
 	if c.log.pending() > 0 {
 		c.write(x)
@@ -362,8 +358,9 @@ func (c *client) do(op *workload.Op) error {
 	return err
 }
 
-// send runs an operation on the database. If a call does not come back, o has what was known before the call. send
-// changes nothing that others read until it has left the call, because only then the session is known to own it.
+// send runs an operation on the database. Before the call it stores in o what is known already, for the case that the
+// call never returns. It changes shared data only after leave, which shows that the watchdog has not taken over the
+// session.
 func (c *client) send(op *workload.Op, o *opRec) error {
 	t := &c.r.tables[op.Key.Table()]
 	switch {
@@ -375,7 +372,7 @@ func (c *client) send(op *workload.Op, o *opRec) error {
 	return c.doPlain(op, o, t)
 }
 
-// note logs an operation. It logs a write whose answer was lost too, since others may have seen it.
+// note logs an operation. It also logs a write whose answer was lost, since others may have seen it.
 func (c *client) note(op *workload.Op, o *opRec, err error, lost bool) {
 	o.end = c.r.now()
 	if c.r.cfg.NoRecord {

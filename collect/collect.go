@@ -22,22 +22,22 @@ import (
 // Config describes a run. The zero value with a DB runs 10,000 transactions of BlindW in 24 sessions at the database's
 // default isolation.
 type Config struct {
-	// DB is the database's URL, or the URLs of a cluster's nodes, over which the sessions are spread, or a server
-	// to start, such as "postgres:start".
+	// DB is the database's URL, the URLs of a cluster's nodes, over which the sessions are spread, or a server to
+	// start, such as "postgres:start".
 	DB []string
-	// Isolation is a level's name; "": the database's default. The drivers (driver.All) list the names.
+	// Isolation is the name of an isolation level; "" means the database's default. driver.All lists the names.
 	Isolation string
 
 	Workload, Variant string // "": blindw, and the workload's first
 	Keys, Ops         int    // 0: the workload's own
 	Values            int    // as workload.Params.Values: for the history; the database holds unique ids
-	// Custom is a workload to run instead of a named one.
+	// Custom, if set, is a workload to run instead of a named one.
 	Custom workload.Workload
-	// Own is a workload of SQL statements on the user's own tables, to run instead.
+	// Own, if set, is a workload of SQL statements on the user's own tables, to run instead.
 	Own     *sqlwork.Workload
 	ownLast int64 // the largest initial version in its tables
-	// SetupSQL are statements to run once after the load, SessionSQL statements that every session begins with.
-	// Both are for SQL databases.
+	// SetupSQL are statements to run once after the load. SessionSQL are statements with which every session begins.
+	// Both need an SQL database.
 	SetupSQL, SessionSQL []string
 
 	Txns     int           // committed transactions; 0: 10,000, or unbounded with a Duration
@@ -51,27 +51,26 @@ type Config struct {
 	// Fault is injected into the servers during the run.
 	Fault Fault
 	Send  string // a way of driver.Sender to send statements; "": the URL's
-	// Timeout bounds each answer of a server; 0: 10 s.
+	// Timeout bounds each answer of a server; 0 means 10 s.
 	Timeout time.Duration
-	// Patience is the time for which a session tries to reach a lost database; 0: 30 s.
+	// Patience is how long a session tries to reach a lost database; 0 means 30 s.
 	Patience time.Duration
-	// KeepCalls records each operation's request, and the database's reason if it refused, for Result.Events and
-	// Result.Script. It costs some hundred bytes an operation, and excludes Rotate.
+	// KeepCalls records the request of each operation, and the database's reason if it refused, for Result.Events and
+	// Result.Script. It costs some hundred bytes for each operation, and cannot be combined with Rotate.
 	KeepCalls bool
-	// NoRecord runs the same clients without recording, to measure the cost of recording. The Result has no
-	// History.
+	// NoRecord runs the same clients without recording, to measure the cost of recording. The Result has no History.
 	NoRecord bool
 	// Progress, if set, is called about twice a second.
 	Progress func(Progress)
-	// Live, if set, gets the transactions during the run.
+	// Live, if set, receives the transactions during the run.
 	Live Live
-	// Partial, if set, is a file for a recording during the run. If this program is killed, the file has all that
-	// the clients saw, and isovet reads it as a history. Each run overwrites it. It lacks the database's
-	// timestamps. It stays after the run: the caller removes it once the history is stored.
+	// Partial, if set, is a file for a recording during the run. If this program is killed, the file has what the
+	// clients saw, without the database's timestamps, and isovet reads it as a history. Each run overwrites it. After
+	// the run the caller should remove it when the history is stored.
 	Partial string
 	Ahead   *Ahead        // of a hunt
 	Grace   time.Duration // time for sessions to end once the time is up; 0: Timeout
-	// Rotate, if set, writes the recording to parts in a folder, and not to the Result.
+	// Rotate, if set, makes the run write the recording to files in a folder, in parts, instead of returning it.
 	Rotate *Rotate
 }
 
@@ -89,7 +88,7 @@ type Result struct {
 	History *history.History // nil with Config.Rotate
 	Parts   Parts            // with Config.Rotate
 	Summary Summary
-	// Interrupted says that ctx ended the run; the history ends there.
+	// Interrupted says that ctx ended the run early.
 	Interrupted bool
 
 	run *run
@@ -117,7 +116,7 @@ func (c *Config) DriverOptions() driver.Options {
 	return o
 }
 
-// Validate returns an error if settings are wrong or exclude each other.
+// Validate returns an error about settings that are wrong or exclude each other.
 func (c *Config) Validate() error {
 	switch {
 	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.NoRecord || c.Timestamps ||
@@ -138,8 +137,8 @@ func (c *Config) Validate() error {
 	return errors.Join(c.Fault.validate(), c.validateRotate())
 }
 
-// Run opens the database, collects one history, and closes it. It leaves nothing in the database. If the run itself
-// fails, for example because the database is lost, the error comes with a Result of the recording up to then.
+// Run opens the database, collects one history, and closes the database. It removes its tables. If the run fails, for
+// example because the database is lost, it returns the recording up to then with the error.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	t, err := Open(ctx, c)
 	if err != nil {
@@ -149,7 +148,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return t.Collect(ctx, c)
 }
 
-// Target is an open database to collect from, once or repeatedly.
+// Target is an open database from which histories are collected, once or repeatedly.
 type Target struct {
 	DB      driver.DB
 	Options driver.Options
@@ -157,7 +156,7 @@ type Target struct {
 	closed  sync.Once
 	hung    hung
 	URLs    []string // of the nodes
-	// Broken says that an error broke the database: it is opened anew before the next load.
+	// Broken says that an error broke the database. It must be opened anew before the next load.
 	Broken atomic.Bool
 }
 
@@ -237,7 +236,7 @@ type run struct {
 	clients []*client
 	epoch   time.Time
 	partial *partial // nil: none
-	// atFirst has the tables' initial rows, without versions; nil: those of the workload's tables.
+	// atFirst has the initial rows without versions; nil means those of the workload's tables.
 	atFirst map[workload.Key][]int64
 	nodeOf  []int // session of a schedule → node; nil: they are spread
 	locks   bool  // the database has reads that take locks
@@ -254,9 +253,9 @@ type run struct {
 	err error // the first error that ends the run
 }
 
-// Collect loads the workload's tables, runs it, and returns what the clients saw. c must have the same database and
-// isolation as Open's; the rest may differ. A database error during the run comes with a Result of the recording up to
-// then.
+// Collect loads the workload's tables, runs it, and returns what the clients saw. c must name the same database and
+// isolation as the Config for Open. If a database error ends the run, Collect returns the recording up to then with
+// the error.
 func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -317,7 +316,7 @@ func (t *Target) Collect(ctx context.Context, c Config) (*Result, error) {
 	return res, r.err
 }
 
-// openRecording opens the files that are written during the run, if any.
+// openRecording opens the files for recordings during the run.
 func (r *run) openRecording(ctx context.Context) (err error) {
 	switch c := &r.cfg; {
 	case c.Rotate != nil:
@@ -328,7 +327,6 @@ func (r *run) openRecording(ctx context.Context) (err error) {
 	return err
 }
 
-// prepare makes the workload.
 func (r *run) prepare() error {
 	c := &r.cfg
 	r.what, r.work = "custom", c.Custom
@@ -401,15 +399,14 @@ func (r *run) disconnect() {
 	}
 }
 
-// cutAfter is the time for sessions to end their transactions when the run stops.
+// cutAfter is how long sessions may take to end their transactions when the run stops.
 const cutAfter = 2 * time.Second
 
-// drive runs all sessions to the end.
 func (r *run) drive(ctx context.Context) {
 	r.sessions(ctx, (*client).loop)
 }
 
-// sessions runs each session in a goroutine of its own until the last has ended.
+// sessions runs each session in its own goroutine, and returns when all have ended.
 func (r *run) sessions(ctx context.Context, session func(*client)) {
 	r.tickets.Store(int64(r.cfg.Txns))
 	if r.cfg.Txns == 0 {
@@ -438,7 +435,7 @@ func (r *run) sessions(ctx context.Context, session func(*client)) {
 	}()
 }
 
-// watch reports progress, and stops the clients when the time is up or ctx ends. It cuts off clients that hang.
+// watch reports progress. It stops the clients when the time is up or ctx ends, and cuts off clients that hang.
 func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -476,5 +473,5 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// now returns the clients' time: nanoseconds since the run began, by the monotonic clock.
+// now returns the clients' time: nanoseconds since the run began, from the monotonic clock.
 func (r *run) now() int64 { return int64(time.Since(r.epoch)) }

@@ -11,12 +11,12 @@ import (
 	"isovet/level"
 )
 
-// Ahead checks the recording of a round during the round. It ends the round at a violation, or when checking the
-// recording would take the rest of the hunt's time.
+// Ahead checks the recording of a round while the round runs. It ends the round at a violation, or when checking the
+// recording would take all the time that the hunt has left.
 type Ahead struct {
 	Level level.Level
 	Until time.Time // when the hunt's time is up
-	// Rate is the duration of the last check, in seconds a transaction; 0: there was none.
+	// Rate is the duration of the last check in seconds for each transaction, or 0.
 	Rate float64
 
 	Checks   int
@@ -25,27 +25,27 @@ type Ahead struct {
 
 const (
 	aheadEvery = 100 * time.Millisecond
-	// aheadLeast is the least number of transactions that are checked before the end of the round.
+	// aheadLeast is the least number of transactions that are worth a check during the round.
 	aheadLeast = 50
-	// aheadShare bounds the time of early checks: one part in so many of the round.
+	// aheadShare limits early checks to one part in so many of the round's time.
 	aheadShare = 5
 	// aheadPause is the least pause between two early checks.
 	aheadPause = 500 * time.Millisecond
 )
 
-// Took notes the duration of a check of n transactions.
+// Took stores how long a check of n transactions took.
 func (a *Ahead) Took(d time.Duration, n int) {
 	if n > 0 {
 		a.Rate = d.Seconds() / float64(n)
 	}
 }
 
-// need estimates the duration of a check of n transactions, with a margin: checks take more than linear time.
+// need estimates how long a check of n transactions will take, with a margin, since checks need more than linear time.
 func (a *Ahead) need(n int) time.Duration {
 	return time.Duration(1.5 * a.Rate * float64(n) * float64(time.Second))
 }
 
-// lookAhead checks the run repeatedly until done is closed.
+// lookAhead checks the run again and again until done is closed.
 func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
 	a := r.cfg.Ahead
 	if a == nil {
@@ -96,10 +96,10 @@ func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// past makes a history of the run so far that violates a level only if the whole history does. It has the transactions
-// that ended before the oldest open transaction began, unchanged. Of transactions that ended later but began before
-// that moment it has only the writes, and their commits get an unknown outcome. So it has every write that the
-// unchanged transactions can have seen. nil: no transaction has ended.
+// past makes a history of the run so far that violates a level only if the whole history does. Transactions that ended
+// before the oldest open transaction began are in it unchanged. Of later ones that began before that moment it has
+// only the writes, with unknown outcome instead of a commit. So it has every write that the unchanged transactions can
+// have seen. It returns nil if no transaction has ended.
 func (r *run) past() (*history.History, error) {
 	mark := int64(never)
 	for _, c := range r.clients {
@@ -143,7 +143,7 @@ func (r *run) past() (*history.History, error) {
 	return r.history(logs, 1, map[int64]bool{})
 }
 
-// addWrites adds the writes of an operation from another log that shares the rows, without its reads.
+// addWrites adds the writes of an operation from another log with the same rows, without its reads.
 func (l *log) addWrites(of *log, o opRec) {
 	switch o.kind {
 	case history.Write, history.Append:

@@ -34,15 +34,16 @@ const (
 var faultNames = [...]string{"none", "kill", "pause", "partition", "split", "skew", "script", "ddl", "stall", "gdb"}
 
 // Fault is a fault that is repeated during the run, each time on a random server of a cluster. Partition and Scripted
-// work with any server, Schema with SQL databases. The others need servers that the run has started: Split a cluster on
-// Linux and root, Stall Linux, StopAt PostgreSQL and gdb, Skew faketime's library and a server that it works with.
+// work with any server, Schema with SQL databases. The others need servers that the run has started. Split also needs
+// a cluster on Linux and root; Stall needs Linux; StopAt needs PostgreSQL and gdb; Skew needs faketime's library and a
+// server that works with it.
 type Fault struct {
 	Kind  FaultKind
 	Every time.Duration
-	// Program is the program of Scripted. Its arguments are "break" or "heal", the server's number from 1, and its
+	// Program is the program for Scripted. Its arguments are "break" or "heal", the server's number from 1, and its
 	// URL without the password.
 	Program string
-	// Function is the server's, of StopAt, which follows on itself without a pause.
+	// Function is the server's function for StopAt, whose injections follow each other without a pause.
 	Function string
 }
 
@@ -83,7 +84,7 @@ func ParseFault(s string) (Fault, error) {
 		strings.Join(faultNames[Kill:StopAt], ":DURATION, "), faultNames[StopAt])
 }
 
-// functionName is what a symbol of a server's looks like; gdb gets nothing else.
+// functionName matches the name of a server's function. gdb receives no other text.
 var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Ours reports whether the fault needs a server that the run has started.
@@ -104,18 +105,18 @@ func (f Fault) validate() error {
 	return nil
 }
 
-// down is the time for which a server stays dead, paused or cut off from its clients.
+// down is how long a server stays dead, paused or cut off from its clients.
 const down = 300 * time.Millisecond
 
-// apart returns the time for which a server stays cut off from the others, or broken by a program. It is half of the
-// period, since clusters take seconds to notice.
+// apart returns how long a server stays cut off from the others, or broken by a program: half of the period, since
+// clusters take seconds to notice.
 func (f Fault) apart() time.Duration { return max(down, f.Every/2) }
 
-// stalls bounds the time for which a process or thread is stopped. It keeps its locks for that time, or stays between
-// two internal steps of the server.
+// stalls bounds how long a process or thread is stopped, while it holds its locks or is between two internal steps of
+// the server.
 const stalls = 50 * time.Millisecond
 
-// skews are the offsets of clocks; one is chosen each time.
+// skews are the offsets of clocks from which one is drawn each time.
 var skews = [...]time.Duration{0, -time.Hour, -30 * time.Second, -time.Second, -50 * time.Millisecond,
 	50 * time.Millisecond, time.Second, 30 * time.Second, time.Hour}
 
@@ -155,7 +156,7 @@ func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// breakOne injects the fault once. It mends the server even if the run is over: the next run needs it.
+// breakOne injects the fault once. It repairs the server even after the end of the run, since the next run needs it.
 func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(time.Duration) bool) error {
 	ctx = context.WithoutCancel(ctx)
 	cl, f := r.target.cluster, r.cfg.Fault
@@ -202,7 +203,6 @@ func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(ti
 // scriptWithin bounds the time of a program.
 const scriptWithin = time.Minute
 
-// script runs the user's program.
 func (r *run) script(ctx context.Context, what string, i int) error {
 	ctx, cancel := context.WithTimeout(ctx, scriptWithin)
 	defer cancel()

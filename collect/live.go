@@ -8,29 +8,29 @@ import (
 	"isovet/history"
 )
 
-// Live gets a run's history in pieces during the run. Its methods are called one after the other; an error ends the
-// run.
+// Live receives a run's history in pieces during the run. Its methods are called one after the other. An error ends
+// the run.
 type Live interface {
-	// Begin gets the history's header before the first transaction.
+	// Begin receives the history's header before the first transaction.
 	Begin(meta history.Meta) error
-	// Ended gets transactions that have ended, in the order and with the ids of the Result's History, but without
+	// Ended receives transactions that have ended, in the order and with the ids of the Result's History, but without
 	// the database's timestamps. The initial transaction comes first; it has the loaded versions of rows that no
 	// earlier piece touched. No transaction in later pieces begins before mark.
 	Ended(piece *history.History, mark int64) error
 }
 
-// liveEvery is the interval between two looks at the sessions.
+// liveEvery is the interval at which live looks for new transactions.
 const liveEvery = 10 * time.Millisecond
 
-// Each session publishes its log (client.published), and a moment before which none of its unpublished transactions
-// begins (client.since). A reader that reads all moments first, and then the logs, has every transaction that ended
-// before the least moment.
+// Each session publishes its log (client.published) and a time before which none of its unpublished transactions
+// begins (client.since). If a reader first reads these times and then the logs, it finds every transaction that ended
+// before the least of the times.
 
-// never is client.since of a session that has ended.
+// never is client.since after a session has ended.
 const never = math.MaxInt64
 
-// publish makes the session's log visible to live. Published entries do not change before the end of the run; a longer
-// log is another slice.
+// publish makes the session's log visible to live. Published entries never change during the run; a longer log is a
+// new slice.
 func (c *client) publish() {
 	if c.r.cfg.Live == nil && c.r.cfg.Ahead == nil {
 		return

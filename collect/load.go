@@ -87,7 +87,7 @@ func (r *run) loadedKeys(table int) (pks []int64) {
 	return pks
 }
 
-// holds reports whether a row is loaded.
+// holds reports whether the load contains a row.
 func (r *run) holds(k workload.Key) bool {
 	if r.atFirst != nil {
 		_, ok := r.atFirst[k]
@@ -104,7 +104,7 @@ func (r *run) row(k workload.Key) []int64 {
 	return loadedRow(&r.tables[k.Table()], k.PK())
 }
 
-// breaks notes whether an error broke the database.
+// breaks checks whether an error has broken the database.
 func (t *Target) breaks(err error) {
 	if b, ok := t.DB.(driver.Breaker); ok && err != nil && b.Breaks(err) {
 		t.Broken.Store(true)
@@ -122,7 +122,7 @@ func (r *run) fail(err error) {
 	r.stop.Store(true)
 }
 
-// load fills the database, and first opens it anew if it is broken. No session may be open.
+// load fills the database. If it is broken, load opens it anew first. No session may be open.
 func (t *Target) load(ctx context.Context, d driver.Data) error {
 	if t.Broken.Load() {
 		_ = t.DB.Close() // it is broken: the error means nothing
@@ -138,7 +138,6 @@ func (t *Target) load(ctx context.Context, d driver.Data) error {
 	return err
 }
 
-// send sets the database's way of sending statements.
 func (t *Target) send(way string) error {
 	if s, ok := t.DB.(driver.Sender); ok {
 		return s.Send(way)

@@ -14,8 +14,8 @@ import (
 	"isovet/history"
 )
 
-// opRec is an operation of a session's log. A value of kind Null is an absent row; one of kind Row is in the log's
-// cells.
+// opRec is an operation in a session's log. A value of kind Null is an absent row. A value of kind Row is stored in
+// the log's cells.
 type opRec struct {
 	key, value history.Value
 	start, end int64
@@ -36,7 +36,7 @@ type txnRec struct {
 	id                 int64 // in the recording in parts; 0: none
 }
 
-// log has the operations and transactions of one session. It has one writer.
+// log has the operations and transactions of one session. Only one goroutine writes it.
 type log struct {
 	txns  []txnRec
 	ops   []opRec
@@ -60,7 +60,7 @@ type predRow struct {
 	oldUnknown    bool
 }
 
-// add logs an operation; end logs a transaction with all operations since the last end.
+// add logs an operation. end logs a transaction with all operations since the last call of end.
 func (l *log) add(o opRec) { l.ops = append(l.ops, o) }
 
 func (l *log) end(t txnRec) {
@@ -80,7 +80,7 @@ func (l *log) pending() int {
 	return len(l.ops)
 }
 
-// locking returns the places of the locking reads among n operations, as a history has them; nil if there are none.
+// locking returns which of n operations are locking reads, as a history lists them, or nil.
 func (l *log) locking(off, n int) (text []byte) {
 	for i, o := range l.ops[off : off+n] {
 		if o.locks {
@@ -93,8 +93,8 @@ func (l *log) locking(off, n int) (text []byte) {
 	return text
 }
 
-// order returns all transactions of the logs in the order of their ends. It keeps each session's order, since each of a
-// transaction's times lies before the next transaction's.
+// order returns the transactions of all logs, sorted by their ends. This keeps the order of each session, since a
+// transaction ends before the next one begins.
 func order(logs []*log) (all []*txnRec, of []*log) {
 	type entry struct {
 		t   *txnRec
@@ -115,7 +115,7 @@ func order(logs []*log) (all []*txnRec, of []*log) {
 	return all, of
 }
 
-// row stores a row; nil is an absent one.
+// row stores a row. nil means an absent row.
 func (l *log) row(cells []int64) history.Value {
 	if cells == nil {
 		return history.Value{}
@@ -128,7 +128,7 @@ func (l *log) row(cells []int64) history.Value {
 type naming struct {
 	key func(history.Value) uint32
 	row func(l *log, key, v history.Value) history.Value // of values of kind Row
-	// values, if not 0, makes workload.FewValue replace versions.
+	// values, if not 0, replaces versions by workload.FewValue, so that values repeat.
 	values int
 }
 
@@ -200,11 +200,10 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 	}
 }
 
-// initial is the version of loaded rows.
+// initial is the version that loaded rows have.
 const initial = 0
 
-// build makes the history of a run of a workload: the initial versions of the loaded rows that were touched, then all
-// attempts.
+// build makes the history of a run: the initial versions of the loaded rows that were touched, then all attempts.
 func (r *run) build(ctx context.Context) (*history.History, error) {
 	if err := r.resolve(ctx); err != nil {
 		return nil, fmt.Errorf("the database's timestamps: %w", err)
@@ -216,8 +215,8 @@ func (r *run) build(ctx context.Context) (*history.History, error) {
 	return r.history(logs, 1, map[int64]bool{})
 }
 
-// history makes a history from logs, with ids from first on. The initial transaction has the rows that are not in
-// known, and adds them to known.
+// history makes a history from logs, with ids from first on. The initial transaction has the touched rows that are not
+// in known, and history adds them to known.
 func (r *run) history(logs []*log, first int64, known map[int64]bool) (*history.History, error) {
 	return r.historyOf(logs, first, known, true)
 }
@@ -280,7 +279,7 @@ func (r *run) historyOf(logs []*log, first int64, known map[int64]bool, txns boo
 	return b.Build()
 }
 
-// loadedRow returns the loaded content of a row of a table with columns: the version, then the columns.
+// loadedRow returns the loaded content of a row: the version, then the columns.
 func loadedRow(t *workload.Table, pk int64) []int64 {
 	row := make([]int64, 1+len(t.Columns))
 	row[0] = initial
@@ -320,7 +319,6 @@ func (x *rowText) value(table int, row []int64) history.Value {
 	return x.b.RowValue(x.text)
 }
 
-// row appends a row.
 func (x *rowText) row(text []byte, table int, row []int64) []byte {
 	text = append(text, '{')
 	for i, at := range x.order[table] {
@@ -333,7 +331,8 @@ func (x *rowText) row(text []byte, table int, row []int64) []byte {
 	return append(text, '}')
 }
 
-// condition writes ranges as a predicate of the format: columns sorted by name, several ranges of one column as "and".
+// condition writes ranges as a predicate of the format. Columns are sorted by name; several ranges of one column
+// become "and".
 func condition(columns []workload.Column, where []workload.Range) []byte {
 	parts := make([]string, 0, len(where))
 	for _, r := range where {
@@ -393,7 +392,7 @@ func (r *run) resolve(ctx context.Context) error {
 
 type stamped struct{ driver.Stamped }
 
-// wrote notes a version by which the database can find the transaction's commit.
+// wrote stores a version by which the database can find the transaction's commit.
 func (s *stamped) wrote(l *log, o *opRec) {
 	note := func(key, v history.Value) {
 		s.Wrote = true

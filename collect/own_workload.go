@@ -26,7 +26,7 @@ type ownClient struct {
 	log  *sqlstmt.Log
 	rng  *rand.Rand
 	next *atomic.Int64 // the last unique number used
-	// The database takes a backslash for an escape.
+	// backslash says that the database takes a backslash for an escape character.
 	backslash bool
 	sum       txnRec // the open attempt, for the summary
 	idle      *fruitless
@@ -37,13 +37,13 @@ type fruitless struct {
 	attempts, since atomic.Int64
 }
 
-// If so many attempts over so long a time have not committed, none will.
+// If so many attempts over so long a time have not committed, the run ends.
 const (
 	fruitlessAttempts = 1000
 	fruitlessTime     = 10 * time.Second
 )
 
-// refuse counts an attempt that did not commit, and ends the run if none commits.
+// refuse counts an attempt that did not commit. It ends the run if too many in a row did not.
 func (o *ownClient) refuse(why string) {
 	r := o.c.r
 	long := time.Duration(r.now() - o.idle.since.Load())
@@ -148,7 +148,7 @@ func (r *run) ownStatements(ctx context.Context, what string, statements []strin
 	return nil
 }
 
-// ownSetup runs the set-up, and records the tables' content.
+// ownSetup runs the set-up, and records the rows of the tables.
 func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
 	if err := r.ownStatements(ctx, "setup", r.cfg.Own.Setup); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
 	return nil
 }
 
-// driveOwn runs all sessions to the end.
+// driveOwn runs all sessions to their end.
 func (r *run) driveOwn(ctx context.Context, rec *record.Recorder, log *sqlstmt.Log) {
 	next, idle := &atomic.Int64{}, &fruitless{}
 	next.Store(r.cfg.ownLast)
@@ -193,7 +193,6 @@ func (r *run) driveOwn(ctx context.Context, rec *record.Recorder, log *sqlstmt.L
 	r.sessions(ctx, func(c *client) { own[c.id].loop() })
 }
 
-// loop runs transactions until the run stops.
 func (o *ownClient) loop() {
 	c := o.c
 	for !c.r.stop.Load() && c.r.take() {
@@ -205,7 +204,6 @@ func (o *ownClient) loop() {
 	}
 }
 
-// attempt runs a drawn transaction once.
 func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollback bool) ended {
 	c := o.c
 	if !c.reach() {

@@ -12,10 +12,10 @@ import (
 	"isovet/record"
 )
 
-// partial is the recording of a run during the run, in JSON lines that jsonl.ReadPartial reads. A transaction with
-// writes is written before its commit is sent, since others may see its writes before its client has the answer. Its
-// outcome is a line of its own. The client does not wait for that line, nor for transactions without writes: if the
-// line is lost, the outcome is unknown.
+// partial is a recording that is written during the run, as JSON lines that jsonl.ReadPartial reads. A transaction
+// with writes is written before its commit is sent, since others may see its writes before its client has the answer.
+// The outcome follows in another line. The client waits neither for that line, nor for lines of transactions without
+// writes. If it is lost, the outcome is unknown.
 type partial struct {
 	r     *run
 	rows  *rowText
@@ -53,7 +53,6 @@ func (r *run) newPartial() *partial {
 	return p
 }
 
-// close ends the recording.
 func (p *partial) close() error {
 	if p.parts != nil {
 		return p.parts.Close()
@@ -67,7 +66,7 @@ func (p *partial) written() Parts {
 }
 
 // write appends the loaded versions of the operations' keys, if they are new, and then the line. With now it passes
-// these and all earlier lines to the operating system.
+// all lines so far to the operating system.
 func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +148,7 @@ func (p *partial) value(b []byte, l *log, key, v history.Value) []byte {
 	return strconv.AppendInt(b, v.N, 10)
 }
 
-// txn appends a transaction to the beginning of its line, without the line's end.
+// txn appends a transaction to b, without the line's end.
 func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte {
 	number := func(name string, n int64) {
 		if n != history.NoTime {
@@ -193,7 +192,6 @@ func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte
 	return append(b, "]}\n"...)
 }
 
-// op writes an operation.
 func (p *partial) op(b []byte, l *log, o *opRec) []byte {
 	b = append(append(append(b, '[', '"'), o.kind.String()...), '"', ',')
 	switch o.kind {
@@ -234,8 +232,8 @@ func (p *partial) op(b []byte, l *log, o *opRec) []byte {
 	return append(strconv.AppendInt(b, o.end, 10), ']')
 }
 
-// intend writes a transaction that is about to be committed, if it has writes; id is 0 if it has none. In a recording
-// in parts it is then open.
+// intend writes a transaction that is about to be committed, if it has writes; otherwise id is 0. In a recording in
+// parts, open is its entry until the outcome is known.
 func (p *partial) intend(l *log, x *txnRec) (id int64, open *record.Open, err error) {
 	ops := l.ops[len(l.ops)-l.pending():]
 	wrote := false
@@ -257,8 +255,8 @@ func (p *partial) intend(l *log, x *txnRec) (id int64, open *record.Open, err er
 	return id, nil, p.write(l, ops, l.line, true)
 }
 
-// ended writes the outcome of a transaction; intent is its id if it is written already. Its operations are the log's
-// last.
+// ended writes the outcome of a transaction. intent is its id if intend has written it. Its operations are the last
+// ones in the log.
 func (p *partial) ended(l *log, x *txnRec, intent int64, open *record.Open) error {
 	if open != nil {
 		l.txns[len(l.txns)-1].id = intent

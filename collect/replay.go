@@ -14,14 +14,14 @@ import (
 	"isovet/level"
 )
 
-// maxReplayed bounds the operations of a history that is made into a schedule, where each step waits for those before
-// it.
+// maxReplayed bounds the operations of a history for which ScheduleOf makes a schedule. Each step waits for those
+// before.
 const maxReplayed = 5000
 
-// ScheduleOf makes a schedule of a recorded history: every session begins, reads, writes and commits in the order of
-// the recorded times. Keys become rows of one table, in which every key is loaded; versions are new. Aborted
-// transactions are rolled back at their ends. Errors: a history without times of its operations, with predicates, lists
-// beside other values, or with too many operations.
+// ScheduleOf makes a schedule from a recorded history: every session begins, reads, writes and commits in the order of
+// the recorded times. Keys become rows of one table, which is loaded with every key; versions are new. Aborted
+// transactions are rolled back at their ends. Errors: the operations have no times; the history has predicates, or
+// lists beside other values, or too many operations.
 func ScheduleOf(h *history.History) (*Schedule, error) {
 	switch {
 	case h.HasPredicates():
@@ -91,9 +91,9 @@ func ScheduleOf(h *history.History) (*Schedule, error) {
 	return s, nil
 }
 
-// commits returns when each transaction ends in a schedule, and of each operation the transaction whose commit it saw,
-// None if none's. A client knows when it asked for a commit and when the answer came. In between the commit is as late
-// as those let it that saw it: others may have begun before it.
+// commits returns when each transaction ends in a schedule, and for each operation the transaction whose commit it
+// saw, or None. A client knows when it sent a commit and when the answer came. commits takes the latest moment in
+// between that precedes the readers of the transaction, since other transactions may have begun before the commit.
 func commits(h *history.History) (ends []int64, seen []uint32) {
 	writer := map[uint32]uint32{}
 	earliest := make([]int64, h.NumTxns())
@@ -139,7 +139,7 @@ func commits(h *history.History) (ends []int64, seen []uint32) {
 	return ends, seen
 }
 
-// replayed returns the step of one operation.
+// replayed returns the step for one operation.
 func replayed(h *history.History, op uint32, session int, lists bool) (Step, error) {
 	k := h.OpKey(op)
 	st := Step{Kind: Do, Op: workload.Op{Key: workload.MakeKey(0, int64(k))}}
@@ -164,7 +164,7 @@ func replayed(h *history.History, op uint32, session int, lists bool) (Step, err
 type Replayed struct {
 	Runs, Violated, Undecided int
 	DB, Isolation             string
-	// Last is the last violation, nil if there was none.
+	// Last is the last violation, or nil.
 	Last *evidence.Result
 }
 

@@ -15,53 +15,52 @@ import (
 	"isovet/level"
 )
 
-// Found is a violation with its database, which is still open and has the tables of the run.
+// Found is a violation and its database, which is still open and has the run's tables.
 type Found struct {
 	Target *Target
 	Config Config
 	Level  level.Level
 	Answer *evidence.Result
-	// Result is the run that showed it; nil if a schedule did.
+	// Result is the run that showed the violation, or nil if a schedule did.
 	Result *Result
-	// Played and Schedule are the schedule that showed it.
+	// Played and Schedule are the schedule that showed the violation, if one did.
 	Played   *Played
 	Schedule *Schedule
 }
 
-// Reproduction is a script of a violation, with the results of playing it on fresh tables.
+// Reproduction is a script that repeats a violation, with the results of playing it on fresh tables.
 type Reproduction struct {
 	Script *Script
 	Replayed
-	// Played is the last run that violated the level; nil if none did.
+	// Played is the last run that violated the level, or nil.
 	Played *Played
-	// Control has the runs of the same transactions one after the other, in the order of their ends. It has no runs
-	// if the script itself never violated the level.
+	// Control has the runs of the same transactions one after the other, in the order of their ends. It is empty if
+	// the script itself never violated the level.
 	Control Replayed
-	// Tried is the number of schedules that the database played; From is the number of transactions of the first
-	// one that violated the level.
+	// Tried is the number of schedules that were played. From is the number of transactions in the first one that
+	// violated the level.
 	Tried, From int
 }
 
 // ReproduceOptions bound the search.
 type ReproduceOptions struct {
-	// For bounds the time to find and reduce a script; 0: 30 s.
+	// For bounds the time to find and reduce a script; 0 means 30 s.
 	For time.Duration
-	// Runs is the number of runs of the final script; 0: 10.
+	// Runs is the number of runs of the final script; 0 means 10.
 	Runs int
 	Told func(what string)
 }
 
-// mostOverlapping bounds the transactions of a first script, besides the violation's own.
+// mostOverlapping bounds how many transactions a first script has besides those of the violation.
 const mostOverlapping = 150
 
-// Reproduce makes a script of a violation and cuts it down for as long as the database still violates the level when it
-// is played, one step after the other, on fresh tables that hold what they held before. ids are the transactions of the
-// violation. Tried are these transactions alone, then all that overlapped them, each in the order in which operations
-// were sent, with commits when they were answered, and in which all were answered. Where none violates the level, the
-// script is of these transactions and Violated is 0: the violation then needs a finer coincidence than an order of
-// steps.
+// Reproduce makes a script that repeats a violation, and reduces it as long as the database still violates the level.
+// The script is played step by step on fresh tables with the rows that the tables had before. ids are the violation's
+// transactions. Reproduce first tries these alone, then with all that overlapped them, in three orders: by when
+// operations were sent, by that with commits when they were answered, and by when all were answered. If none violates
+// the level, the script has these transactions and Violated is 0: then an order of steps cannot repeat the violation.
 //
-// Source of the cutting down: package ddmin, with the database as the test.
+// The reduction is that of package ddmin, with the database as the test.
 func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) (*Reproduction, error) {
 	o.For, o.Runs = cmp.Or(o.For, 30*time.Second), cmp.Or(o.Runs, 10)
 	if o.Told == nil {
@@ -128,7 +127,7 @@ func (p *reproducer) violates(s *Script) bool {
 	return r != nil && r.Verdict == evidence.Violated
 }
 
-// waits returns the number of a script's steps that wait for others; false if the script does not violate the level.
+// waits returns how many of a script's steps wait for others, or false if the script does not violate the level.
 func (p *reproducer) waits(s *Script) (int, bool) {
 	played, r := p.play(s)
 	if r == nil || r.Verdict != evidence.Violated {
@@ -138,7 +137,7 @@ func (p *reproducer) waits(s *Script) (int, bool) {
 }
 
 // finish plays the final script the requested number of times. If fewer than eight of ten runs show the violation, it
-// does the same with the unreduced script, and takes that one if it shows the violation more often.
+// also plays the unreduced script, and takes that one if it shows the violation more often.
 func (p *reproducer) finish(best, whole *Script) (*Reproduction, error) {
 	p.count(best)
 	if 10*p.out.Violated < 8*p.out.Runs && whole != best && p.ctx.Err() == nil {
@@ -278,8 +277,8 @@ func apply(rows map[workload.Key][]int64, calls []callRec) {
 	}
 }
 
-// mostRows bounds the rows that a script loads into a table with conditions; of a larger table it loads only the rows
-// that it names.
+// mostRows bounds the rows that a script loads into a table with conditions. If the table is larger, the script loads
+// only the rows that its steps name.
 const mostRows = 2000
 
 // needed returns the rows that a script's steps may access.
@@ -311,7 +310,7 @@ func (f *Found) Setup(ctx context.Context, s *Script, events []Event) (Setup, er
 	return f.Target.Setup(ctx, f.played(), x, events)
 }
 
-// played returns the Config for runs of scripts.
+// played returns the Config for playing scripts.
 func (f *Found) played() Config {
 	c := f.Config
 	c.Live, c.Partial, c.Rotate, c.Own, c.NoRecord = nil, "", nil, nil, false
@@ -416,7 +415,7 @@ func (p *reproducer) reduce(x *candidate) *Script {
 	return x.script()
 }
 
-// fold replaces transactions that ended before others began by initial rows, if the level is still violated.
+// fold replaces transactions that ended before the others began by initial rows, if the level stays violated.
 func (x *candidate) fold() {
 	for i := 0; i < len(x.txns) && !x.p.late(); {
 		t := x.txns[i]

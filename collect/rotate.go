@@ -18,14 +18,14 @@ import (
 	"isovet/record"
 )
 
-// Rotate writes the recording to parts in a folder, which are one history; package record describes them. Memory then
-// does not grow with the run, and the Result has no History. Memory holds some kilobytes for each kind of transaction,
-// a number for each loaded row that was touched, and the data of the part being made.
+// Rotate makes a run write its recording to parts in a folder, which together are one history (package record). So
+// memory does not grow with the run, and the Result has no History. Memory has some kilobytes for each kind of
+// transaction, a number for each loaded row that was touched, and the part being written.
 type Rotate struct {
 	Dir    string // must not exist, or be empty
 	Ending string // of the parts, one of split.Endings; "": .ivh
-	// A part ends at this number of bytes of recorded JSON lines, this number of transactions, or this age. All 0:
-	// at 256 MiB.
+	// A part ends after this number of bytes of JSON lines, this number of transactions, or this time. If all are 0,
+	// it ends at 256 MiB.
 	Bytes int64
 	Txns  int64
 	Every time.Duration
@@ -56,7 +56,7 @@ func (c *Config) validateRotate() error {
 	return nil
 }
 
-// rotation returns package record's settings for the parts.
+// rotation returns the settings of package record for the parts.
 func (o *Rotate) rotation(ctx context.Context, header *history.History) record.Rotation {
 	ending := cmp.Or(o.Ending, ".ivh")
 	return record.Rotation{Bytes: o.Bytes, Every: o.Every, Txns: o.Txns,
@@ -73,15 +73,14 @@ func (o *Rotate) rotation(ctx context.Context, header *history.History) record.R
 		}}
 }
 
-// emptyOf returns a history with a header and without transactions.
+// emptyOf returns a history with only a header.
 func emptyOf(m history.Meta) (*history.History, error) {
 	b := history.NewBuilder()
 	b.Meta = m
 	return b.Build()
 }
 
-// openParts begins a recording in parts. The first part has all loaded rows, since it is not known which ones the run
-// will touch.
+// openParts begins a recording in parts. The first part has all loaded rows, since the run may touch any of them.
 func (r *run) openParts(ctx context.Context) (*partial, error) {
 	o := r.cfg.Rotate
 	header, err := emptyOf(r.meta())
@@ -127,7 +126,7 @@ func (r *run) loaded() (*history.History, error) {
 	return r.initial([]*log{l})
 }
 
-// keep processes a logged and recorded transaction before the log drops it.
+// keep counts a recorded transaction before the log drops it.
 func (c *client) keep(x *txnRec) {
 	c.tally(x)
 	if c.r.cfg.Live == nil {
@@ -144,18 +143,17 @@ func (c *client) keep(x *txnRec) {
 	c.publish()
 }
 
-// segment bounds the transactions of a session's log if Live follows a run in parts. Then a new log begins, and the old
-// one is dropped once it was passed on.
+// segment bounds the transactions of a session's log if Live is set and the run has parts. A new log then begins, and
+// the old one is dropped when live has passed it on.
 const segment = 256
 
-// forget empties the log.
 func (l *log) forget() {
 	clear(l.lists)
 	clear(l.preds)
 	*l = log{txns: l.txns[:0], ops: l.ops[:0], lists: l.lists[:0], preds: l.preds[:0], cells: l.cells[:0], line: l.line}
 }
 
-// logs returns the session's logs for live: older ones and the published part of the current one.
+// logs returns the session's logs for live: the older ones, and the published part of the current one.
 func (c *client) logs() []*log {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +167,8 @@ func (c *client) logs() []*log {
 	return all
 }
 
-// given drops older logs whose transactions are among the n passed on, and returns how many of the n remain.
+// given drops older logs whose transactions are among the n passed on. It returns how many of the n are in the other
+// logs.
 func (c *client) given(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +195,7 @@ func (c *client) tally(x *txnRec) {
 	}
 }
 
-// tally counts transactions of a kind in constant memory: durations in 32 classes for each power of two.
+// tally counts the transactions of a kind in constant memory. It has 32 classes of durations for each power of two.
 type tally struct {
 	n     [3]int // by status
 	times [64 * classes]uint32
@@ -213,7 +212,7 @@ func place(d int64) int {
 	return shift*classes + int(n>>shift)
 }
 
-// duration returns the middle of a class.
+// duration returns the middle of a class of durations.
 func duration(place int) time.Duration {
 	if place < 2*classes {
 		return time.Duration(place)

@@ -7,8 +7,9 @@ import (
 	"isovet/datasets/workload"
 )
 
-// saving makes a savepoint or rolls back to it. A rollback removes the operations since from the log, including reads,
-// which may have seen undone writes. So a read of an undone version by others is a read of a version that nobody wrote.
+// saving makes a savepoint or rolls back to one. A rollback removes the later operations from the log, including
+// reads, which may have seen undone writes. If another transaction reads an undone version, it is a read of a version
+// that nobody wrote.
 func (c *client) saving(op *workload.Op, o *opRec) error {
 	s, ok := c.sess.(driver.Saver)
 	if !ok {

@@ -34,22 +34,22 @@ type Step struct {
 	Text    string      // its notation
 }
 
-// Schedule is a list of steps of a few sessions, in order. If the database makes a session wait, it does its later
-// steps when it can go on; the others do not wait for it.
+// Schedule is a list of steps of a few sessions, in order. If the database makes a session wait, the other sessions go
+// on, and that session does its later steps when it can.
 type Schedule struct {
 	Steps    []Step
 	Sessions int
-	// Predicates says that there are operations with conditions.
+	// Predicates says that some operations have conditions.
 	Predicates bool
 
 	tables []workload.Table // nil: scheduleTables
-	// loaded has the tables' initial rows: columns, or a number, or several; nil: those of the tables.
+	// loaded has the initial rows of the tables: columns, a number, or several numbers; nil means the tables' own.
 	loaded map[workload.Key][]int64
 	nodes  []int // session → node; nil: they are spread
 }
 
-// scheduleTables are the tables of schedules: the items x, y and z, and table t, whose column v holds 0, 10 and 20 in
-// the rows 0, 1 and 2.
+// scheduleTables are the tables for schedules: the items x, y and z, and table t with rows 0, 1 and 2, whose column v
+// has 0, 10 and 20.
 func scheduleTables() []workload.Table {
 	return []workload.Table{
 		{Name: "item", Rows: len(scheduleItems)},
@@ -180,15 +180,15 @@ func (st *Step) parseWhere(verb, arg string) error {
 // Played is the result of playing a schedule.
 type Played struct {
 	History *history.History
-	// Refused has each session's reason if the database refused its transaction; "": it did not.
+	// Refused has, for each session, the reason why the database refused its transaction, or "".
 	Refused []string
-	// Waited lists the steps that the database made wait for others.
+	// Waited lists the steps that the database made wait for other sessions.
 	Waited []string
 
 	run *run
 }
 
-// scheduleWait is the time after which a step counts as waiting for another session, and the others go on.
+// scheduleWait is how long a step may take before it counts as waiting for another session, and the others go on.
 const scheduleWait = 120 * time.Millisecond
 
 // player is a session that runs its steps of a schedule.
@@ -202,8 +202,7 @@ type player struct {
 	why   string
 }
 
-// loaded makes and loads the tables of a schedule, for a run of it. The database must be the one that Open has opened
-// with c.
+// loaded makes and loads the tables of a schedule, for one run. Open must have opened this database with c.
 func (t *Target) loaded(ctx context.Context, c Config, s *Schedule) (*run, error) {
 	tables := s.tables
 	if tables == nil {
@@ -229,7 +228,7 @@ func (t *Target) loaded(ctx context.Context, c Config, s *Schedule) (*run, error
 	return r, nil
 }
 
-// Play runs a schedule once, on fresh tables. The database must be the one that Open has opened with c.
+// Play runs a schedule once, on fresh tables. Open must have opened this database with c.
 func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, error) {
 	r, err := t.loaded(ctx, c, s)
 	if err != nil {
@@ -295,7 +294,7 @@ func (r *run) players(s *Schedule) []*player {
 	return players
 }
 
-// settled waits until no session has an open step; false says that one of them waits for another.
+// settled waits until no session has an open step. It returns false if a session waits for another.
 func settled(players []*player) bool {
 	late := time.NewTimer(scheduleWait)
 	defer late.Stop()
@@ -311,7 +310,6 @@ func settled(players []*player) bool {
 	return true
 }
 
-// do does one step.
 func (p *player) do(st Step) {
 	if p.over && st.Kind != Begin || p.c.sess == nil {
 		return

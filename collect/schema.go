@@ -21,8 +21,8 @@ type schemaChanger struct {
 	all  []driver.SchemaChange
 }
 
-// changeSchema makes a change in every period, and reverts it after half of the period, until pause reports the end of
-// the run. It uses the first node that accepts writes.
+// changeSchema makes a change in every period, and reverts it in the middle of the period, until pause reports the end
+// of the run. It uses the first node that accepts writes.
 func (r *run) changeSchema(ctx context.Context, rng *rand.Rand, pause func(time.Duration) bool) error {
 	c := schemaChanger{r: r, all: driver.SchemaChanges(r.info.Dialect, r.data())}
 	for r.info.Nodes[c.node].ReadOnly && c.node < len(r.info.Nodes)-1 {
@@ -56,10 +56,10 @@ func (r *run) changeSchema(ctx context.Context, rng *rand.Rand, pause func(time.
 	return nil
 }
 
-// undoTries bounds the failures to revert a change before they end the run.
+// undoTries bounds how often reverting a change may fail before the run ends.
 const undoTries = 30
 
-// undo reverts a change; doubtful says that it may not have been made.
+// undo reverts a change. doubtful says that the change may not have been made.
 func (c *schemaChanger) undo(ctx context.Context, statement string, doubtful bool) error {
 	for try := 1; ; try++ {
 		class, err := c.say(ctx, statement)

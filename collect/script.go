@@ -16,25 +16,25 @@ import (
 	"isovet/history"
 )
 
-// Script is a schedule as a file: the ordered steps of a few sessions, and tables with their initial rows. It has no
+// Script is a schedule as a file: the steps of a few sessions in order, and tables with their initial rows. It has no
 // SQL, so any database that isovet knows can play it.
 type Script struct {
 	Format  string `json:"format"` // "isovet-schedule"
 	Version int    `json:"version"`
 	// Note describes its origin.
 	Note string `json:"note,omitempty"`
-	// Isolation is the isolation to ask the database for, Level the level that it then violated.
+	// Isolation is the isolation level to ask the database for. Level is the level that it violated there.
 	Isolation  string   `json:"isolation,omitempty"`
 	Level      string   `json:"level"`
 	SetupSQL   []string `json:"setup_sql,omitempty"`
 	SessionSQL []string `json:"session_sql,omitempty"`
-	// Nodes has each session's node in a cluster, from 0; absent: the sessions are spread.
+	// Nodes has the number of each session's node in a cluster, from 0. If it is absent, sessions are spread.
 	Nodes  []int         `json:"nodes,omitempty"`
 	Tables []ScriptTable `json:"tables"`
 	Steps  []ScriptStep  `json:"steps"`
 }
 
-// ScriptTable is a table of a Script. One without columns has plain rows: a key and a number.
+// ScriptTable is a table of a Script. Without columns its rows are a key and a number.
 type ScriptTable struct {
 	Name    string         `json:"name,omitempty"`
 	List    bool           `json:"list,omitempty"`
@@ -43,12 +43,12 @@ type ScriptTable struct {
 	Rows [][]int64 `json:"rows,omitempty"`
 	// Wide says that a row is a key and a list of numbers.
 	Wide bool `json:"wide,omitempty"`
-	// Plan is the plan for finding rows by a condition: sequential, index, index-only or bitmap; absent: the
-	// database's choice.
+	// Plan is how rows are found by a condition: sequential, index, index-only or bitmap. If it is absent, the
+	// database chooses.
 	Plan string `json:"plan,omitempty"`
-	// Direct says that update and erase find their rows by themselves, in one statement.
+	// Direct says that update and erase find their rows themselves, in one statement.
 	Direct bool `json:"direct,omitempty"`
-	// Foreign are foreign keys: the number of a column, and the number of the earlier table whose keys it holds.
+	// Foreign are foreign keys: the number of a column, and the number of the earlier table to whose keys it refers.
 	Foreign [][2]int `json:"foreign_keys,omitempty"`
 }
 
@@ -61,8 +61,8 @@ type ScriptColumn struct {
 }
 
 // ScriptStep is an action of a session. Do is one of begin, commit, rollback, read, lock (a read that takes the row's
-// write lock), write, insert (unless a row is in the way), delete, append, select, select-for-update, select-for-share,
-// update, erase, savepoint and rollback-to; select to erase have a condition.
+// write lock), write, insert (unless a row is in the way), delete, append, select, select-for-update,
+// select-for-share, update, erase, savepoint and rollback-to. Those from select to erase have a condition.
 type ScriptStep struct {
 	Session int           `json:"session"` // from 1
 	Do      string        `json:"do"`
@@ -74,7 +74,7 @@ type ScriptStep struct {
 	Set     []ScriptSet   `json:"set,omitempty"`
 }
 
-// ScriptRange is a condition, Min ≤ column < Max; without a bound that side is open.
+// ScriptRange is a condition, Min ≤ column < Max. Either bound may be missing.
 type ScriptRange struct {
 	Column int    `json:"column"`
 	Min    *int64 `json:"min,omitempty"`
@@ -97,7 +97,7 @@ var doing = map[workload.OpKind]string{workload.Read: "read", workload.Write: "w
 	workload.Append: "append", workload.ReadWhere: "select", workload.UpdateWhere: "update",
 	workload.DeleteWhere: "erase", workload.Savepoint: "savepoint", workload.RollbackTo: "rollback-to"}
 
-// Write writes the script, a step a line.
+// Write writes the script, one step on each line.
 func (s *Script) Write(w io.Writer) error {
 	type short Script
 	x := short(*s)
@@ -138,7 +138,7 @@ func (s *Script) Write(w io.Writer) error {
 	return err
 }
 
-// IsScript reports whether a file that begins so is a script.
+// IsScript reports whether a file with this beginning is a script.
 func IsScript(start []byte) bool { return bytes.Contains(start, []byte(`"`+scriptFormat+`"`)) }
 
 // ReadScript reads a script. Its errors name the place and what was expected.
@@ -304,7 +304,7 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 	return x, nil
 }
 
-// condition sets an operation's condition and changes from the step; the table has so many columns.
+// condition copies a step's condition and changes to an operation. columns is the table's number of columns.
 func (st *ScriptStep) condition(op *workload.Op, columns int) error {
 	for _, r := range st.Where {
 		if r.Column < 0 || r.Column >= columns {
@@ -396,7 +396,7 @@ func scriptTables(tables []workload.Table) (out []ScriptTable) {
 	return out
 }
 
-// ScriptOf makes a script of a schedule in the notation of ParseSchedule.
+// ScriptOf makes a script from a schedule of ParseSchedule.
 func ScriptOf(s *Schedule, isolation, level string) *Script {
 	tables := s.tables
 	if tables == nil {
@@ -425,7 +425,7 @@ func ScriptOf(s *Schedule, isolation, level string) *Script {
 	return out
 }
 
-// loadedCells returns the content of a workload's loaded row, without the version.
+// loadedCells returns the content of a loaded row of a workload, without the version.
 func loadedCells(t *workload.Table, pk int64) []int64 {
 	switch {
 	case t.Columns != nil:
@@ -438,7 +438,7 @@ func loadedCells(t *workload.Table, pk int64) []int64 {
 	return []int64{t.Payload}
 }
 
-// scriptOrder is the order of steps in a script made from a recording.
+// scriptOrder is how the steps of a script from a recording are ordered.
 type scriptOrder uint8
 
 const (

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// tidy removes unused tables, and moves the begin of transactions just before their first operation and the end just
-// behind their last one, as long as the level stays violated. So fewer statements wait for each other.
+// tidy removes unused tables, and moves the begin of each transaction just before its first operation and the end just
+// after its last one, as long as the level stays violated. So fewer statements wait for each other.
 func (p *reproducer) tidy(s *Script) *Script {
 	p.until = time.Now().Add(p.o.For / 2)
 	waits, ok := p.waits(s)
@@ -93,7 +93,7 @@ func (p *reproducer) withoutSteps(s *Script) *Script {
 	return s
 }
 
-// tableless are the steps without a table.
+// tableless are the steps that use no table.
 var tableless = []string{"begin", "commit", "rollback", "savepoint", "rollback-to"}
 
 // withoutIdle returns the script without unused tables, unless tables refer to each other.
@@ -119,8 +119,8 @@ func (s *Script) withoutIdle() *Script {
 	return &t
 }
 
-// withoutFirst returns the script with the writes of its first transaction as initial rows; nil if that transaction
-// does more than write rows, or overlaps others.
+// withoutFirst returns the script with the writes of its first transaction as initial rows. It returns nil if this
+// transaction does more than write rows, or overlaps others.
 func (s *Script) withoutFirst() *Script {
 	t := *s
 	t.Tables = slices.Clone(s.Tables)
@@ -194,8 +194,7 @@ func (s *Script) serial() *Script {
 	return &t
 }
 
-// inOne returns the scripts in which the transaction's steps are adjacent: one for each place between the steps of the
-// others.
+// inOne returns scripts in which a transaction's steps are adjacent, one for each place between the other steps.
 func (s *Script) inOne(places []int) (out []*Script) {
 	if places[len(places)-1]-places[0] == len(places)-1 {
 		return nil // they are adjacent already
@@ -225,8 +224,8 @@ func (s *Script) sessions() (n int) {
 	return n
 }
 
-// inSession returns the script in which session to takes over the steps of session from; nil if their transactions
-// overlap or they use different nodes.
+// inSession returns the script in which session to also does the steps of session from. It returns nil if their
+// transactions overlap or they use different nodes.
 func (s *Script) inSession(from, to int) *Script {
 	if s.Nodes != nil && s.Nodes[from-1] != s.Nodes[to-1] {
 		return nil

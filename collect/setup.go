@@ -10,7 +10,7 @@ import (
 	"isovet/datasets/workload"
 )
 
-// Setup is the set-up of a script in the database's words: the statements that make and load its tables, and the plans
+// Setup has the set-up of a script as statements of the database: those that make and load its tables, and the plans
 // of its sessions' statements.
 type Setup struct {
 	Tables, Rows []string
@@ -25,14 +25,14 @@ type StatementPlan struct {
 	Plan      []string `json:"plan"`
 }
 
-// explains are the dialects' statements that ask for a plan.
+// explains has, for each dialect, the statement that returns a plan.
 var explains = map[string]string{"postgres": "explain ", "mysql": "explain ", "sqlite": "explain query plan "}
 
 // mostPlans bounds the statements that are explained.
 const mostPlans = 24
 
-// Setup loads the tables of a script and asks for the plans of the events' statements. It returns the zero Setup if the
-// database speaks no SQL. c is the Config of the script's runs.
+// Setup loads the tables of a script and asks the database for the plans of the events' statements. It returns the
+// zero Setup if the database has no SQL. c is the Config for the script's runs.
 func (t *Target) Setup(ctx context.Context, c Config, s *Schedule, events []Event) (Setup, error) {
 	r, err := t.loaded(ctx, c, s)
 	if err != nil {
@@ -69,8 +69,8 @@ func (t *Target) Setup(ctx context.Context, c Config, s *Schedule, events []Even
 	return x, nil
 }
 
-// planLines returns the rows of an answer, one a line. Of several columns it shows those that are not null, with their
-// names.
+// planLines returns the rows of an answer as lines. If there are several columns, it shows those that are not null,
+// with their names.
 func planLines(a *driver.Answer) (lines []string) {
 	detail := slices.Index(a.Columns, "detail") // SQLite's; its other columns are internal numbers
 	for _, row := range a.Rows {
@@ -88,7 +88,7 @@ func planLines(a *driver.Answer) (lines []string) {
 	return lines
 }
 
-// setup returns the statements that made a run's tables; the zero Setup if the database speaks no SQL.
+// setup returns the statements that made a run's tables, or the zero Setup if the database has no SQL.
 func (r *run) setup() Setup {
 	w := r.words()
 	if w.st == nil {
@@ -104,7 +104,7 @@ func (r *run) setup() Setup {
 }
 
 // planWords are words in the answer of EXPLAIN that show a plan, by the product's first word. % stands for the index's
-// name; ! marks a word that must be missing.
+// name. A word after ! must be missing.
 var planWords = map[string]map[workload.Plan][]string{
 	"PostgreSQL": {workload.Sequential: {"Seq Scan"}, workload.ByIndex: {"Index Scan using %"},
 		workload.IndexOnly: {"Index Only Scan"}, workload.Bitmap: {"Bitmap Index Scan on %"}},
@@ -114,8 +114,8 @@ var planWords = map[string]map[workload.Plan][]string{
 	"MySQL":   {workload.Sequential: {"!key=%"}, workload.ByIndex: {"key=%"}, workload.IndexOnly: {"Using index"}},
 }
 
-// otherPlan describes the database's plan for a table that asks for another one. It returns "" if the database uses the
-// requested plan, or isovet cannot tell.
+// otherPlan describes the database's plan for a table that requires another one. It returns "" if the database uses
+// the required plan, or isovet cannot tell.
 func (r *run) otherPlan() string {
 	product, _, _ := strings.Cut(r.info.Name, " ")
 	w := r.words()

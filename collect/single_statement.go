@@ -9,8 +9,8 @@ import (
 	"isovet/history"
 )
 
-// canBeAlone reports whether the drawn transaction is one statement that can run without BEGIN, and the session
-// supports it. The client is asked for the operation again when it runs.
+// canBeAlone reports whether the drawn transaction is one statement that can run without BEGIN in this session. The
+// workload gives the operation again when the transaction runs.
 func (c *client) canBeAlone(t *workload.Txn) (bool, error) {
 	s, ok := c.sess.(driver.Autocommitter)
 	if !ok || t.Access != workload.Alone || c.r.info.Unbounded {
@@ -35,8 +35,8 @@ func (c *client) canBeAlone(t *workload.Txn) (bool, error) {
 	return s.Autocommit(write)
 }
 
-// attemptAlone runs the drawn transaction, which is one statement. The statement is the commit too, so its answer comes
-// after the sending of the commit.
+// attemptAlone runs the drawn transaction, which is one statement. Since the statement is also the commit, its answer
+// comes after the commit was sent.
 func (c *client) attemptAlone(x *txnRec) ended {
 	t := &c.txn
 	c.work.Step(t)
@@ -64,7 +64,7 @@ func (c *client) attemptAlone(x *txnRec) ended {
 	return c.uncommitted(x, err)
 }
 
-// announce adds a write that is a transaction by itself to the partial recording before it is sent.
+// announce writes a write that is a transaction by itself to the partial recording, before it is sent.
 func (c *client) announce(o *opRec) error {
 	p := c.r.partial
 	if !c.alone || p == nil || c.r.cfg.NoRecord {
@@ -82,7 +82,7 @@ func (c *client) announce(o *opRec) error {
 	return nil
 }
 
-// aloneEvent adds the outcome of a transaction to the event of its only statement.
+// aloneEvent adds a transaction's outcome to the event of its only statement.
 func aloneEvent(last *Event, t *txnRec, e *endRec) {
 	switch {
 	case t.status == history.Unknown:

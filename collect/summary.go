@@ -17,13 +17,13 @@ type Summary struct {
 	Elapsed                     time.Duration
 	Templates                   []Template // by name
 	Aborts                      []Abort    // reasons of attempts that did not commit, the most frequent first
-	// With faults of kind Schema: the numbers of changes made, and of changes that the database refused, for
-	// example because they waited too long for a lock.
+	// SchemaChanges and SchemaRefused are for faults of kind Schema: the numbers of changes made, and of changes that
+	// the database refused, for example because they waited too long for a lock.
 	SchemaChanges, SchemaRefused int
-	// OtherPlan describes the database's plan if it differs from the one that the workload asks for; "": it does
-	// not.
+	// OtherPlan describes the database's plan if it differs from the plan that the workload requires; otherwise it is
+	// "".
 	OtherPlan string
-	// Missed are the statements of the user's own workload that were not recorded, each with its number and its reason.
+	// Missed are the statements of the user's own workload that were not recorded, with numbers and reasons.
 	Missed []string
 }
 
@@ -55,8 +55,8 @@ type Template struct {
 // AbortRate returns the share of aborted attempts.
 func (t *Template) AbortRate() float64 { return Share(t.Aborted, t.Committed+t.Aborted+t.Unknown) }
 
-// summary counts the transactions of the logs. Attempts that were refused before their first operation are not in the
-// logs, but in the totals.
+// summary counts the transactions of the logs. Attempts that were refused before their first operation are only in the
+// totals.
 func (r *run) summary() Summary {
 	s := Summary{
 		DB: r.info.Name, Isolation: r.info.Isolation, Workload: r.what, Sessions: r.cfg.Sessions,

@@ -15,11 +15,11 @@ import (
 	"isovet/internal/safego"
 )
 
-// A call into a database inside this program may never come back, and nothing can end it. The watchdog then abandons
-// its session: it ends the session's part of the history, and the goroutine ends when the call comes back, if ever.
+// A call into a database inside this program may never return, and nothing can end it. The watchdog then abandons its
+// session: it ends the session's part of the history. The goroutine ends when the call returns, if ever.
 //
-// A session notes the begin and end of a call in client.calling. The watchdog abandons a session by changing that word.
-// So either the session finds its word unchanged, or the watchdog owns the session's data.
+// A session stores the begin of a call in client.calling, and clears it at the end. The watchdog abandons a session by
+// changing this word. So either the session finds its word unchanged, or the watchdog owns the session's data.
 
 // stage is the kind of a call.
 type stage uint8
@@ -34,8 +34,8 @@ const (
 
 // watched is the state that a client and the watchdog share.
 type watched struct {
-	// calling is the begin of the open call, by the clients' clock; 0: there is none; gone: the session is
-	// abandoned.
+	// calling is the begin of the open call, by the clients' clock. It is 0 if there is none, and gone if the session
+	// is abandoned.
 	calling atomic.Int64
 	mine    int64 // as it was stored
 	stage   stage
@@ -43,7 +43,7 @@ type watched struct {
 	under   bool         // it is open, and not in the log
 	o       opRec        // the open operation, or the last one
 	doing   *workload.Op // the same
-	// over is closed when the session's goroutine has ended, or is abandoned.
+	// over is closed when the session's goroutine has ended or was abandoned.
 	over  chan struct{}
 	group safego.Group
 }
@@ -62,7 +62,7 @@ func (c *client) enter(s stage) {
 	c.calling.Store(c.mine)
 }
 
-// leave notes the end of the call. It ends the goroutine of an abandoned session.
+// leave marks the end of the call. If the session was abandoned, it ends the goroutine.
 func (c *client) leave() {
 	if !c.r.info.Unbounded || c.calling.CompareAndSwap(c.mine, 0) {
 		return
@@ -74,7 +74,7 @@ func (c *client) leave() {
 	runtime.Goexit()
 }
 
-// begin, commit and rollback are the session's calls, under the watchdog.
+// begin, commit and rollback make the session's calls under the watchdog.
 func (c *client) begin(a workload.Access) error {
 	c.enter(beginning)
 	defer c.leave()
@@ -100,7 +100,6 @@ func (c *client) rollback() {
 	}
 }
 
-// start runs a part of a session's work.
 func (c *client) start(part func()) {
 	c.over = make(chan struct{})
 	c.group.Go(func() {
@@ -113,7 +112,7 @@ func (c *client) start(part func()) {
 	})
 }
 
-// await waits until every session has ended or is abandoned.
+// await waits until every session has ended or was abandoned.
 func (r *run) await() {
 	for _, c := range r.clients {
 		<-c.over
@@ -130,13 +129,12 @@ func (r *run) await() {
 	}
 }
 
-// cut ends the open calls.
 func (r *run) cut() {
 	r.cutOff.Store(true)
 	r.target.DB.Cut()
 }
 
-// watchCalls abandons sessions whose calls exceed the time for an answer, until done is closed.
+// watchCalls abandons sessions whose calls take longer than an answer may, until done is closed.
 func (r *run) watchCalls(done <-chan struct{}) {
 	if !r.info.Unbounded {
 		return
@@ -165,13 +163,13 @@ func (r *run) watchCalls(done <-chan struct{}) {
 	}
 }
 
-// noAnswer returns the error of a call that did not come back.
+// noAnswer returns the error for a call that did not return.
 func noAnswer(d time.Duration) error {
 	return fmt.Errorf("the database has not answered for %v", d)
 }
 
-// bury ends the part of an abandoned session, whose data now belong to the watchdog. The session's transaction is
-// aborted, since nobody will commit it, or of unknown outcome if its commit was sent.
+// bury ends the recording of an abandoned session, whose data now belong to the watchdog. The session's transaction
+// counts as aborted, since nobody will commit it. If its commit was sent, its outcome is unknown.
 func (c *client) bury() {
 	defer c.since.Store(never)
 	r, x := c.r, &c.x
@@ -230,7 +228,7 @@ func (h *hung) back() {
 	}
 }
 
-// await waits for the calls to come back.
+// await waits for these calls to return.
 func (h *hung) await(limit time.Duration) error {
 	h.mu.Lock()
 	n, free := h.calls, h.free
@@ -247,7 +245,7 @@ func (h *hung) await(limit time.Duration) error {
 	}
 }
 
-// close closes the database, which may wait for calls that do not come back.
+// close closes the database, which may wait for calls that do not return.
 func (h *hung) close(db driver.DB, limit time.Duration) error {
 	if !db.Info().Unbounded {
 		return db.Close()
@@ -271,5 +269,5 @@ func (h *hung) close(db driver.DB, limit time.Duration) error {
 	}
 }
 
-// closeWithin is the least time that a database gets to close: it may have to write its data.
+// closeWithin is the least time that a database gets to close, since it may have to write its data.
 const closeWithin = 10 * time.Second

@@ -11,25 +11,25 @@ import (
 	"isovet/level"
 )
 
-// Anomaly is a named small history and the levels that it violates. Every key holds 0 at first.
+// Anomaly is a small history with a name and the levels that it violates. Every key has value 0 at first.
 type Anomaly struct {
 	Name  string        // how it is asked for
 	Kind  level.Anomaly // the anomaly that it shows; "" for none
 	About string
-	// Text has one transaction a line: name, session, client interval, operations, as in
+	// Text has one transaction on each line: name, session, client interval, operations:
 	//
-	//	T1 s1 [1,3]: r(x,0) w(x,1)
-	//	T2 s2 [2,4] aborted: w(x,2)
+	// 	T1 s1 [1,3]: r(x,0) w(x,1)
+	// 	T2 s2 [2,4] aborted: w(x,2)
 	//
-	// The catalogue of predicates has these too: pr(x=1,y=1:x=1) is a predicate read, of a condition that is true of
-	// value 1 of x, of value 1 of y and of nothing else, which found x = 1; pw(x=0,y=0:x=0>1) is a predicate write of
-	// such a condition that found x = 0 and made it 1. x!1 in a condition: true of every value of x but 1. The value
-	// "-" stands for no row.
+	// The catalogue of predicates also has pr(x=1,y=1:x=1), a predicate read that found x = 1; its condition is true
+	// for value 1 of x and value 1 of y, and for nothing else. pw(x=0,y=0:x=0>1) is a predicate write with such a
+	// condition that found x = 0 and set it to 1. x!1 in a condition means every value of x except 1. The value "-"
+	// means that there is no row.
 	Text string
-	// Violates lists the violated ones of the Judged levels; it satisfies the others.
+	// Violates lists those of the Judged levels that it violates. It satisfies the others.
 	Violates []level.Level
-	// Fault says that it can be planted: every write that must follow the initial version of a key also reads its key
-	// first, so that a larger history around it cannot explain it away.
+	// Fault says that it can be planted in a larger history. Each write that must follow the initial version of a key
+	// then reads the key first, so that the other transactions cannot explain the anomaly.
 	Fault bool
 }
 
@@ -42,7 +42,7 @@ func Judged() []level.Level {
 	}
 }
 
-// FaultNames returns the names of all that can be planted, with predicates and without.
+// FaultNames returns the names of all anomalies that can be planted, with predicates and without.
 func FaultNames() []string {
 	var names []string
 	for _, a := range slices.Concat(Faults(), PredicateFaults()) {
@@ -61,7 +61,7 @@ func LookupFault(name string) (*Anomaly, error) {
 	return nil, fmt.Errorf("unknown fault %q; expected one of %s", name, strings.Join(FaultNames(), ", "))
 }
 
-// script turns an anomaly into what the store can plant.
+// script converts an anomaly to a script for the store.
 func (a *Anomaly) script() *store.Script {
 	txns, err := parseTxns(a.Text)
 	if err != nil {
@@ -129,14 +129,14 @@ type textOp struct {
 	of, found []textMatch
 }
 
-// textMatch is key=old>new or key!old.
+// textMatch is key=old>new or key!old in the notation.
 type textMatch struct {
 	key      string
 	not      bool
 	old, new int64
 }
 
-// parseTxns reads the notation of Anomaly.Text; the interval may be left out.
+// parseTxns reads the notation of Anomaly.Text. The interval may be missing.
 func parseTxns(text string) ([]textTxn, error) {
 	var out []textTxn
 	for line := range strings.SplitSeq(text, "\n") {
@@ -236,7 +236,7 @@ func parseMatches(s string) ([]textMatch, error) {
 	return out, nil
 }
 
-// textValue is a value of the notation as the history has it.
+// textValue converts a value of the notation to one of a history.
 func textValue(v int64) history.Value {
 	if v == store.Absent {
 		return history.Value{}
@@ -244,7 +244,7 @@ func textValue(v int64) history.Value {
 	return history.IntValue(v)
 }
 
-// buildTxns makes a history of them; every key holds 0 at first.
+// buildTxns makes a history of the transactions. Every key has value 0 at first.
 func buildTxns(txns []textTxn, name string) (*history.History, error) {
 	b := history.NewBuilder()
 	b.Meta.Name = name

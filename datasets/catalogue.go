@@ -9,7 +9,7 @@ import (
 	"isovet/level"
 )
 
-// What an anomaly violates, from the strongest set to the weakest.
+// The sets of levels that an anomaly may violate, from the largest to the smallest.
 var (
 	everything = Judged()
 	aboveRC    = without(everything, level.ReadCommitted)
@@ -20,7 +20,7 @@ var (
 	sixLevels = everything[:6]
 )
 
-// violated are these sets by their names in the tables.
+// violated maps the names in the tables to these sets.
 var violated = map[string][]level.Level{
 	"all":                       everything,
 	"above read committed":      aboveRC,
@@ -39,8 +39,9 @@ func without(ls []level.Level, l level.Level) []level.Level {
 	return slices.DeleteFunc(slices.Clone(ls), func(m level.Level) bool { return m == l })
 }
 
-// anomaliesTSV has the columns catalogue ("items", or "predicates" for those of predicate reads and writes), name,
-// kind, what it violates, "fault" where it can be planted, about, and the text with " | " between transactions.
+// anomaliesTSV has the columns catalogue ("items", or "predicates" for anomalies of predicate operations), name, kind,
+// the set of levels that it violates, "fault" if it can be planted, description, and text with " | " between
+// transactions.
 //
 //go:embed anomalies.tsv
 var anomaliesTSV string
@@ -50,8 +51,8 @@ var anomaliesTSV string
 //go:embed synthesized.tsv
 var synthesizedTSV string
 
-// eachRow calls f with the columns of each row, and with the set of levels that it violates. The tables are part of the
-// program, so that a mistake in one is ours.
+// eachRow calls f with the columns of each row, and the set of levels that it violates. It panics on a wrong row,
+// since the tables are part of the program.
 func eachRow(table string, columns int, f func(c []string, violates []level.Level)) {
 	_, table, _ = strings.Cut(table, "\n") // the columns' names
 	for line := range strings.Lines(table) {
@@ -67,7 +68,7 @@ func eachRow(table string, columns int, f func(c []string, violates []level.Leve
 	}
 }
 
-// anomalies are those of a catalogue.
+// anomalies returns the anomalies of one catalogue.
 func anomalies(catalogue string) []Anomaly {
 	var all []Anomaly
 	eachRow(anomaliesTSV, 7, func(c []string, violates []level.Level) {
@@ -79,28 +80,28 @@ func anomalies(catalogue string) []Anomaly {
 	return all
 }
 
-// faults are those that can be planted.
+// faults returns those of the anomalies that can be planted.
 func faults(all []Anomaly) []Anomaly {
 	return slices.DeleteFunc(all, func(a Anomaly) bool { return !a.Fault })
 }
 
-// Anomalies returns the catalogue: the fourteen anomalies of MTC's Figure 5 with their variations, then others.
-// Verdicts are those of brute force over all orders (TestAnomaliesByBruteForce).
+// Anomalies returns the catalogue: the fourteen anomalies of MTC's Figure 5 with variations, then others. Brute force
+// over all orders gives the same verdicts (TestAnomaliesByBruteForce).
 func Anomalies() []Anomaly { return anomalies("items") }
 
-// PredicateAnomalies returns the catalogue of anomalies of predicate reads and writes. Verdicts are for the
-// serializable and the snapshot levels: those of brute force (TestPredicateAnomaliesByBruteForce).
+// PredicateAnomalies returns the catalogue of anomalies of predicate reads and writes. It has verdicts for the
+// serializable and the snapshot levels. Brute force gives the same ones (TestPredicateAnomaliesByBruteForce).
 func PredicateAnomalies() []Anomaly { return anomalies("predicates") }
 
-// Faults returns the anomalies without predicates that can be planted.
+// Faults returns the anomalies without predicate operations that can be planted.
 func Faults() []Anomaly { return faults(Anomalies()) }
 
 // PredicateFaults returns the anomalies of predicate reads and writes that can be planted.
 func PredicateFaults() []Anomaly { return faults(PredicateAnomalies()) }
 
-// SynthesizedAnomalies returns 29 anomalies: 13 RAT, 9 WAT, 7 IAT, as many as Vbox's Table 1 has (errata V29: the
-// numbers are the table's, the text's are in another order). The paper does not list them; these are Coo's, with
-// predicates among them as there. Verdicts are those of brute force (TestSynthesizedByBruteForce).
+// SynthesizedAnomalies returns 29 anomalies: 13 RAT, 9 WAT, 7 IAT, as many as in Vbox's Table 1 (errata V29: the
+// paper's text has the numbers in another order). The paper does not list them; these are Coo's, and some have
+// predicates as there. Brute force gives the same verdicts (TestSynthesizedByBruteForce).
 func SynthesizedAnomalies() []Synthesized {
 	var all []Synthesized
 	eachRow(synthesizedTSV, 6, func(c []string, violates []level.Level) {

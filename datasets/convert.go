@@ -12,13 +12,13 @@ import (
 	"isovet/history"
 )
 
-// column is a column of a table's rows in the file: its name as JSON with the colon, and its place among a row's cells.
+// column is a column of a table's rows in the file: its name as JSON with the colon, and its index in a row.
 type column struct {
 	name string
 	cell int64
 }
 
-// layout prepares the writing of rows: columns sorted by name, as the format has them.
+// layout prepares the columns for writing rows: sorted by name, as the format requires.
 func (c *convert) layout() {
 	c.rng = rand.New(rand.NewPCG(c.spec.Seed, 0x01d))
 	for _, t := range c.log.Tables {
@@ -37,7 +37,7 @@ func (c *convert) layout() {
 	}
 }
 
-// value returns a version of a row as the file has it.
+// value returns a version of a row in the form of the file.
 func (c *convert) value(r uint32, version int64) history.Value {
 	if version == store.Absent {
 		return history.Value{}
@@ -72,7 +72,6 @@ func (c *convert) value(r uint32, version int64) history.Value {
 	return v
 }
 
-// op adds an operation to the builder.
 func (c *convert) op(op *store.LogOp) {
 	switch op.Kind {
 	case store.PredRead, store.PredWrite:
@@ -102,7 +101,7 @@ func (c *convert) op(op *store.LogOp) {
 	}
 }
 
-// predicate adds an operation with a condition; rows stand in the order of their keys.
+// predicate adds an operation with a condition. Its rows are sorted by key.
 func (c *convert) predicate(op *store.LogOp) {
 	p := &c.log.Preds[op.Value]
 	kind := history.PredRead
@@ -126,7 +125,7 @@ func (c *convert) predicate(op *store.LogOp) {
 	c.b.Predicate(kind, c.text, c.matched)
 }
 
-// scriptPredicate adds a predicate of the script: one that is true of a few versions by name.
+// scriptPredicate adds a predicate operation of a script. Its condition is true for a few listed versions.
 func (c *convert) scriptPredicate(op *store.LogOp) {
 	p := &c.log.Scripts[op.Value]
 	var of []versionText
@@ -161,14 +160,14 @@ func (c *convert) keyText(r uint32) string {
 	return pk
 }
 
-// versionText is a version as JSON or, with not, all other versions of its key.
+// versionText is a version as JSON. With not it means all other versions of its key.
 type versionText struct {
 	key, val string
 	not      bool
 }
 
-// versionPredicate appends a predicate that is true of the given versions only, told by a column ("": the value
-// itself).
+// versionPredicate appends a predicate that is true for the given versions only. They are identified by a column (""
+// for the value itself).
 func versionPredicate(text []byte, column string, of []versionText) []byte {
 	one := func(v versionText) {
 		is := `"="`
@@ -197,8 +196,7 @@ func versionPredicate(text []byte, column string, of []versionText) []byte {
 	return append(text, `]}`...)
 }
 
-// condition appends the ranges as the format's predicate. The columns that it names stand in it in the order of their
-// names.
+// condition appends ranges as a predicate of the format, with the columns sorted by name.
 func (c *convert) condition(text []byte, columns []workload.Column, where []workload.Range) []byte {
 	where = slices.Clone(where)
 	slices.SortStableFunc(where, func(a, b workload.Range) int {

@@ -13,18 +13,19 @@ import (
 	"isovet/level"
 )
 
-// Times says which client times a generated history has.
+// Times says which client times a generated history contains.
 type Times uint8
 
 const (
 	AllTimes Times = iota // transactions and operations
 	TxnTimes              // transactions only
-	// none; the transactions then stand session by session, since their order in the file would tell it
+	// NoTimes leaves all times out. Transactions are then sorted by session, since another order in the file would
+	// show the time.
 	NoTimes
 )
 
-// Hint says what is done to the client times in the end. All but TrueTimes are lies: the history may then satisfy no
-// real-time level, but what holds without real time holds as before.
+// Hint says how the client times are falsified at the end. With all but TrueTimes the history may violate every level
+// with real time; the verdicts at other levels do not change.
 type Hint uint8
 
 const (
@@ -33,8 +34,8 @@ const (
 	RandomTimes        // every transaction's interval is moved to where another one's was
 )
 
-// Spec says which history to generate. The zero value is BlindW-WR, 10,000 transactions of 24 sessions, serializable by
-// two-phase locking, with client times, seed 0.
+// Spec says which history to generate. The zero value means BlindW-WR, 10,000 transactions in 24 sessions,
+// serializable by two-phase locking, with client times, seed 0.
 type Spec struct {
 	Workload string  // "": blindw; workload.All lists them
 	Variant  string  // "": the workload's first
@@ -43,34 +44,35 @@ type Spec struct {
 	Keys     int     // 0: the workload's default
 	Ops      int     // operations a transaction; 0: the workload's default
 	Zipf     float64 // exponent of the keys' distribution, where the workload has one; 0: the workload's default
-	// values that the writes of a key are drawn from, in plain tables; 0: the variant's default, mostly a value of
-	// its own for each write
+	// Values is the number of values from which the writes of a key are drawn, in plain tables. 0 means the variant's
+	// default, which is usually a unique value for each write.
 	Values int
-	// FenceEvery has each session issue a fence transaction after so many others (workload.Fenced); 0: never.
+	// FenceEvery makes each session run a fence transaction after so many others (workload.Fenced); 0 means never.
 	FenceEvery int
 	// Isolation is the store's concurrency control: "" or "serializable" (two-phase locking), "serializable-snapshot",
 	// "snapshot-isolation", "repeatable-read" (no range locks), "read-committed", "read-uncommitted", or a short name.
 	Isolation string
 	Seed      uint64
-	// Fault is what is planted, or several names separated by commas, which take turns; "": none. Faults lists them.
+	// Fault is the name of the anomaly to plant, or several names separated by commas, which take turns; "" means
+	// none. FaultNames lists them.
 	Fault string
-	// Faults is the number of planted faults, evenly over the run from FaultAt on; 0: one.
+	// Faults is the number of planted faults, spread evenly over the run from FaultAt on; 0 means one.
 	Faults  int
 	FaultAt int // plant the first once so many transactions have committed; 0: in the middle, or of many early
 
-	// Break is a part of the store's concurrency control that fails once, after FaultAt commits: store.Breaks lists
-	// them.
+	// Break is a part of the store's concurrency control that fails once, after FaultAt commits. store.Breaks lists
+	// the parts.
 	Break string
 
 	Times   Times
 	Hint    Hint
 	DBTimes bool // database timestamps too
-	// Skew shifts each client's clock by its own offset from [-Skew, Skew] ns.
+	// Skew shifts each client's clock by a random offset in [-Skew, Skew] ns.
 	Skew int64
-	// AbortRate is the share of transactions rolled back by their clients, UnknownRate that of commits whose answer is
-	// lost.
+	// AbortRate is the share of transactions that their clients roll back, UnknownRate the share of commits whose
+	// answer is lost.
 	AbortRate, UnknownRate float64
-	// UnknownOld is the share of predicate writes whose clients do not learn which versions they replaced.
+	// UnknownOld is the share of predicate writes whose clients do not learn the replaced versions.
 	UnknownOld float64
 	// NoAborted leaves aborted transactions out.
 	NoAborted bool
@@ -78,7 +80,7 @@ type Spec struct {
 	LongTxn bool
 }
 
-// Result is a generated history and how it came about.
+// Result is a generated history with data about the run.
 type Result struct {
 	History *history.History // nil: of Stream
 	Planted []int64          // ids of the transactions of the faults
@@ -86,7 +88,7 @@ type Result struct {
 	Stats   store.Stats
 }
 
-// Planted is a fault that was planted: its name, the ids of its transactions and the levels that they violate.
+// Planted is a planted fault: its name, the ids of its transactions, and the levels that they violate.
 type Planted struct {
 	Fault    string        `json:"fault"`
 	Txns     []int64       `json:"transactions"`
@@ -94,8 +96,8 @@ type Planted struct {
 }
 
 // Generate runs the workload on the in-memory store and returns what its clients saw. The same spec gives the same
-// history, byte for byte. Errors: an unknown name (the choices are listed), a size that cannot be, ctx's end. Cost:
-// about 3 µs a transaction of 8 operations, 60 bytes an operation at the peak.
+// history, byte for byte. Errors: an unknown name (the error lists the names), an impossible size, ctx's end. Cost:
+// about 3 µs for a transaction of 8 operations, 60 bytes an operation at the peak.
 func Generate(ctx context.Context, spec Spec) (*history.History, error) {
 	r, err := Run(ctx, spec)
 	if err != nil {
@@ -104,16 +106,16 @@ func Generate(ctx context.Context, spec Spec) (*history.History, error) {
 	return r.History, nil
 }
 
-// Breaks returns the names of what of the store's concurrency controls can be broken.
+// Breaks returns the names of the parts of the store's concurrency control that can fail.
 func Breaks() []string { return store.Breaks() }
 
 // Isolations returns the names of the store's concurrency controls.
 func Isolations() []string { return store.Isolations() }
 
-// Run is Generate with more to tell.
+// Run is Generate with more results.
 func Run(ctx context.Context, spec Spec) (*Result, error) { return RunTold(ctx, spec, nil) }
 
-// RunTold is Run that tells what is being done and how far it is, every few thousand events; tell may be nil.
+// RunTold is Run with progress: every few thousand events it calls tell, unless that is nil.
 func RunTold(ctx context.Context, spec Spec, tell func(stage string, done, total int)) (*Result, error) {
 	p, err := prepare(spec)
 	if err != nil {
@@ -167,7 +169,7 @@ type convert struct {
 	elems   []history.Value
 }
 
-// begin prepares what takes no log.
+// begin prepares the fields that do not depend on the log.
 func (c *convert) begin() {
 	c.layout()
 	c.names = make(map[string]uint32)
@@ -180,8 +182,8 @@ func (c *convert) begin() {
 	}
 }
 
-// fill adds all transactions to the builder: the initial one first, with id 0, then the log's, with ids 1, 2, … It
-// returns the ids of the planted ones.
+// fill adds all transactions to the builder: the initial one with id 0, then the log's with ids 1, 2, … It returns the
+// ids of planted transactions.
 func (c *convert) fill() []int64 {
 	c.begin()
 	c.init()
@@ -203,7 +205,7 @@ func (c *convert) fill() []int64 {
 	return planted
 }
 
-// txn adds a transaction, its times moved, and reports whether it was planted.
+// txn adds a transaction with its times shifted by move, and reports whether it was planted.
 func (c *convert) txn(t *store.LogTxn, move int64) bool {
 	spec := c.spec
 	c.id++
@@ -249,7 +251,7 @@ func moved(t, by int64) int64 {
 	return t + by
 }
 
-// addKey interns a row's key.
+// addKey adds the key of a row to the history.
 func (c *convert) addKey(r uint32) uint32 {
 	k := c.log.Rows[r]
 	v := history.IntValue(k.PK())
@@ -260,7 +262,7 @@ func (c *convert) addKey(r uint32) uint32 {
 	return c.b.Key(v)
 }
 
-// keyOf returns the key of a row of an operation: of a batch it is interned when it is first met.
+// keyOf returns the key of a row. In a batch of Stream it adds the key at its first use.
 func (c *convert) keyOf(r uint32) uint32 {
 	if c.batch == 0 {
 		return c.key[r]
@@ -275,7 +277,7 @@ func (c *convert) keyOf(r uint32) uint32 {
 	return c.key[r]
 }
 
-// init interns the touched keys, in order, and adds the transaction that loaded them.
+// init adds the touched keys, sorted, and the transaction that loaded them.
 func (c *convert) init() {
 	rows := make([]uint32, 0, len(c.log.Rows))
 	for r, touched := range c.log.Touched {
@@ -318,7 +320,7 @@ func (c *convert) order() []uint32 {
 	return out
 }
 
-// shifts returns how far each transaction's times are moved, nil for true times.
+// shifts returns by how much each transaction's times are shifted, or nil for true times.
 func (c *convert) shifts(order []uint32) []int64 {
 	if c.spec.Hint == TrueTimes {
 		return nil

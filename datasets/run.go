@@ -13,7 +13,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// run is a spec that was looked through.
+// run is a checked spec, with the settings that follow from it.
 type run struct {
 	spec   Spec
 	info   *workload.Info
@@ -22,7 +22,7 @@ type run struct {
 	faults []*Anomaly // of each script
 }
 
-// prepare checks a spec and makes a store's configuration of it.
+// prepare checks a spec and makes the store's configuration from it.
 func prepare(spec Spec) (*run, error) {
 	spec.Workload = cmp.Or(spec.Workload, "blindw")
 	spec.Txns = cmp.Or(spec.Txns, 10000)
@@ -71,7 +71,7 @@ func prepare(spec Spec) (*run, error) {
 	return p, p.plant()
 }
 
-// plant makes the scripts of the faults that are to be planted.
+// plant makes the scripts of the faults to plant.
 func (p *run) plant() error {
 	spec := &p.spec
 	switch {
@@ -107,7 +107,7 @@ func (p *run) plant() error {
 	return nil
 }
 
-// planted says of each script which transactions it had.
+// planted returns, for each planted fault, the ids of its transactions.
 func (p *run) planted(scripts [][]int64) []Planted {
 	out := make([]Planted, len(p.faults))
 	for i, a := range p.faults {
@@ -119,7 +119,6 @@ func (p *run) planted(scripts [][]int64) []Planted {
 	return out
 }
 
-// meta is the header without its note.
 func (p *run) meta(tables []workload.Table) history.Meta {
 	return history.Meta{
 		Lists:     slices.ContainsFunc(tables, func(t workload.Table) bool { return t.List }),
@@ -130,8 +129,8 @@ func (p *run) meta(tables []workload.Table) history.Meta {
 	}
 }
 
-// note is the header's text: how the history was made, and where the faults are. planted are the ids of their
-// transactions; nil: they are not known yet.
+// note returns the header's text: how the history was made, and where the faults are. planted has the ids of their
+// transactions, or is nil if they are not known yet.
 func (p *run) note(planted []int64) string {
 	var s strings.Builder
 	spec := &p.spec
@@ -168,7 +167,7 @@ func (p *run) note(planted []int64) string {
 	return s.String()
 }
 
-// faultsNote is the part of the text about planted anomalies.
+// faultsNote writes the part of the note about planted anomalies.
 func (p *run) faultsNote(s *strings.Builder, planted []int64) {
 	kinds := p.faults[:1]
 	for _, a := range p.faults[1:] {
@@ -210,5 +209,5 @@ func (p *run) faultsNote(s *strings.Builder, planted []int64) {
 	}
 }
 
-// maxNoted bounds the transactions of faults that the header's note names.
+// maxNoted bounds how many transactions of faults the note lists.
 const maxNoted = 64

@@ -11,9 +11,9 @@ import (
 	"isovet/history"
 )
 
-// Streams says why a spec's history cannot be streamed; "": it can. bounded reports whether the memory that takes does
-// not grow with the number of transactions, beyond what the store itself holds: keys that are inserted stay, and of
-// tables with columns, of lists and of wide values every version does.
+// Streams says why the history of a spec cannot be streamed; "" means that it can. bounded says that memory does not
+// grow with the number of transactions, except for inserted keys. It does for tables with columns, lists and wide
+// values, since the store keeps all their versions.
 func Streams(spec Spec) (why string, bounded bool, err error) {
 	p, err := prepare(spec)
 	if err != nil {
@@ -30,12 +30,11 @@ func Streams(spec Spec) (why string, bounded bool, err error) {
 	}), nil
 }
 
-// Stream is RunTold that hands the history out piece by piece: the same transactions in the same order, but the initial
-// one, which is handed out last, as it writes the keys that the others have used. add is called with pieces of some
-// thousand transactions, and never with transactions of two shards at once: shard i, from 1 on, ends with the first
-// transaction by which i/shards of them have committed; the initial transaction is shard 0. Each piece has the whole
-// history's header, without the ids of planted transactions, which Result has. Cost: that of Generate; memory: the
-// store, and a piece.
+// Stream is RunTold in pieces: it passes the same transactions to add, in the same order. Only the initial transaction
+// comes last, since it writes the keys that the others used. A piece has some thousand transactions, all of one shard:
+// shard i, from 1 on, ends when i/shards of the transactions have committed; the initial transaction is shard 0. Each
+// piece has the header of the whole history, without the ids of planted transactions, which are in the Result. Cost:
+// that of Generate. Memory: the store, and a piece.
 func Stream(ctx context.Context, spec Spec, shards int, tell func(stage string, done, total int),
 	add func(shard int, h *history.History) error) (*Result, error) {
 	if shards < 1 {
@@ -67,7 +66,7 @@ func Stream(ctx context.Context, spec Spec, shards int, tell func(stage string, 
 	return &Result{Planted: s.planted, Faults: p.planted(s.scripts), Stats: log.Stats}, nil
 }
 
-// streaming hands a run's transactions out in pieces.
+// streaming passes on a run's transactions in pieces.
 type streaming struct {
 	convert
 	p             *run
@@ -78,7 +77,7 @@ type streaming struct {
 	add           func(shard int, h *history.History) error
 }
 
-// flush hands out what the builder has.
+// flush passes on the transactions in the builder.
 func (s *streaming) flush(shard int) error {
 	if s.b.NumTxns() == 0 {
 		return nil
@@ -91,14 +90,13 @@ func (s *streaming) flush(shard int) error {
 	return s.add(shard, h)
 }
 
-// next begins a piece.
 func (s *streaming) next() {
 	s.b = history.NewBuilder()
 	s.batch++
 	clear(s.names)
 }
 
-// sink takes transactions that the store has ended.
+// sink receives ended transactions from the store.
 func (s *streaming) sink(l *store.Log) error {
 	if s.log == nil {
 		s.log = l

@@ -10,7 +10,7 @@ import (
 	"isovet/level"
 )
 
-// Class is a class of anomalies in the taxonomy of Coo (arXiv:2206.14602), by the pairs of conflicting operations in
+// Class is a class of anomalies in the taxonomy of Coo (arXiv:2206.14602): by the pairs of conflicting operations in
 // the cycle.
 type Class string
 
@@ -20,30 +20,30 @@ const (
 	IAT Class = "IAT" // intersection anomaly type: all others; every pair of them could arise under read committed
 )
 
-// Synthesized is an anomaly that violates serializability, as a schedule that is executed without isolation: every read
-// sees what was written last, by whomever, and an abort puts back what was there before. So Vbox's Table 1 was made
-// (§5.1, in MySQL at read uncommitted). Transactions that only read, after all others have committed, make what was
-// written last known.
+// Synthesized is an anomaly that violates serializability. It is a schedule that is executed without isolation: every
+// read sees the last write of any transaction, and an abort restores the values from before. Vbox's Table 1 was made
+// in this way (§5.1, in MySQL at read uncommitted). Transactions that only read, after all others have committed, show
+// the last writes.
 type Synthesized struct {
 	Name  string
 	Class Class
 	About string
-	// Init are the keys that exist at first, as in "x=0 y=9"; "" says that every key holds 0.
+	// Init lists the keys that exist at first, such as "x=0 y=9". "" means that every key has value 0.
 	Init string
-	// Schedule has one operation after the other:
+	// Schedule is a sequence of operations:
 	//
-	//	R1x     transaction 1 reads x
-	//	W1x     it writes x, a value of its own, 10 or more; W1x=3 the value 3
-	//	D1x     it deletes x
-	//	P1<5    it reads the rows whose value is less than 5; P1>=0 those of 0 or more
-	//	U1<5    it writes a value of its own to each of these rows
-	//	C1 A1   it commits, it aborts
+	// 	R1x     transaction 1 reads x
+	// 	W1x     it writes x, with a new value of 10 or more; W1x=3 writes the value 3
+	// 	D1x     it deletes x
+	// 	P1<5    it reads the rows whose value is less than 5; P1>=0 those of 0 or more
+	// 	U1<5    it writes a new value to each of these rows
+	// 	C1 A1   it commits, it aborts
 	Schedule string
-	// Violates lists the violated ones of the serializable and the snapshot levels; it satisfies the others.
+	// Violates lists the serializable and snapshot levels that it violates. It satisfies the others.
 	Violates []level.Level
 }
 
-// History executes the schedule. Sessions are the transactions' own; client times are those of the schedule's steps.
+// History executes the schedule. Each transaction has its own session; client times are the numbers of steps.
 func (a *Synthesized) History() *history.History {
 	h, _, err := a.run()
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *Synthesized) History() *history.History {
 	return h
 }
 
-// conflicts counts what a schedule does to what has not been committed.
+// conflicts counts reads and writes of rows with an uncommitted write of another transaction.
 type conflicts struct{ reads, writes int }
 
 // scheduled is a step of a schedule.
@@ -113,7 +113,7 @@ type cell struct {
 	was   int64
 }
 
-// image is what a row held before a write.
+// image is the value of a row before a write.
 type image struct {
 	key   string
 	value int64
@@ -146,7 +146,7 @@ func (x *execution) write(t int, key string, v int64) {
 	c.value, c.owner, c.was = v, t, c.value
 }
 
-// do executes a step, and notes in it what it sees.
+// do executes a step, and stores its result in it.
 func (x *execution) do(s *scheduled) {
 	switch s.kind {
 	case 'R':
@@ -201,7 +201,6 @@ func (x *execution) search(s *scheduled) {
 	}
 }
 
-// parse reads the schedule.
 func (a *Synthesized) parse() ([]scheduled, error) {
 	var steps []scheduled
 	for i, f := range strings.Fields(a.Schedule) {
@@ -292,7 +291,7 @@ func (a *Synthesized) build(steps []scheduled, inits []string, initial map[strin
 	return b.Build()
 }
 
-// write enters a step that reads or writes.
+// write adds a step that reads or writes to the builder.
 func (s *scheduled) write(b *history.Builder, key func(string) uint32) {
 	switch s.kind {
 	case 'R':
@@ -314,7 +313,7 @@ func (s *scheduled) write(b *history.Builder, key func(string) uint32) {
 	b.OpTimes(s.at+1, s.at+5)
 }
 
-// scheduledValue is a value of the history.
+// scheduledValue converts a value to one of the history.
 func scheduledValue(v int64) history.Value {
 	if v == absent {
 		return history.Value{}

@@ -5,8 +5,8 @@ import (
 	"isovet/solver"
 )
 
-// NewVar makes a variable of an encoding outside this package; phase is the first value to try.
+// NewVar makes a variable for an encoding outside this package; phase is the value to try first.
 func (q *Problem) NewVar(phase bool) solver.Var { return q.newVar(phase) }
 
-// When puts an edge into the graph wherever a literal is true.
+// When makes e an edge of the graph in every model in which l is true.
 func (q *Problem) When(l solver.Lit, e polygraph.Edge) { q.guard(l, e) }

@@ -5,8 +5,8 @@ import (
 	"isovet/solver"
 )
 
-// Cobra makes a variable of each edge that some choice could add, the same for the same pair of nodes, and one of each
-// choice that implies all edges of the side chosen.
+// Cobra makes one variable for each pair of nodes between which some choice could add an edge, and one for each choice,
+// which implies all edges of the side chosen.
 //
 // Source:  [Cobra] §4.2; [Vbox] Eq. 4.
 // Differs: Eq. 4 also forbids that all edges of the other side are present; that half never matters (errata V3).

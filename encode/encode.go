@@ -1,20 +1,21 @@
-// Package encode turns a polygraph's open choices into clauses and guarded edges, has a solver settle them, and turns
-// its answer back into edges, or into the cycles that prove that there is none.
+// Package encode turns a polygraph's open choices into clauses and guarded edges, has a solver decide them, and turns
+// the solver's answer back into edges, or into cycles that prove that no acyclic choice exists.
 //
-// An [Encoding] is one file. It makes a [Problem]: variables, clauses, and guards (literal → edge). Three ways to keep
-// the chosen edges acyclic are open to every encoding ([Acyclicity]): a theory inside our solver, a lazy loop that adds
-// a clause for each cycle found in a model, or nothing at all where the clauses already say it (the order encoding).
+// An [Encoding] is one file. It makes a [Problem]: variables, clauses, and guards (literal → edge). Every encoding can
+// be combined with three ways to keep the chosen edges acyclic ([Stats].Theory): a theory inside our solver, a lazy
+// loop that adds a clause for each cycle found in a model, or clauses that imply acyclicity by themselves (the order
+// encoding).
 //
 // # Files
 //
-//   - vbox.go: one variable a choice (Vbox §4.5)
-//   - cobra.go: one variable an edge (Cobra §4.2, Vbox Eq. 4)
-//   - order.go: any of these with one variable a pair of nodes, transitive (what a plain SAT solver needs, errata V26)
-//   - numbers.go: any of these with a number for each node, smaller than pairs where there are many
-//   - predicates.go: what predicate operations were based on (Vbox §4.5), in any of these
-//   - induced.go: PolySI's induced graph, what pruning left of it
+//   - vbox.go: one variable per choice (Vbox §4.5)
+//   - cobra.go: one variable per edge (Cobra §4.2, Vbox Eq. 4)
+//   - order.go: adds to any of these a variable per pair of nodes, transitive (for plain SAT solvers, errata V26)
+//   - numbers.go: adds to any of these a number per node; smaller than order.go's where there are many pairs
+//   - predicates.go: adds to any of these what predicate operations were based on (Vbox §4.5)
+//   - induced.go: PolySI's induced graph, of what pruning left open
 //   - lazy.go: solve, find cycles, forbid them, solve again
-//   - export.go: a problem as text for other programs, what its variables mean, and a model read back
+//   - export.go: a problem as text for other programs, the meaning of its variables, and a model read back
 //   - theory.go: our solver with an acyclicity theory
 //
 // Experimental: this package may still change.
@@ -28,35 +29,35 @@ import (
 	"isovet/solver"
 )
 
-// Guard says: if Lit is true, Edge is in the graph. Edge.By is polygraph.OpenBy of the guard's own index.
+// Guard says that Edge is in the graph if Lit is true. Edge.By is polygraph.OpenBy of the guard's index.
 type Guard struct {
 	Lit  solver.Lit
 	Edge polygraph.Edge
 }
 
-// Problem is a polygraph's open choices in clauses.
+// Problem is a polygraph's open choices as variables, clauses and guarded edges.
 type Problem struct {
 	P       *polygraph.Polygraph
 	Vars    int
 	Clauses [][]solver.Lit
 	Guards  []Guard
-	// Phase is the first value to try, per variable.
+	// Phase is, per variable, the value to try first.
 	Phase []bool
-	// Eager: the clauses imply acyclicity by themselves.
+	// Eager is set if the clauses imply acyclicity by themselves.
 	Eager bool
-	// Befores are the variables that MakeEager added.
+	// Befores gives the meaning of the variables that MakeEager added.
 	Befores []Before
-	// Bits are those of MakeNumbered.
+	// Bits gives the meaning of the variables that MakeNumbered added.
 	Bits []Bit
-	// Based: the clauses say what predicate operations were based on, as Predicates does. A problem without is none of
-	// a polygraph that has such constraints open.
+	// Based is set if the clauses say what predicate operations were based on, as Predicates does. If the polygraph has
+	// open predicate constraints, a problem without it decides only part of the polygraph.
 	Based bool
-	// Search changes how isovet's own solver and its theories search, never what they answer.
+	// Search changes how isovet's own solver and its theories search, never their answers.
 	Search Search
-	// Reach, if set, is the closure of P's known graph, left over from pruning; WithClosure uses it up.
+	// Reach, if set, is the closure of P's known graph, left from pruning; WithClosure uses it and changes it.
 	Reach closure.Dynamic
 
-	committed []solver.Lit // by node, one more than the literal; see counts
+	committed []solver.Lit // node → 1 + the literal of counts
 }
 
 func (q *Problem) newVar(phase bool) solver.Var {
@@ -65,8 +66,8 @@ func (q *Problem) newVar(phase bool) solver.Var {
 	return solver.Var(q.Vars - 1)
 }
 
-// guard puts an edge into the graph wherever a literal is true; one that leaves a transaction which may not have
-// committed, if it did besides.
+// guard makes e an edge of the graph where l is true; if the transaction that e leaves may not have committed, only
+// where it also committed.
 func (q *Problem) guard(l solver.Lit, e polygraph.Edge) {
 	if q.P.MayCount(e.From) {
 		if c := q.counts(e.From); c != l {
@@ -78,7 +79,7 @@ func (q *Problem) guard(l solver.Lit, e polygraph.Edge) {
 	q.put(l, e)
 }
 
-// counts is the literal of "the transaction of node u committed".
+// counts returns the literal of "the transaction of node u committed".
 func (q *Problem) counts(u int32) solver.Lit {
 	u = q.P.BeginNode(u)
 	if q.committed == nil {
@@ -95,7 +96,7 @@ func (q *Problem) put(l solver.Lit, e polygraph.Edge) {
 	q.Guards = append(q.Guards, Guard{l, e})
 }
 
-// Encoding makes a problem of a polygraph's open choices.
+// Encoding makes a problem from the open choices of a polygraph.
 type Encoding struct {
 	Name   string
 	About  string
@@ -103,7 +104,7 @@ type Encoding struct {
 	Encode func(p *polygraph.Polygraph) *Problem
 }
 
-// Encodings returns all encodings. A new one needs a file and a line here.
+// Encodings returns all encodings. To add one, add a file and a line here.
 func Encodings() []Encoding {
 	return []Encoding{
 		{"vbox", "one variable a choice, carrying all edges of the side chosen", "Vbox §4.5", Vbox},
@@ -113,24 +114,24 @@ func Encodings() []Encoding {
 	}
 }
 
-// Answer is what solving gave. Sat: Edges are the chosen edges, acyclic with the known graph. Unsat: Cycles, if any
-// were collected, prove it: read as clauses "not all of the open edges of this cycle" they contradict the encoding's
-// own clauses.
+// Answer is a solver's answer. If Sat, Edges are the chosen edges, acyclic together with the known graph. If Unsat,
+// Cycles, where any were collected, prove it: each means the clause "not all open edges of this cycle", and these
+// clauses together with the encoding's own are contradictory.
 type Answer struct {
 	Status solver.Status
-	Reason string // with Unknown: why, where it is not that the context ended
+	Reason string // with Unknown: why, unless the context ended
 	Edges  []polygraph.Edge
 	Cycles [][]polygraph.Edge
 	Stats  Stats
 }
 
-// Search has choices of isovet's own solver and its theories. The zero value is the default.
+// Search has options of isovet's own solver and its theories. The zero value is the default.
 type Search struct {
 	Solver solver.Options
-	// NoPropagate makes the closure theory only find conflicts. Propagate makes the Pearce-Kelly order report edges
-	// that a reordering found to close a cycle; by default it does not.
+	// NoPropagate makes the closure theory only find conflicts. Propagate makes the Pearce-Kelly order also propagate
+	// against edges that a reordering found to close a cycle; by default it does not.
 	NoPropagate, Propagate bool
-	// NoDontCares makes the Pearce-Kelly theory decide every variable, even where the order obeys one side already.
+	// NoDontCares makes the Pearce-Kelly theory decide every variable, even if the order already obeys one side.
 	NoDontCares bool
 }
 
@@ -145,16 +146,16 @@ const (
 	TheoryBoth = "order+closure" // the order, and after many conflicts the closure: see OrderFirst
 )
 
-// Stats counts a solver's work.
+// Stats counts what a solver did.
 type Stats struct {
-	// Theory is the way in which the graph was kept acyclic.
+	// Theory is the way in which the graph was kept acyclic, one of the constants above.
 	Theory                                     string
 	Vars, Clauses                              int
 	Decisions, Conflicts, Propagated, Restarts int64
 	Rounds                                     int
 }
 
-// chosen collects the edges that a model puts into the graph, once for each guard.
+// chosen returns the edges that a model puts into the graph, one for each guard whose literal is true.
 func (q *Problem) chosen(value func(solver.Var) bool) []polygraph.Edge {
 	var out []polygraph.Edge
 	for _, g := range q.Guards {
@@ -165,7 +166,7 @@ func (q *Problem) chosen(value func(solver.Var) bool) []polygraph.Edge {
 	return out
 }
 
-// load gives the problem to a back end; false: already unsatisfiable.
+// load gives the variables and clauses to a solver; false: they are already unsatisfiable.
 func (q *Problem) load(b solver.Backend) bool {
 	b.NewVars(q.Vars)
 	if s, ok := b.(*solver.Solver); ok {
@@ -180,7 +181,7 @@ func (q *Problem) load(b solver.Backend) bool {
 	return ok
 }
 
-// Eager solves a problem whose clauses alone exclude cycles.
+// Eager solves a problem whose clauses alone imply acyclicity.
 func Eager(ctx context.Context, q *Problem, b solver.Backend) Answer {
 	a := Answer{Status: solver.Unsat, Stats: Stats{Theory: TheoryEager, Vars: q.Vars, Clauses: len(q.Clauses),
 		Rounds: 1}}

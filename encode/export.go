@@ -13,15 +13,15 @@ import (
 	"isovet/solver/external"
 )
 
-// Export is a text form of a problem.
+// Export is a text format for problems.
 type Export struct {
 	Name, About string
-	// Eager says that the form has only clauses, so it gets MakeEager of the problem.
+	// Eager is set if the format has only clauses, and so must be given MakeEager of the problem.
 	Eager bool
 	Write func(w io.Writer, q *Problem) error
 }
 
-// Exports returns all text forms.
+// Exports returns all text formats.
 func Exports() []Export {
 	return []Export{
 		{"dimacs", "DIMACS CNF, for any SAT solver; clauses exclude cycles", true, func(w io.Writer, q *Problem) error {
@@ -39,7 +39,7 @@ func Exports() []Export {
 	}
 }
 
-// graph returns the problem with its graph; real time becomes auxiliary nodes.
+// graph returns the problem with its graph, in which auxiliary nodes represent real time.
 func (q *Problem) graph() external.Graph {
 	full := q.P.FullGraph(nil)
 	g := external.Graph{Vars: q.Vars, Clauses: q.Clauses, Nodes: full.N()}
@@ -54,7 +54,7 @@ func (q *Problem) graph() external.Graph {
 	return g
 }
 
-// The lines of a map (WriteMap).
+// Types of the lines that WriteMap writes.
 type (
 	mapNode struct {
 		Node int    `json:"node"`
@@ -65,7 +65,7 @@ type (
 		From int64  `json:"from"`
 		To   int64  `json:"to"`
 		Dep  string `json:"dep"`
-		// Key is JSON.
+		// Key is a key, in JSON.
 		Key    json.RawMessage `json:"key,omitempty"`
 		FromAt int32           `json:"from_node"`
 		ToAt   int32           `json:"to_node"`
@@ -76,7 +76,7 @@ type (
 		False  []mapEdge `json:"false,omitempty"`
 		Before []int64   `json:"before,omitempty"`
 		Nodes  []int32   `json:"before_nodes,omitempty"`
-		// Number is the node of whose number the variable is a bit, Bit.
+		// Number is the node in whose number the variable is the bit Bit.
 		Number *int32 `json:"number_of_node,omitempty"`
 		Bit    *int   `json:"bit,omitempty"`
 		// Committed is the transaction that committed if the variable is true.
@@ -84,11 +84,11 @@ type (
 	}
 )
 
-// WriteMap says what a problem's nodes and variables mean, a JSON object a line: of a node its transaction, and at the
-// snapshot levels whether it is the begin or the commit; of a variable, numbered as in DIMACS, the edges that the graph
-// has if it is true, and if it is false, or the two nodes of which it says that the first comes before the second, or
-// which bit of a node's number it is (nodes that are not listed stand for moments of real time), or which transaction
-// committed if it is true. Variables without any serve the clauses alone.
+// WriteMap writes what a problem's nodes and variables mean, one JSON object per line. A node's line has its
+// transaction and, at the snapshot levels, whether it is the begin or the commit; nodes without a line are moments of
+// real time. A variable's line, numbered as in DIMACS, has the edges that the graph has if it is true and if it is
+// false, the two nodes of which the first precedes the second if it is true, the bit that it is of a node's number, or
+// the transaction that committed if it is true. Variables with none of these only serve the clauses.
 func WriteMap(w io.Writer, q *Problem) error {
 	p, h := q.P, q.P.V.H
 	b := bufio.NewWriter(w)
@@ -142,7 +142,7 @@ func WriteMap(w io.Writer, q *Problem) error {
 	return b.Flush()
 }
 
-// Model checks values of the variables against the clauses and the graph, and returns the edges that they choose.
+// Model checks an assignment against the clauses and the graph, and returns the edges that it chooses.
 func (q *Problem) Model(value func(solver.Var) bool) ([]polygraph.Edge, error) {
 	for i, c := range q.Clauses {
 		sat := false

@@ -7,8 +7,8 @@ import (
 	"isovet/solver/external"
 )
 
-// WithProgram solves the problem with another program that knows acyclic graphs, in MonoSAT's format, or numbers, in
-// SMT-LIB; real time becomes auxiliary nodes. It finds no cycles.
+// WithProgram solves the problem with another program, in MonoSAT's format (which knows acyclic graphs) or in SMT-LIB
+// (with numbers). Auxiliary nodes represent real time. Its answer has no cycles.
 func WithProgram(ctx context.Context, q *Problem, p *external.Program) Answer {
 	a := Answer{Stats: Stats{Theory: TheoryOwn, Vars: q.Vars, Clauses: len(q.Clauses), Rounds: 1}}
 	g := q.graph()

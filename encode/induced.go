@@ -6,21 +6,21 @@ import (
 	"isovet/solver"
 )
 
-// Induced makes the problem of PolySI of what pruning left: the graph of transactions (SO ∪ WR ∪ WW);RW?, each
-// dependency u → v and, where v → w is an anti-dependency, also u → w. Edges that rest on constraints are guarded:
-// those of one constraint by its variable, those of two by a new one that both imply. Those that the known induced
-// graph implies are left out. false: there would be more than limit edges.
+// Induced makes PolySI's problem of what pruning left open: the graph of transactions (SO ∪ WR ∪ WW);RW?, which has
+// each dependency u → v and, if v → w is an anti-dependency, also u → w. An edge that rests on open constraints is
+// guarded: on one constraint by its variable, on two by a new variable that both imply. Edges implied by the known
+// induced graph are left out. It returns false if there would be more than limit edges.
 //
-// The problem's polygraph is the known induced graph; answer edges of dependency WW say which constraints were settled
-// how (Deduced).
+// The problem's polygraph is the known induced graph; from the dependencies (WW) among the chosen edges, Deduced tells
+// how each constraint was decided.
 //
-// Source:  [PolySI], encoding of the induced SI graph. Differs: one variable a constraint, since all edges of a side
-// are there or none; the paper has one an edge and clauses that say so. Cost:    for each transaction the product of
-// the dependencies into it and the anti-dependencies out of it, where one of both is open.
+// Source: [PolySI], encoding of the induced SI graph. Differs: one variable per constraint, since all edges of a side
+// are there or none; the paper has one per edge, with clauses for that. Cost: for each transaction, (dependencies into
+// it) × (anti-dependencies out of it), counting pairs of which at least one is open.
 func Induced(g *polygraph.Induced, limit int) (*Problem, bool) {
 	q := &inducedProblem{Problem: &Problem{P: knownInduced(g)}, g: g, both: map[[2]solver.Lit]solver.Lit{}}
 
-	// The open edges, by the node in their middle: dependencies by target, anti-dependencies by source.
+	// The open edges by their middle node: dependencies by target, anti-dependencies by source.
 	type part struct {
 		end int32
 		lit solver.Lit
@@ -86,14 +86,14 @@ func knownInduced(g *polygraph.Induced) *polygraph.Polygraph {
 	return known
 }
 
-// inducedProblem is the problem under construction in Induced.
+// inducedProblem is the problem that Induced is building.
 type inducedProblem struct {
 	*Problem
 	g    *polygraph.Induced
 	both map[[2]solver.Lit]solver.Lit // two literals → a literal that both together imply
 }
 
-// follow adds an edge that one literal, or two together, imply.
+// follow adds an edge that is implied by one literal or by two together.
 func (q *inducedProblem) follow(from, to int32, ls ...solver.Lit) {
 	switch {
 	case from == to: // a cycle by itself
@@ -122,8 +122,8 @@ func (q *inducedProblem) follow(from, to int32, ls ...solver.Lit) {
 	q.guard(l, polygraph.Edge{From: from, To: to, W: ^uint32(0), Dep: evidence.RW})
 }
 
-// Deduced turns the edges that an answer to Induced's problem chose into those of the polygraph with split nodes, both
-// kinds of each order of two writers that a WW edge stands for, behind those that pruning settled.
+// Deduced translates the edges chosen in an answer to Induced's problem into edges of the polygraph with split nodes,
+// both kinds for each order of two writers that a WW edge represents. They come after those that pruning had settled.
 func Deduced(g *polygraph.Induced, chosen []polygraph.Edge) []polygraph.Edge {
 	p := g.P
 	v := p.V

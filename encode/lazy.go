@@ -7,13 +7,13 @@ import (
 	"isovet/solver"
 )
 
-// lazyCycles bounds the cycles that one round forbids. A back end without the graph begins with models full of cycles:
-// with 64 a round, gophersat on histories of 200 transactions took twenty times as long.
+// lazyCycles bounds the cycles forbidden in one round. Solvers that do not know the graph start with models full of
+// cycles: with 64 a round, gophersat took twenty times as long on histories of 200 transactions.
 const lazyCycles = 4096
 
-// Lazy solves a problem with any back end: solve, look for cycles among the chosen edges, add a clause against each,
-// and solve again until a model is acyclic or none is left. It terminates, since each round forbids the model that it
-// got. On Unsat the cycles are the proof. Cost: a linear search of the whole graph a round, beside the back end's own.
+// Lazy solves a problem with any solver: solve, look for cycles among the chosen edges, add a clause against each, and
+// solve again until a model is acyclic or there is no model. It terminates, since each round forbids the model that it
+// got. On Unsat the cycles are the proof. Cost: a linear search of the whole graph per round, besides the solver's.
 func Lazy(ctx context.Context, q *Problem, b solver.Backend) Answer {
 	a := Answer{Status: solver.Unsat, Stats: Stats{Theory: TheoryLazy, Vars: q.Vars, Clauses: len(q.Clauses)}}
 	ok := q.load(b)
@@ -46,7 +46,7 @@ func Lazy(ctx context.Context, q *Problem, b solver.Backend) Answer {
 	return a
 }
 
-// cycles returns a short cycle through each of several chosen edges that lie on one; none: the graph is acyclic.
+// cycles returns short cycles through chosen edges, none only if the graph is acyclic.
 func (q *Problem) cycles(chosen []polygraph.Edge) [][]polygraph.Edge {
 	comp, n := q.P.Components(chosen)
 	size := make([]int32, n)

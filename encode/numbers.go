@@ -9,15 +9,15 @@ import (
 	"isovet/solver"
 )
 
-// Bit is what a variable of MakeNumbered says: that a bit of a node's number is set. Nodes from the polygraph's N on
-// are those of the time chain (polygraph.Polygraph.FullGraph).
+// Bit is the meaning of a variable of MakeNumbered: that a bit of a node's number is set. Nodes from the polygraph's N
+// on are those of the time chain (polygraph.Polygraph.FullGraph).
 type Bit struct {
 	Var  solver.Var
 	Node int32
 	Bit  int
 }
 
-// numbered has the nodes that may lie on a cycle, by component, and the edges between them.
+// numbered has the nodes that may lie on a cycle, by strongly connected component, and the edges between them.
 type numbered struct {
 	width []int   // bits of a node's number; 0: it lies on no cycle
 	known []edge  // edges of the known graph
@@ -91,9 +91,10 @@ func (q *Problem) numbered() *numbered {
 	return x
 }
 
-// MakeNumbered returns the problem with a number for each node that a cycle could pass through, in binary, which each
-// edge makes larger, so that any SAT solver decides it without help. It is far smaller than MakeEager where many nodes
-// could lie on cycles; there a solver finds out less by itself. The variables and guards of q keep their numbers.
+// MakeNumbered returns the problem extended by a binary number for each node that a cycle could pass through, with
+// clauses by which each edge leads to a larger number, so that any SAT solver can decide it. It is far smaller than
+// MakeEager's where many nodes could lie on cycles, but a solver deduces less from it by unit propagation. The
+// variables and guards of q keep their numbers.
 //
 // Cost: with n nodes in such a component and m known and possible edges between them: (n+m)·log n variables, 3·m·log n
 // clauses.
@@ -112,7 +113,7 @@ func MakeNumbered(q *Problem) *Problem {
 			r.Bits = append(r.Bits, Bit{r.newVar(false), int32(v), i})
 		}
 	}
-	// less states that, if l, the number formed by u's lowest bits up to i is less than v's.
+	// less adds clauses for: if l, the number formed by u's lowest bits up to i is less than v's.
 	less := func(l []solver.Lit, e edge) {
 		for i := x.width[e.u] - 1; i >= 0; i-- {
 			a, b := solver.Pos(base[e.u]+solver.Var(i)), solver.Pos(base[e.v]+solver.Var(i))
@@ -153,12 +154,12 @@ func MakeNumbered(q *Problem) *Problem {
 	return &r
 }
 
-// maxTransitive is the number of clauses up to which MakeAcyclic uses MakeEager.
+// maxTransitive is the number of transitivity clauses up to which MakeAcyclic uses MakeEager.
 var maxTransitive = 2_000_000
 
 func init() { bounds.Register("encode.max-transitive", &maxTransitive) }
 
-// MakeAcyclic is MakeEager where that is small, else MakeNumbered.
+// MakeAcyclic is MakeEager if that adds few clauses, else MakeNumbered.
 func MakeAcyclic(q *Problem) *Problem {
 	if EagerClauses(q) <= maxTransitive {
 		return MakeEager(q)

@@ -38,17 +38,17 @@ func (q *Problem) edges() []polygraph.Edge {
 // transitivity it is right, and cubic.
 func Order(p *polygraph.Polygraph) *Problem { return MakeEager(Vbox(p)) }
 
-// Before is the meaning of a variable of MakeEager: the first node comes before the second.
+// Before is the meaning of a variable of MakeEager: that the first node precedes the second.
 type Before struct {
 	Var  solver.Var
 	U, V int32
 }
 
-// MakeEager returns the problem with one variable more of each pair of nodes that a cycle could pass through, "u before
-// v", closed under transitivity, so that any SAT solver decides it without help. The known graph enters as facts
-// between those nodes. The variables and guards of q keep their numbers.
+// MakeEager returns the problem extended by a variable "u before v" for each pair of nodes that a cycle could pass
+// through, with the clauses of transitivity, so that any SAT solver can decide it. The known graph becomes facts about
+// those nodes. The variables and guards of q keep their numbers.
 //
-// Cost:    with n nodes in cycles of known and possible edges: n²/2 variables, n³/3 clauses.
+// Cost: with n nodes in cycles of known and possible edges: n²/2 variables, n³/3 clauses.
 func MakeEager(q *Problem) *Problem {
 	if q.Eager {
 		return q
@@ -75,9 +75,9 @@ func (q *Problem) eagerly(p *polygraph.Polygraph, extra []polygraph.Edge, guards
 		}
 	}
 	index := make([]int32, p.N)
-	var inOrder [][]int32 // groups by first node, so that numbers and clauses do not depend on a map's order
+	var inOrder [][]int32 // groups by first node: no map's order decides numbers and clauses
 	base := make(map[int32]solver.Var)
-	before := func(u, v int32) solver.Lit { // of one group, u ≠ v
+	before := func(u, v int32) solver.Lit { // u ≠ v are of one group
 		g := groups[comp[u]]
 		i, j := int(index[u]), int(index[v])
 		if i < j {

@@ -5,17 +5,17 @@ import (
 	"isovet/solver"
 )
 
-// Predicates makes the clauses of the open predicate constraints: a variable for each option, of which at least one
-// must hold (P1), and calls guard for each edge that an option brings (P2); an edge that is there only if one version
-// is before another gets a variable that the option and that order imply (P3). choice is the literal of "A before B" of
-// each choice, in the order of P.Choices, and its negation that of "B before A". The first option tried is the last
-// in time, which is the likeliest to have been seen.
+// Predicates adds the clauses of the open predicate constraints: a variable for each option, of which at least one must
+// hold (P1); a call of guard for each edge that an option brings (P2); and, for an edge that exists only if one version
+// is before another, a variable that the option and that order together imply (P3). choice has, for each choice in the
+// order of P.Choices, the literal of "A before B"; its negation is "B before A". The option tried first is the last in
+// time, which was most likely the one seen.
 //
-// Source: [Vbox] §4.5, Eqs. 7 to 9. Differs: at most one option (half of Eq. 7) only if AtMostOne is set: further
-// options only add edges (errata V15); P2 and P3 are implications one way (V19); what is known of the order of two
-// versions needs no literal, and makes the edge certain or leaves it out (V18). Transactions that may not have
-// committed (polygraph.Polygraph.MayCount): a transaction that is read from did commit, and one that did not has no
-// constraints. Cost: variables and clauses: options × targets.
+// Source: [Vbox] §4.5, Eqs. 7 to 9. Differs: "at most one option" (half of Eq. 7) only if AtMostOne is set, since
+// further options only add edges (errata V15); P2 and P3 are implications one way (V19); if the order of two versions
+// is known, it needs no literal: the edge is certain or left out (V18). For transactions that may not have committed
+// (polygraph.Polygraph.MayCount): one that is read from committed, and one that did not commit has no constraints.
+// Cost: variables and clauses: options × targets.
 func (q *Problem) Predicates(choice []solver.Lit, guard func(l solver.Lit, e polygraph.Edge)) {
 	p := q.P
 	q.Based = true

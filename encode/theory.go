@@ -15,20 +15,21 @@ import (
 )
 
 const (
-	// maxClosure bounds a closure, in bytes.
+	// maxClosure bounds the size of a closure, in bytes.
 	maxClosure = 1 << 30
-	// wordsPerConflict is the number of words of closure rows that are joined in about the time of the order's
-	// conflict, 0.15 to 0.35 ms.
+	// wordsPerConflict is the number of words of closure rows that can be joined in the time of one conflict of the
+	// order theory, 0.15 to 0.35 ms.
 	wordsPerConflict = 1_000_000
 )
 
-// turnConflicts is the least number of conflicts before OrderFirst turns to the closure.
+// turnConflicts is the least number of conflicts after which OrderFirst may change to the closure.
 var turnConflicts = 200
 
-// OrderFirst solves a problem with our solver and the order as its theory (WithOrder), which decides only what the
-// order does not obey; where that meets so many conflicts that the closure, which foresees most of them, would have
-// cost as much by now, with the closure (WithClosure). So it takes at most about twice the time of the faster one, as
-// long as the estimate of the closure's time is right. Stats.Theory says which it was, and Stats counts both.
+// OrderFirst solves a problem with our solver and the Pearce–Kelly order as its theory (WithOrder), which decides only
+// the choices that the order does not obey. The closure theory (WithClosure) would avoid most conflicts. Once the
+// conflicts have cost about as much time as the closure would take in all, OrderFirst starts again with the closure. So
+// it takes at most about twice the time of the faster theory, if the estimate of the closure's time is right.
+// Stats.Theory says which theory answered; Stats counts both.
 //
 // Source: isovet's own; the closure is that of [Vbox] §4.6.
 func OrderFirst(ctx context.Context, q *Problem) Answer {
@@ -46,7 +47,7 @@ func OrderFirst(ctx context.Context, q *Problem) Answer {
 		b.Stats.Theory = TheoryBoth
 	case ctx.Err() != nil:
 		return a
-	default: // the closure had no room
+	default: // not enough memory for the closure
 		b = WithOrder(ctx, q)
 	}
 	b.Stats.Decisions += a.Stats.Decisions
@@ -57,8 +58,8 @@ func OrderFirst(ctx context.Context, q *Problem) Answer {
 	return b
 }
 
-// closureWork estimates how many words the closure's rows join until half of the guards are in: none where there are
-// times, which mostly keep the rows small; infinitely many where it would be too large.
+// closureWork estimates how many words of closure rows are joined until half of the guarded edges are in the graph:
+// none with times, which usually keep the rows narrow; infinitely many if the closure would be too large.
 func (q *Problem) closureWork() float64 {
 	n := float64(q.P.N)
 	switch {
@@ -71,8 +72,8 @@ func (q *Problem) closureWork() float64 {
 	}
 }
 
-// WithClosure solves a problem with our solver and the compact closure as its theory: unknown, with the reason, where
-// the closure is too large. Source: [Vbox] §4.6.
+// WithClosure solves a problem with our solver and the compact closure as its theory; Unknown, with a reason, if the
+// closure is too large. Source: [Vbox] §4.6.
 func WithClosure(ctx context.Context, q *Problem) Answer {
 	a, ok := q.byClosure(ctx, closure.Options{MaxBytes: maxClosure, Stop: func() bool { return ctx.Err() != nil }})
 	if !ok && ctx.Err() == nil {
@@ -97,12 +98,12 @@ func (q *Problem) byClosure(ctx context.Context, o closure.Options) (Answer, boo
 	}), true
 }
 
-// WithOrder solves a problem with our solver and a Pearce–Kelly order as its theory, real time as auxiliary nodes.
-// Choices that the order obeys are not decided. Source: algorithms of [PearceKelly]; don't-cares relative to an order
-// are isovet's own.
+// WithOrder solves a problem with our solver and a Pearce–Kelly order as its theory; auxiliary nodes represent real
+// time. Choices that the order already obeys are not decided. Source: algorithms of [PearceKelly]; isovet's own:
+// leaving such choices undecided.
 func WithOrder(ctx context.Context, q *Problem) Answer { return q.byOrder(ctx, nil) }
 
-// byOrder gives up, with unknown, if enough returns true for the number of conflicts so far.
+// byOrder is WithOrder that gives up, with Unknown, once enough returns true for the number of conflicts so far.
 func (q *Problem) byOrder(ctx context.Context, enough func(conflicts int64) bool) Answer {
 	p := q.P
 	g := p.FullGraph(nil)
@@ -126,11 +127,11 @@ func (q *Problem) byOrder(ctx context.Context, enough func(conflicts int64) bool
 	})
 }
 
-// implied is the guards of q and those that clauses of two literals imply: where b implies a variable of one edge, as a
-// choice of Cobra's does each edge of its side, b brings that edge too, the one of the other guard (Edge.By). The
-// answers are the same; but the order can then say of b too whether it obeys one of its sides, so that b need not be
-// decided. Without, each conflict took back as many decisions as there were choices: what Cobra's pruning leaves of
-// contended histories of 4,000 transactions and 200 keys took 20.7 million decisions in place of 2,127.
+// implied returns the guards of q and those that follow from clauses of two literals: if b implies the variable of an
+// edge, as a choice of Cobra's implies each edge of its side, b guards that edge too (its Edge.By is that of the other
+// guard). The answers are the same, but then the order can tell for b too that it obeys one of its sides, so that b
+// need not be decided. Without this, each conflict undid as many decisions as there were choices: what Cobra's pruning
+// left of contended histories of 4,000 transactions and 200 keys took 20.7 million decisions in place of 2,127.
 //
 // Cost: linear in clauses and guards.
 func (q *Problem) implied() []Guard {
@@ -158,7 +159,8 @@ func (q *Problem) implied() []Guard {
 	return all
 }
 
-// pure says of each variable whether it is one that no clause has negated and that, false, brings no edge.
+// pure tells for each variable whether it occurs only positively: no clause has its negation, and no edge needs it
+// false.
 func (q *Problem) pure() []bool {
 	out := slices.Repeat([]bool{true}, q.Vars)
 	for _, c := range q.Clauses {
@@ -176,8 +178,8 @@ func (q *Problem) pure() []bool {
 	return out
 }
 
-// withTheory solves with a theory that keeps the edges of guards acyclic: those of q, and others that its clauses
-// imply.
+// withTheory solves with a theory that keeps the guarded edges acyclic: those of q's guards and of guards implied by
+// its clauses.
 func (q *Problem) withTheory(ctx context.Context, theory string, guards []Guard, enough func(conflicts int64) bool,
 	attach func(*solver.Solver, []acyclic.Guard)) Answer {
 	var log lemmas
@@ -206,7 +208,7 @@ func (q *Problem) withTheory(ctx context.Context, theory string, guards []Guard,
 	return a
 }
 
-// lemmas keeps the theory's clauses of a run, which a refutation needs besides the problem's own.
+// lemmas records the clauses that the theory added in a run; a refutation needs them besides the problem's own.
 type lemmas struct {
 	lits []solver.Lit
 	off  []int
@@ -230,8 +232,8 @@ func (l *lemmas) clauses() [][]solver.Lit {
 	return out
 }
 
-// refutation picks lemmas that contradict the problem's clauses and returns the cycle that each forbids, as
-// edges of its guards.
+// refutation selects lemmas that contradict the problem's clauses, and returns the cycle that each forbids, as edges of
+// its guards.
 func (q *Problem) refutation(ctx context.Context, guards []Guard, lemmas [][]solver.Lit) [][]polygraph.Edge {
 	s := solver.New(solver.Options{})
 	s.NewVars(q.Vars)
@@ -285,7 +287,7 @@ func (q *Problem) refutation(ctx context.Context, guards []Guard, lemmas [][]sol
 	return out
 }
 
-// cycleOf finds the cycle that a lemma forbids.
+// cycleOf returns the cycle that a lemma forbids.
 func cycleOf(lemma []solver.Lit, edges []polygraph.Edge, byLit [][]int32, f *polygraph.Finder,
 	usable func(*polygraph.Edge) bool) []polygraph.Edge {
 	for _, l := range lemma {

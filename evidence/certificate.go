@@ -12,18 +12,18 @@ import (
 )
 
 // A certificate is a Result in a file, so that anyone can verify it against the history in any of its encodings. It is
-// JSON lines, transactions named by the ids of the history's file and keys and values by themselves:
+// JSON lines; transactions are named by their ids in the history's file, keys and values by themselves:
 //
 //	{"format":"isovet-certificate","version":1,"level":"serializable","verdict":"valid","checker":"vbox",
 //	 "history":{"name":"a.jsonl","txns":3,"ops":12,"sha256":"…"},"order":3}
 //	[3,1,2]
 //
-// A valid history's certificate goes on with its commit order in arrays of any length, "order" being how many ids there
-// are in all. At the snapshot levels, and of levels mixed, each id stands twice, where the transaction begins and where
-// it commits. At read-committed, read-atomic and causal it ends with arrays of [reader, place of the read in it,
-// writer] for reads that several can explain, "sources" being how many; the writer is null for the initial version.
-// That of a predicate operation has the key fourth, since it reads many. A violation's goes on with one line for each
-// of its "anomalies":
+// The certificate of a valid history continues with its commit order in arrays of any length; "order" is the number of
+// ids in all. At the snapshot levels, and with mixed levels, each id occurs twice, where the transaction begins and
+// where it commits. At read-committed, read-atomic and causal it ends with arrays [reader, place of the read in it,
+// writer] for reads that several writers can explain; "sources" is their number, and the writer is null for the initial
+// version. For a predicate operation, which reads many keys, the key is fourth. The certificate of a violation
+// continues with one line for each of its "anomalies":
 //
 //	{"kind":"G1c","txns":[1,2],"cycle":[{"from":1,"to":2,"dep":"wr","key":"x","value":5},…],
 //	 "cycles":[[…],…],"text":"…"}
@@ -31,11 +31,11 @@ import (
 //	{"kind":"G1a","txns":[3,1,2],"ops":[[3,0]],"dead":[[[1,0],[1,1]],[[2,0]]],"text":"…"}
 //
 // An operation is its transaction's id and its place in it, from 0. An rw edge names as "writer" the transaction that
-// installed the version read, unless it is the initial one; so does a prw edge for the version that the predicate
-// operation was based on. pwr and prw edges have as "op" the operation's place in the transaction "to" and "from". An
-// anomaly of a predicate operation has as "key" the key that it is about, and so has one of two that conflict; "why" is
-// reported of an EXT violation. The level of a verdict about database timestamps has "ts:" before it;
-// "read_only_at":"start" says where transactions without writes stand. "sha256" is [ContentHash].
+// installed the version read, unless that is the initial one; so does a prw edge for the version that the predicate
+// operation was based on. pwr and prw edges have as "op" the operation's place in the transaction "to" or "from". An
+// anomaly of a predicate operation, or of two transactions that conflict, has as "key" the key that it is about; "why"
+// is given for an EXT violation. The level of a verdict about database timestamps has "ts:" before it;
+// "read_only_at":"start" says that transactions without writes are ordered by their start. "sha256" is [ContentHash].
 const (
 	certificateFormat  = "isovet-certificate"
 	certificateVersion = 1
@@ -88,8 +88,8 @@ type certificateEdge struct {
 	Op     *int64          `json:"op,omitempty"`
 }
 
-// WriteCertificate writes the result's certificate. The caller makes the file: written under another name and renamed
-// at last. Cost: the hash of the history, and about 10 ns an id of the order.
+// WriteCertificate writes the certificate of a result. The caller should write it under another name and rename the
+// complete file. Cost: the hash of the history, and about 10 ns per id of the order.
 func WriteCertificate(w io.Writer, r *Result) error {
 	h := r.H
 	if h == nil {

@@ -10,7 +10,7 @@ import (
 // ids finds transactions by id.
 type ids struct {
 	h     *history.History
-	other map[int64]uint32 // made when an id is not where dense ids would have it
+	other map[int64]uint32 // made when the ids turn out not to be dense
 }
 
 func newIDs(h *history.History) *ids { return &ids{h: h} }
@@ -91,7 +91,7 @@ func (c *certificateReader) findVersions(as []certificateAnomaly) {
 	}
 }
 
-// canonical writes a JSON value as the history's texts write theirs, whoever wrote the certificate.
+// canonical returns a JSON value as the history's texts write theirs, whichever program wrote the certificate.
 func canonical(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return nil

@@ -14,11 +14,9 @@ import (
 	"isovet/level"
 )
 
-// ReadCertificate reads a certificate of history h. Its claims are not checked; that is package certify's part. Errors,
-// of type
-// *[history.InputError], say what is wrong with the file, or that it speaks of another history. Cost: the hash of
-// the history,
-// and about 20 ns an id of the order where ids are dense.
+// ReadCertificate reads a certificate of history h. It does not check the claims; package certify does. Errors, of type
+// *[history.InputError], say what is wrong with the file, or that it is about another history. Cost: the hash of the
+// history, and about 20 ns per id of the order if ids are dense.
 func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 	c := &certificateReader{in: bufio.NewReaderSize(r, 1<<16), h: h, ids: newIDs(h)}
 	line, err := c.next()
@@ -106,14 +104,14 @@ type certificateReader struct {
 	ids  *ids
 	line int
 	key  map[string]uint32            // JSON → key, of the keys that edges name
-	ver  map[uint32]map[string]uint32 // key → JSON → version, likewise
+	ver  map[uint32]map[string]uint32 // key → JSON → version, of the versions that edges name
 }
 
 func (c *certificateReader) errorf(field, format string, args ...any) error {
 	return &history.InputError{Line: c.line, Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
 }
 
-// jsonError says which field of the line has what wrong.
+// jsonError returns an error that names the wrong field of the line and what is wrong with it.
 func (c *certificateReader) jsonError(err error) error {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {
@@ -138,7 +136,7 @@ func (c *certificateReader) read() ([]byte, error) {
 	}
 }
 
-// next is read where a line must follow.
+// next is read for a line that must exist.
 func (c *certificateReader) next() ([]byte, error) {
 	line, err := c.read()
 	if errors.Is(err, io.EOF) {
@@ -147,7 +145,7 @@ func (c *certificateReader) next() ([]byte, error) {
 	return line, err
 }
 
-// order reads n ids. At the snapshot levels the first of an id is its begin and the second its commit.
+// order reads n ids. At the snapshot levels the first occurrence of an id is its begin, the second its commit.
 func (c *certificateReader) order(r *Result, n int) error {
 	r.Order = make([]uint32, 0, n)
 	var begun []bool

@@ -6,26 +6,26 @@ import (
 	"isovet/level"
 )
 
-// Classify names a cycle by itself: by its shape where it has a telling one, else by its class, each with the suffix of
-// its edges.
+// Classify names a single cycle: by its shape if that has a name, else by its class, each with the suffix for its
+// edges.
 //
 // Shapes, with the source of the name:
 //
-//   - lost-update: two transactions that both wrote a key, one of which read a version older than the other's
-//     (rw and ww, or rw and rw, on one key; Berenson et al. 1995, P4)
+//   - lost-update: two transactions that both wrote a key, one of which read a version older than the other's (rw and
+//     ww, or rw and rw, on one key; Berenson et al. 1995, P4)
 //   - write-skew: two anti-dependencies on different keys (A5B there)
-//   - read-skew: one transaction's write seen and another of its writes missed (wr, rw; A5A there); where the levels
-//     below snapshot isolation forbid it, it is a fractured or a non-monotonic read (MTC, Figure 5 i and j)
+//   - read-skew: one of a transaction's writes seen and another missed (wr, rw; A5A there); where the levels below
+//     snapshot isolation forbid it, it is a fractured or a non-monotonic read (MTC, Figure 5 i and j)
 //   - long-fork: wr, rw, wr, rw (Cerone et al. 2015; Adya's non-monotonic snapshots)
 //   - stale-read: a read misses what had ended before it began (rt, rw)
 //   - session-guarantee-violation: a read misses an earlier write of its own session (so, rw; Terry et al. 1994, read
 //     your writes)
-//   - causality-violation: what a transaction saw, through reads and sessions only, is missed by its read (so and wr,
-//     one rw; with a session edge monotonic reads, monotonic writes and writes follow reads of Terry et al.)
+//   - causality-violation: a read misses what its transaction saw through reads and sessions (so and wr, one rw; with a
+//     session edge monotonic reads, monotonic writes and writes follow reads of Terry et al.)
 //   - causal-reverse: the later of two transactions is seen and the earlier is not (rt, wr, rw)
 //
-// Classes, by Adya's thesis (1999) and Elle (Kingsbury and Alvaro 2020): only ww is G0; no anti-dependency G1c;
-// one G-single; several, no two in a row, G-nonadjacent; else G2-item, or G2 where one is on a predicate.
+// Classes, by Adya's thesis (1999) and Elle (Kingsbury and Alvaro 2020): only ww is G0; no anti-dependency G1c; one
+// G-single; several, no two in a row, G-nonadjacent; else G2-item, or G2 if one is on a predicate.
 func Classify(cycle []Edge) level.Anomaly {
 	kind := shapeOf(cycle)
 	switch kind {
@@ -43,7 +43,7 @@ func Classify(cycle []Edge) level.Anomaly {
 	return kind
 }
 
-// classes of cycles, the worst first.
+// classes are the classes of cycles, the worst first.
 var classes = [...]level.Anomaly{level.G0, level.G1c, level.GSingle, level.GNonadjacent, level.G2Item, level.G2}
 
 func classRank(kind level.Anomaly) int { return slices.Index(classes[:], kind) }
@@ -64,8 +64,8 @@ func classOf(cycle []Edge) level.Anomaly {
 	return level.G2Item
 }
 
-// Adjacent reports whether two anti-dependencies follow each other in the cycle, the last and the first edge included.
-// Such a cycle is allowed under snapshot isolation (errata B2).
+// Adjacent reports whether two anti-dependencies of a cycle follow each other, where the first edge follows the last.
+// Snapshot isolation allows such a cycle (errata B2).
 func Adjacent(cycle []Edge) bool {
 	for i, e := range cycle {
 		if next := cycle[(i+1)%len(cycle)]; isAnti(e.Dep) && isAnti(next.Dep) {
@@ -77,7 +77,7 @@ func Adjacent(cycle []Edge) bool {
 
 func isAnti(d Dep) bool { return d == RW || d == PRW }
 
-// anti counts a cycle's anti-dependencies.
+// anti returns the number of a cycle's anti-dependencies.
 func anti(cycle []Edge) int { return count(cycle, RW) + count(cycle, PRW) }
 
 func count(cycle []Edge, d Dep) (n int) {
@@ -89,7 +89,7 @@ func count(cycle []Edge, d Dep) (n int) {
 	return n
 }
 
-// shapeOf returns the shape of a cycle (Classify), "" for most.
+// shapeOf returns the shape of a cycle (see Classify), "" if it has none.
 func shapeOf(cycle []Edge) level.Anomaly {
 	var n [len(depNames)]int
 	for _, e := range cycle {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ConditionText writes a condition of the history format for people: {"a":{">":1},"b":{"=":"x"}}
-// is (a > 1 and b = "x"). A condition of another form stays as it is.
+// ConditionText returns a condition of the history format in a form for people: {"a":{">":1},"b":{"=":"x"}} becomes (a
+// > 1 and b = "x"). A condition of another form stays as it is.
 func ConditionText(condition []byte) string {
 	d := json.NewDecoder(bytes.NewReader(condition))
 	d.UseNumber()
@@ -22,7 +22,7 @@ func ConditionText(condition []byte) string {
 	return string(condition)
 }
 
-// conditionWords is ConditionText of a part, in brackets if it has several parts.
+// conditionWords does ConditionText for a part of a condition, in brackets if it has several parts.
 func conditionWords(v any) (string, bool) {
 	object, ok := v.(map[string]any)
 	if !ok || len(object) == 0 {
@@ -69,11 +69,11 @@ func conditionWords(v any) (string, bool) {
 	return s, len(parts) > 0
 }
 
-// jsonText is a value of JSON that was decoded, as JSON again.
+// jsonText encodes a decoded JSON value again.
 func jsonText(v any) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // which takes all that comes from decoding
+	_ = e.Encode(v) // never fails for decoded values
 	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -9,7 +9,7 @@ import (
 	"isovet/level"
 )
 
-// Bounds of a text. It is for reading; the evidence itself is complete.
+// Bounds of the text, which is for reading; the evidence itself is complete.
 const (
 	maxOps   = 12 // operations of a transaction
 	maxElems = 16 // elements of a list
@@ -17,8 +17,7 @@ const (
 	maxLet   = 16 // transactions written out
 )
 
-// Describe says in words why the anomaly is one, for each edge of a cycle the operations that make it, in the manner of
-// Elle:
+// Describe explains an anomaly in words. For each edge of a cycle it gives the operations that make it, as Elle does:
 //
 //	Let
 //	  T1 = r(x, 0) w(x, 1)
@@ -27,10 +26,8 @@ const (
 //	T2 < T1, because T2 read x = 0 before T1 overwrote it with 1.
 //	So T1 would come before itself: a contradiction.
 //
-// Transactions are named by their ids in the file. Where the proof is by cases, each way to order the open versions is
-// one.
-//
-// Where reads of these transactions took locks, as far as the file says, a last line names them.
+// Transactions are named by their ids in the file. In a proof by cases, each case is one way to order the open
+// versions. If reads of these transactions took locks, as far as the file says, a last line names them.
 func Describe(a *Anomaly, h *history.History) string {
 	return describe(a, h) + lockingReads(a, h)
 }
@@ -74,13 +71,13 @@ func describe(a *Anomaly, h *history.History) string {
 type describer struct {
 	strings.Builder
 	h *history.History
-	// by says what settles the orders of versions that an edge assumes; nil where the name asks for no such order.
+	// by tells what decides the orders of versions that edges assume; nil if the anomaly's name asks for no such order.
 	by *settler
 }
 
 func (d *describer) String() string { return strings.TrimSuffix(d.Builder.String(), "\n") }
 
-// txn names a transaction.
+// txn returns a transaction's name.
 func (d *describer) txn(t uint32) string {
 	if t == history.None {
 		return "the initial state"
@@ -91,10 +88,10 @@ func (d *describer) txn(t uint32) string {
 	return fmt.Sprintf("T%d", d.h.Txns.ID[t])
 }
 
-// key names a key.
+// key returns a key's name.
 func (d *describer) key(k uint32) string { return bareName(d.h.KeyString(k)) }
 
-// bareName leaves out the quotes of a name in JSON where it reads like a name without them.
+// bareName removes the JSON quotes of a name that reads like a name without them.
 func bareName(s string) string {
 	if bare := strings.Trim(s, `"`); len(bare) == len(s)-2 && bare != "" && strings.Trim(bare, "0123456789") != "" &&
 		strings.IndexFunc(bare, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`"\(),=`, r) }) < 0 {
@@ -103,7 +100,7 @@ func bareName(s string) string {
 	return s
 }
 
-// value is a version's value; None is the state before any write that the history names.
+// value returns the text of a version; None is the state before any write that the history names.
 func (d *describer) value(v uint32) string {
 	if v == history.None {
 		return "null"
@@ -138,7 +135,7 @@ func (d *describer) list(i uint32) string {
 	return b.String()
 }
 
-// op writes an operation as the papers do.
+// op returns an operation in the notation of the papers.
 func (d *describer) op(op uint32) string {
 	h, v := d.h, d.h.Ops.Ver[op]
 	switch k := h.Ops.Kind[op]; k {
@@ -151,7 +148,7 @@ func (d *describer) op(op uint32) string {
 	}
 }
 
-// let writes out the transactions, of each the operations on keys that the proof speaks of.
+// let writes the transactions, each with its operations on keys that the proof is about.
 func (d *describer) let(a *Anomaly) {
 	keys := map[uint32]bool{}
 	ops := map[uint32]bool{}
@@ -164,7 +161,7 @@ func (d *describer) let(a *Anomaly) {
 		}
 	}
 	d.WriteString("Let\n")
-	for i, t := range a.involved(d.h, len(a.Cycles) > 0) { // cases are orders of writers
+	for i, t := range a.involved(d.h, len(a.Cycles) > 0) { // cases are about the order of writers
 		if i == maxLet {
 			d.WriteString("  …\n")
 			break
@@ -206,7 +203,8 @@ func (d *describer) cycle(c []Edge, indent string) {
 	}
 }
 
-// assumptions says which orders of versions a cycle assumes that no read of one writer by the other settles.
+// assumptions returns, in words, the orders of versions that a cycle assumes and that no read of one writer by the
+// other decides.
 func (d *describer) assumptions(c []Edge) string {
 	out := d.bases(c)
 	said := map[[2]uint32]bool{}
@@ -232,7 +230,7 @@ func (d *describer) assumptions(c []Edge) string {
 	return and(out)
 }
 
-// inSession says that a session has one transaction after another.
+// inSession says that two transactions follow each other in a session.
 func (d *describer) inSession(first, then uint32) string {
 	h := d.h
 	if s := h.SessName[h.Txns.Sess[then]]; s != history.NoTime {
@@ -241,7 +239,7 @@ func (d *describer) inSession(first, then uint32) string {
 	return fmt.Sprintf("%s came after %s in its session", d.txn(then), d.txn(first))
 }
 
-// inTime says that a transaction had ended before another one began.
+// inTime says that a transaction ended before another began.
 func (d *describer) inTime(first, then uint32) string {
 	at := "at"
 	if d.h.Positions {
@@ -251,7 +249,7 @@ func (d *describer) inTime(first, then uint32) string {
 		d.h.Start(then))
 }
 
-// because gives an edge's reason with its values.
+// because returns the reason of an edge with its values.
 func (d *describer) because(e Edge) string {
 	h := d.h
 	switch e.Dep {
@@ -299,7 +297,7 @@ func (d *describer) because(e Edge) string {
 		d.overwrote(missed))
 }
 
-// dead describes a read of what only transactions of unknown outcome wrote that cannot have committed.
+// dead describes a read of values that only transactions of unknown outcome wrote, none of which can have committed.
 func (d *describer) dead(a *Anomaly) {
 	h := d.h
 	read := func(op uint32) string {
@@ -308,7 +306,7 @@ func (d *describer) dead(a *Anomaly) {
 		}
 		return fmt.Sprintf("%s read %s = %s", d.txn(h.TxnOf(op)), d.key(h.OpKey(op)), d.value(h.Ops.Ver[op]))
 	}
-	wrote := func(op uint32) string { // who did, of those said dead
+	wrote := func(op uint32) string { // the writer among the transactions shown dead
 		if h.OpKey(op) == history.None {
 			return "which matched rows that only the transactions below can have written"
 		}
@@ -350,8 +348,8 @@ func (d *describer) dead(a *Anomaly) {
 	}
 }
 
-// linear describes the operations on one key of which there is no order. Whoever takes part is reported; the rest is a
-// search that anyone can repeat.
+// linear describes operations on one key that have no linearization. It names those involved; the rest is a search that
+// anyone can repeat.
 func (d *describer) linear(a *Anomaly) {
 	h := d.h
 	t := h.TxnOf(a.Ops[0])

@@ -16,8 +16,7 @@ func (d *describer) overwrote(v uint32) string {
 	return "overwrote it with " + d.value(v)
 }
 
-// finalWrite returns the last write or append of k in t, and the version that it wrote; both history.None if there is
-// none.
+// finalWrite returns t's last write or append of k and the version it wrote, or history.None twice.
 func (d *describer) finalWrite(t, k uint32) (op, ver uint32) {
 	h := d.h
 	lo, hi := h.TxnOps(t)
@@ -36,8 +35,8 @@ func (d *describer) finalWrite(t, k uint32) (op, ver uint32) {
 	return history.None, history.None
 }
 
-// listRead returns the first list read of k in t that has one element and lacks another, each if it is not None, as an
-// index into Lists; if there is none, the first one.
+// listRead returns t's first list read of k that contains the element has and not the element lacks (None: any), as an
+// index into Lists; failing that, t's first list read of k.
 func (d *describer) listRead(t, k, has, lacks uint32) (list uint32, ok bool) {
 	l := &d.h.Lists
 	lo, hi := d.h.TxnOps(t)
@@ -58,8 +57,8 @@ func (d *describer) listRead(t, k, has, lacks uint32) (list uint32, ok bool) {
 	return list, ok
 }
 
-// shown returns a list read, of a transaction that did not abort, that shows From's element and not To's, or To's after
-// it, for a ww edge of a list; history.None if there is none.
+// shown returns, for a ww edge of a list, a list read of a transaction that did not abort, which has From's element
+// without To's or with To's after it; history.None if there is none.
 func (d *describer) shown(e Edge) uint32 {
 	h := d.h
 	from, _ := d.finalWrite(e.From, e.Key)
@@ -160,7 +159,7 @@ func (d *describer) reads(a *Anomaly) {
 	}
 }
 
-// partOfList says which of the elements that a transaction appended a read shows, and which it misses.
+// partOfList describes, for the elements that a transaction appended, which of them a read shows and which it misses.
 func (d *describer) partOfList(read, by uint32) {
 	h := d.h
 	shown := map[uint32]bool{}
@@ -194,7 +193,7 @@ func (d *describer) partOfList(read, by uint32) {
 		writer, and(seen), key, and(missed), writer)
 }
 
-// and joins words: "1", "1 and 2", "1, 2 and 3".
+// and joins words in English: "1", "1 and 2", "1, 2 and 3".
 func and(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -8,16 +8,16 @@ import (
 	"isovet/level"
 )
 
-// maxForks bounds how many of those that overwrote one version the evidence of a divergence shows.
+// maxForks bounds the transactions that the evidence of a divergence shows.
 const maxForks = 8
 
-// fork is a version that was read: by its last operation's version, None for an empty list.
+// fork is a version that was read; of a list, its last element's version, None if it is empty.
 type fork struct{ key, ver uint32 }
 
-// diverge makes divergences of the lost updates of which a third transaction, or more, had part: all read one version
-// of a key and overwrote it ([MTC], Definition 10, has two or more under that name; two alone are the lost update of
-// Berenson et al.). Whichever of them came first, each of the others missed its write, so that every two are a proof;
-// those of the first with each other are added to the lost update's.
+// diverge turns a lost update into a divergence if a third transaction, or more, took part: all read one version of a
+// key and overwrote it ([MTC], Definition 10, calls two of them so too; two alone are the lost update of Berenson et
+// al.). Whichever came first, each of the others missed its write, so that any two of them are a proof; the cycles of
+// the first with each other one are added to those of the lost update.
 func (n *namer) diverge(as []Anomaly) {
 	want := make(map[fork][]uint32)
 	for i := range as {
@@ -49,7 +49,7 @@ func (n *namer) diverge(as []Anomaly) {
 	}
 }
 
-// divergence says of those that overwrote one version what each saw: all the same.
+// divergence describes what each transaction that overwrote the version saw: all the same.
 func (d *describer) divergence(a *Anomaly) {
 	all := slices.Concat(slices.Concat(cyclesOf(a), a.Cycles)...)
 	read := all[slices.IndexFunc(all, func(e Edge) bool { return e.Dep == RW })]
@@ -67,7 +67,7 @@ func (d *describer) divergence(a *Anomaly) {
 		"its write: a contradiction.\n", len(said), d.key(read.Key))
 }
 
-// sawOf writes what the reader of an anti-dependency saw of its key.
+// sawOf returns, in words, what the reader of an anti-dependency saw of its key.
 func (d *describer) sawOf(e Edge) string {
 	if l, ok := d.listRead(e.From, e.Key, e.Ver, history.None); ok {
 		return d.list(l)
@@ -82,7 +82,7 @@ func cyclesOf(a *Anomaly) [][]Edge {
 	return a.Cycles
 }
 
-// fork returns the version that both transactions of a lost update read; false where they read different ones, or
+// fork returns the version that both transactions of a lost update read; false if they read different ones, or if
 // others may have written what they read.
 func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 	if a.Kind.Base() != level.LostUpdate {
@@ -103,8 +103,8 @@ func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 	return f, ok
 }
 
-// overwriters finds the committed transactions that read one of these versions, before any own write of its key, and
-// then wrote the key. Cost: one pass over the operations.
+// overwriters finds, for each of these versions, the committed transactions that read it before any own write of its
+// key and then wrote the key. Cost: one pass over the operations.
 func (n *namer) overwriters(of map[fork][]uint32) {
 	h := n.h
 	keys := make(map[uint32]bool)
@@ -146,16 +146,16 @@ func (n *namer) overwriters(of map[fork][]uint32) {
 						of[f] = append(ts, t)
 					}
 				} else {
-					read[key] = history.None - 1 // its own, even if the value is the one that others read
+					read[key] = history.None - 1 // its own version, even if it has the value that others read
 				}
 			}
 		}
 	}
 }
 
-// missed returns the cycles by which one of two transactions missed the other's write of a key of which both read the
-// same version, as e, the one's or the other's anti-dependency, has it: one for each order of the two under snapshot
-// isolation.
+// missed returns the cycles by which one of two transactions missed the other's write of a key. Both read the version
+// that the anti-dependency e, of one of them, is about. Under snapshot isolation there is a cycle for each order of the
+// two.
 func (n *namer) missed(t, u uint32, e Edge, snapshot bool) [][]Edge {
 	rw := func(from, to uint32) Edge {
 		x := e

@@ -1,6 +1,6 @@
-// Package evidence is what every checker hands back: a verdict with a commit order that explains every read, or with
-// anomalies that a person can check against the file, each edge of a cycle saying why it holds. Package certify replays
-// it against the history without the checker that made it.
+// Package evidence defines the answer that every checker returns: a verdict with a commit order that explains every
+// read, or with anomalies that a person can check against the file, where each edge of a cycle has a reason. Package
+// certify checks it against the history without the checker that found it.
 //
 // Stable: this package's API changes only with a new major version.
 package evidence
@@ -13,8 +13,8 @@ import (
 	"isovet/level"
 )
 
-// Verdict is the answer to "does the history satisfy the level?". The zero value is Unknown: a time-out, a memory
-// bound, or a history that the checker does not decide, never a silent yes.
+// Verdict is the answer to "does the history satisfy the level?". The zero value is Unknown: after a time-out, at a
+// memory bound, or for a history that the checker does not decide, so that nothing becomes a yes by default.
 type Verdict uint8
 
 const (
@@ -25,10 +25,10 @@ const (
 
 func (v Verdict) String() string { return [...]string{"unknown", "valid", "violation"}[v] }
 
-// MarshalText gives the verdict's name.
+// MarshalText returns the verdict's name.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads a verdict's name.
+// UnmarshalText parses a verdict's name.
 func (v *Verdict) UnmarshalText(b []byte) error {
 	for w := Unknown; w <= Violated; w++ {
 		if w.String() == string(b) {
@@ -39,7 +39,7 @@ func (v *Verdict) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown verdict %q; expected valid, violation or unknown", b)
 }
 
-// Dep is the reason of an edge "From must precede To".
+// Dep is the kind of an edge, the reason why "From must precede To".
 type Dep uint8
 
 const (
@@ -48,9 +48,10 @@ const (
 	WR            // To read the version Ver that From installed
 	WW            // both write Key; From's version is before To's, Ver
 	RW            // From read version Ver of Key, which is before To's version
-	// From installed the version of Key at which To's predicate operation Op missed, or blindly overwrote, it
+	// To's predicate operation Op was based on From's version of Key: it missed it, or overwrote it blindly
 	PWR
-	// From's predicate operation Op missed Key at version Ver, before To made a version that it would have matched
+	// From's predicate operation Op was based on version Ver of Key, before To made a version that it would have
+	// matched
 	PRW
 	TS // database timestamps
 )
@@ -59,10 +60,10 @@ var depNames = [...]string{"so", "rt", "wr", "ww", "rw", "pwr", "prw", "ts"}
 
 func (d Dep) String() string { return depNames[d] }
 
-// MarshalText gives the dependency's name.
+// MarshalText returns the dependency's name.
 func (d Dep) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads a dependency's name.
+// UnmarshalText parses a dependency's name.
 func (d *Dep) UnmarshalText(b []byte) error {
 	for i, n := range depNames {
 		if n == string(b) {
@@ -75,23 +76,24 @@ func (d *Dep) UnmarshalText(b []byte) error {
 
 // Edge says that transaction From must precede To. Transactions are dense indices of the history.
 //
-// What the edge assumes follows from Dep: SO, RT and WR hold by the history alone. WW assumes the version order From <
-// To of Key. RW assumes that Writer's version, which From read, is before To's version of Key; Writer is history.None
-// for the initial version, and then nothing is assumed.
+// What an edge assumes depends on Dep. SO, RT and WR hold by the history alone. WW assumes the version order From < To
+// of Key. RW assumes that Writer's version, which From read, is before To's version of Key; if Writer is history.None,
+// the version is the initial one and nothing is assumed.
 //
-// PWR and PRW are about a predicate operation Op and a Key that it did not match, of which no write of its own
-// transaction comes before it. The operation was based on some version of Key of which its predicate is not true: that
-// may be any such version, the initial one included. PWR assumes that it was From's. PRW assumes that it was Writer's
-// (history.None: the initial one) and that this is before To's version, of which the predicate is true: then To comes
-// after. (Vbox Eq. 5 with errata V5, V12, V13.) If Op is a predicate write that overwrote Key without saying which
-// version it replaced, read all this with "true" and "false" exchanged: based on a version of which the predicate is
-// not false, and To made one of which it is false (errata V16).
+// PWR and PRW are about a predicate operation Op and a Key that it did not match and that its own transaction did not
+// write before. The operation was based on some version of Key for which its predicate is not true; any such version,
+// even the initial one, is possible. PWR assumes that it was From's. PRW assumes that it was Writer's (history.None:
+// the initial one), and that this is before To's version, for which the predicate is true: then To comes after From.
+// (Vbox Eq. 5 with errata V5, V12, V13.) If Op is a predicate write that overwrote Key without saying which version it
+// replaced, exchange "true" and "false": it was based on a version for which the predicate is not false, and To made
+// one for which it is false (errata V16).
 type Edge struct {
 	From, To uint32
-	Key      uint32 // history.None where there is none (SO, RT)
-	// WR, RW: the version read; PWR, PRW: the one Op was based on; WW: the version that To installs; else history.None
+	Key      uint32 // history.None for SO, RT
+	// WR, RW: the version read; PWR, PRW: the version Op was based on; WW: the version that To installs; else
+	// history.None
 	Ver    uint32
-	Writer uint32 // RW, PRW: who installed Ver; else history.None
+	Writer uint32 // RW, PRW: the transaction that installed Ver; else history.None
 	Op     uint32 // PWR, PRW: the predicate operation, of To and of From; else 0
 	Dep    Dep
 }
@@ -101,32 +103,31 @@ func (e *Edge) Predicate() bool { return e.Dep == PWR || e.Dep == PRW }
 
 // Anomaly is one reason why a history violates a level.
 //
-// An anomaly of single reads names its operations in Ops. A cycle whose every edge holds without further assumption, or
-// whose assumptions are forced by the other cycles, is Cycle. Where every way to order the open versions closes a
-// cycle, Cycles has one for each way: read as clauses "not all of the orders that this cycle assumes", the cycles of an
-// anomaly, Cycle included, cannot be satisfied together. That is the proof, and what certify checks.
+// For an anomaly of single reads, Ops has the operations. Cycle is a cycle whose edges all hold without assumptions, or
+// with assumptions that the other cycles force. If every way to order the open versions closes a cycle, Cycles has one
+// for each way. Each cycle means the clause "not all of the orders that this cycle assumes"; the clauses of all cycles
+// of an anomaly, Cycle included, cannot be satisfied together. That is the proof, and what certify checks.
 type Anomaly struct {
 	Kind level.Anomaly
-	Txns []uint32 // those involved, each once, also the writer of the version that an rw edge's reader saw
-	// Ops are the operations that show an anomaly of single reads: the read, and then, but for thin-air-read, the
+	Txns []uint32 // those involved, each once, including the writer of what an rw edge's reader saw
+	// Ops are the operations that show an anomaly of single reads: the read and then, except for thin-air-read, the
 	// operation that explains it: the aborted, intermediate or own later write of what was read; the last own write
-	// before the read; the second of two reads that differ. Of predicate-mismatch it is the operation alone. Of
-	// non-linearizable the first is an operation of the transaction with which the operations on Key run out of orders:
-	// there is none of those that had begun when it ended, in which all that had ended take part. Others that were
-	// under way then follow it. Or some that follow had ended (see ByThemselves): then there is no order in which only
-	// Ops take effect, once each, those that have not ended or not at all, and any other on Key while it is under way,
-	// as often as one likes.
+	// before the read; the second of two reads that differ. For predicate-mismatch it is the operation alone. For
+	// non-linearizable the first is of the transaction at whose end the operations on Key have no order left: none of
+	// those that had begun by then with all that had ended. Others that were under way then follow it. But if some that
+	// follow had ended (ByThemselves), there is no order even of Ops alone, each taking effect once (or never, if it
+	// had not ended), with every other operation on Key free to take effect while it is under way, as often as needed.
 	Ops []uint32
-	// Key is the key that Ops is about where one of them is a predicate operation, which matches many, of a NOCONFLICT
-	// violation, and of non-linearizable; else 0.
+	// Key is the key that Ops is about if one of them is a predicate operation, which matches many keys, or for a
+	// NOCONFLICT violation or non-linearizable; else 0.
 	Key uint32
-	// Dead explains a G1a whose read only transactions of unknown outcome could have explained, none of which can have
-	// committed: Ops has the read alone, and for each of these Dead has the operations that show it. Either a read that
-	// no transaction could have explained but those earlier in Dead; or two operations on one key, the second a read
-	// that disagrees with the first, an own write or an earlier read; or a predicate operation that disagrees with
-	// itself.
+	// Dead explains a G1a whose read only transactions of unknown outcome could explain, none of which can have
+	// committed. Ops then has only the read, and Dead has for each of these transactions the operations that prove that
+	// it did not commit: a read that only transactions earlier in Dead could explain; or two operations on one key, the
+	// second a read that disagrees with the first, an own write or an earlier read; or a predicate operation that
+	// disagrees with itself.
 	Dead [][]uint32
-	// Why, of an EXT violation of timestamps, says how the read is wrong: "never written", "own", "aborted",
+	// Why says for an EXT violation of timestamps how the read is wrong: "never written", "own", "aborted",
 	// "intermediate", "before", "uncommitted", "after", "phantom".
 	Why    string
 	Cycle  []Edge
@@ -134,7 +135,7 @@ type Anomaly struct {
 	Text   string
 }
 
-// Stats is what a checker measured. Times are milliseconds; a count that does not apply is left at zero and omitted.
+// Stats is what a checker measured. Times are in milliseconds; a count that does not apply is zero and is omitted.
 type Stats struct {
 	Sizes
 	LoadMS      float64 `json:"load_ms"`
@@ -151,22 +152,22 @@ type Stats struct {
 	Propagated  int64   `json:"propagations,omitempty"`
 	Restarts    int64   `json:"restarts,omitempty"`
 	Rounds      int     `json:"rounds,omitempty"`
-	// Closure, Encoding and Theory are the ones that were used, where the checker has a choice (check.Pipeline,
-	// check.Solvers); "" where none was needed.
+	// Closure, Encoding and Theory name the ones used, if the checker has a choice (check.Pipeline, check.Solvers); ""
+	// if none was needed.
 	Closure  string `json:"closure,omitempty"`
 	Encoding string `json:"encoding,omitempty"`
 	Theory   string `json:"theory,omitempty"`
-	// NotJudged are how many reads say nothing, by the kind of the note that says why.
+	// NotJudged counts the reads that show nothing, by the kind of the note that says why.
 	NotJudged map[string]int `json:"not_judged,omitempty"`
-	// Window is the greatest number of transactions that a forgetting checker had in memory at once.
+	// Window is the greatest number of transactions that a checker which forgets transactions had in memory at once.
 	Window int `json:"window,omitempty"`
-	// Violations are how often timestamps violate each axiom; then how many transactions do, and how many pairs of
-	// transaction and key.
+	// Violations counts the violations of each axiom of timestamps, then the transactions that violate one, then the
+	// pairs of transaction and key.
 	Violations map[string]int `json:"violations,omitempty"`
 	BadTxns    int            `json:"violating_txns,omitempty"`
 	BadPairs   int            `json:"violating_txn_keys,omitempty"`
-	// Stages are the times of the pipeline's parts, under the names of the papers' figures: construction, closure,
-	// pruning, encoding, solving, evidence.
+	// Stages has the times of the pipeline's stages, named as in the papers' figures: construction, closure, pruning,
+	// encoding, solving, evidence.
 	Stages map[string]float64 `json:"stages_ms,omitempty"`
 }
 
@@ -174,56 +175,55 @@ type Stats struct {
 type Result struct {
 	Verdict Verdict
 	Reason  string // with Unknown: why
-	Note    string // what a reader must know of how the answer was found: that another checker had to decide, and why
+	Note    string // how the answer was found, such as that another checker had to decide, and why
 	Level   level.Level
-	// Implied: the level was decided at another one, ImpliedBy: a stronger one that holds, or a weaker one that is
-	// violated.
+	// Implied is set if the level was decided at another level, ImpliedBy: a stronger one that holds, or a weaker one
+	// that is violated.
 	Implied   bool
 	ImpliedBy level.Level
-	// Stricter is the strict level of the same kind where this one holds and that one is violated; "" where it is not,
-	// or nobody looked.
+	// Stricter is the strict level of the same kind if it is violated while this one holds; "" if not, or if nobody
+	// looked.
 	Stricter string
-	// Timestamps: the checker trusted the database's timestamps, and the verdict is about them: whether this one order,
-	// which they give, is an order of the level. Valid is then valid without them too; a violation may not be one
-	// (errata C8).
+	// Timestamps is set if the checker trusted the database's timestamps. The verdict is then about the one order that
+	// they give: whether it satisfies the level. A "valid" also holds without them; a violation may not (errata C8).
 	Timestamps bool
-	// Items: predicate operations were ignored but for the rows that they name, as checkers of item operations do, and
-	// the verdict is about that: "valid" does not exclude phantoms, a violation is one of the whole. H is the history
-	// told so (history.Items).
+	// Items is set if predicate operations counted only as reads and writes of the rows that they name, as checkers of
+	// item operations treat them. The verdict is about that history, H (history.Items): a "valid" does not exclude
+	// phantoms, a violation is one of the whole history.
 	Items bool
-	// ReadOnlyAtStart, with Timestamps at the serializable levels: transactions without writes stand at their start
-	// timestamp.
+	// ReadOnlyAtStart, with Timestamps at the serializable levels, is set if transactions without writes are ordered by
+	// their start timestamp.
 	ReadOnlyAtStart bool
 	Checker         string
-	// DecidedBy is the checker that this answer, verdict or proof, is from, where Checker asked another; else "".
+	// DecidedBy is the checker that decided this answer, verdict or proof, if Checker asked another; else "".
 	DecidedBy string
 	Solver    string // "" where none was used
-	// Settings are what the checker's text names of how it was decided beside the solver: the theory, unless it is
-	// the default's usual one, and the closure and the encoding if they were asked for; "" where there is nothing.
+	// Settings describes, for the checker's text, how it decided, besides the solver: the theory, unless it is the
+	// default's usual one, and the closure and the encoding if they were asked for; "" if there is nothing to say.
 	Settings string
 
-	// Order proves Holds. At linearizable: as below, and it need explain and respect real time for each key by itself
-	// only. At the serializable levels: the committed transactions, and those of unknown outcome that count as
-	// committed, each once, in an order that explains every read; Init, if any, is left out. At the snapshot levels:
-	// events t<<1 (begin) and t<<1|1 (commit). At read-committed, read-atomic and causal: those transactions in a
-	// commit order that satisfies the level's axiom, in which a read need not see what is current.
+	// Order proves Holds. At the serializable levels it has the committed transactions, and those of unknown outcome
+	// that count as committed, each once, in an order that explains every read; Init, if any, is left out. At
+	// linearizable likewise, but it need only explain the reads and respect real time for each key by itself. At the
+	// snapshot levels it has events t<<1 (begin) and t<<1|1 (commit). At read-committed, read-atomic and causal it is a
+	// commit order that satisfies the level's axiom, in which a read need not see the current version.
 	Order []uint32
-	// Sources, beside an Order at read-committed, read-atomic and causal, name the writer of each read that several can
-	// explain, and what predicate operations saw of keys of which the last version that is visible without that is none
-	// that they can have seen. At the other levels the order says it.
+	// Sources, beside an Order at read-committed, read-atomic and causal, name the writer of each read that several
+	// could explain. They also name what predicate operations saw of a key, if they cannot have seen the last version
+	// of it that is visible otherwise. At the other levels the order determines this.
 	Sources []Source
-	// Anomalies prove Violated; at least one then.
+	// Anomalies prove Violated; then there is at least one.
 	Anomalies []Anomaly
-	// Also is the number of further anomalies found and not listed.
+	// Also is the number of further anomalies that were found but not listed.
 	Also int
-	// Counts has the number of anomalies of each kind, with those that are not listed; nil where nobody counted.
+	// Counts is the number of anomalies of each kind, unlisted ones included; nil if they were not counted.
 	Counts map[level.Anomaly]int
 
-	// Certified says what proved the answer once more: ByKernel or ByReplay; "" where nothing did. NotByKernel says why
-	// it was not the kernel.
+	// Certified says what checked the answer's proof: ByKernel or ByReplay; "" if nothing did. NotByKernel says why the
+	// kernel did not.
 	Certified, NotByKernel string
 
-	// Mechanisms is what was found under a profile of the database, nil with checkers that have none.
+	// Mechanisms is what was found with a profile of the database, nil for checkers that have none.
 	Mechanisms *Mechanisms
 
 	Stats Stats
@@ -231,20 +231,21 @@ type Result struct {
 	H *history.History
 }
 
-// Values of Result.Certified. The kernel is isovet-kernel's port, package certify/kernel, whose rules are proven; the
-// replay is package certify.
+// Values of Result.Certified. The kernel is package certify/kernel, a port of isovet-kernel, whose rules are proven;
+// replay means package certify.
 const (
 	ByKernel = "kernel"
 	ByReplay = "replay"
 )
 
-// Source says that operation Op saw what transaction Writer installed of Key, history.None being the initial version. A
-// read is of one key; a predicate operation reads all: of one that it did not match, or overwrote blindly, the source
-// is a transaction that is visible to it and made a version that it may have seen, though it may have seen a later one.
+// Source says that operation Op saw the version of Key that transaction Writer installed, history.None being the
+// initial version. A read is of one key; a predicate operation reads all. For a key that it did not match, or overwrote
+// blindly, the writer is a transaction that is visible to it and made a version that it may have seen, even though it
+// may have seen a later one.
 type Source struct{ Op, Key, Writer uint32 }
 
-// Label names the level as verdicts do: "ts:" stands before it where the verdict is about the database's timestamps,
-// "items:" where predicates were ignored.
+// Label returns the level's name as verdicts show it: after "ts:" if the verdict is about the database's timestamps,
+// after "items:" if predicates were ignored.
 func (r *Result) Label() string {
 	if r.Items {
 		return ItemsMark + Label(r.Level, r.Timestamps)
@@ -252,10 +253,10 @@ func (r *Result) Label() string {
 	return Label(r.Level, r.Timestamps)
 }
 
-// ItemsMark stands before the level where predicates were ignored.
+// ItemsMark precedes the level in labels of verdicts that ignore predicates.
 const ItemsMark = "items:"
 
-// Label is a level's name, with the mark of verdicts about timestamps.
+// Label returns a level's name, with the mark of verdicts about timestamps if asked for.
 func Label(l level.Level, timestamps bool) string {
 	if timestamps {
 		return timestampMark + l.String()
@@ -265,7 +266,7 @@ func Label(l level.Level, timestamps bool) string {
 
 const timestampMark = "ts:"
 
-// parseLabel reads what Label writes.
+// parseLabel parses what Label returns.
 func parseLabel(s string) (l level.Level, timestamps bool, err error) {
 	s, timestamps = strings.CutPrefix(s, timestampMark)
 	l, err = level.ParseMixed(s)

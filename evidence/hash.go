@@ -9,11 +9,11 @@ import (
 	"isovet/history"
 )
 
-// ContentHash identifies a history by what is in it, whatever its file's format, compression and order of lines:
-// SHA-256, in hexadecimal, over the initial value and, in the order of their ids, the transactions' ids, outcomes and
-// operations. Sessions and times are not in it, since some formats cannot hold them; whoever verifies a certificate
-// checks them against the history at hand, where the level asks for them. Cost: linear, about 50 ns an operation, most
-// of it waiting for memory, as versions are numbered in no order.
+// ContentHash identifies a history by its content, independent of its file's format, compression and order of lines:
+// SHA-256, in hexadecimal, of the initial value and, in the order of ids, the transactions' ids, outcomes and
+// operations. Sessions and times are left out, since some formats cannot hold them; verifying a certificate checks them
+// against the history at hand if the level asks for them. Cost: linear, about 50 ns per operation, most of it waiting
+// for memory, as versions are numbered in no order.
 func ContentHash(h *history.History) string {
 	w := hasher{h: h, buf: make([]byte, 0, 1<<16)}
 	sum := sha256.New()
@@ -48,7 +48,7 @@ func ContentHash(h *history.History) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// byID returns the transactions in the order of their ids, nil where that is the order of their indices.
+// byID returns the transactions in the order of their ids, nil if that is the order of their indices.
 func byID(h *history.History) []uint32 {
 	id := h.Txns.ID
 	if slices.IsSorted(id) {
@@ -90,7 +90,7 @@ func (w *hasher) text(id uint32) {
 	w.buf = append(w.buf, b...)
 }
 
-// version adds a version's value, or that it is not known.
+// version hashes a version's value, or that it is unknown.
 func (w *hasher) version(v uint32) {
 	if v == history.None {
 		w.buf = append(w.buf, 0xff)

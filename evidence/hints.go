@@ -8,8 +8,8 @@ import (
 	"isovet/level"
 )
 
-// Hints name causes of a violation other than the database: a read value that no transaction wrote, or wrote only
-// later, may have been there before the run; or the writer and the reader have given a key or a value different kinds.
+// Hints returns possible causes of a violation other than the database: a read value that no transaction wrote, or only
+// a later one, may have existed before the run; or writer and reader may have given a key or a value different kinds.
 // Each hint names the flag that declares the cause. There is at most one hint of each kind.
 func Hints(r *Result) (hints []string) {
 	h := r.H
@@ -17,7 +17,7 @@ func Hints(r *Result) (hints []string) {
 		return nil
 	}
 	var text, before string
-	const most = 10 // each may take a look at all versions
+	const most = 10 // each may look at all versions
 	for i := range min(most, len(r.Anomalies)) {
 		a := &r.Anomalies[i]
 		cycles := append([][]Edge{a.Cycle}, a.Cycles...)
@@ -57,7 +57,7 @@ func Hints(r *Result) (hints []string) {
 	return hints
 }
 
-// atFirst is the hint that a key held a version before the run.
+// atFirst returns the hint that a key held a version before the run.
 func atFirst(h *history.History, v uint32, why string, args ...any) string {
 	k, x := h.KeyString(h.VerKey[v]), h.ValueString(v)
 	return fmt.Sprintf("key %s may have held %s before the run (%s). Then use --initial '%s=%s' for this key, "+
@@ -65,7 +65,7 @@ func atFirst(h *history.History, v uint32, why string, args ...any) string {
 		fmt.Sprintf(why, args...), k, x, x)
 }
 
-// appendedBefore is the hint that a list held an element before the run.
+// appendedBefore returns the hint that a list held an element before the run.
 func appendedBefore(h *history.History, v uint32) string {
 	k, x := h.KeyString(h.VerKey[v]), h.ValueString(v)
 	return fmt.Sprintf("if list %s held %s before the recording began (no transaction in the file appended it), a "+
@@ -79,7 +79,7 @@ func later(h *history.History, writer, reader uint32) bool {
 	return start != history.NoTime && end != history.NoTime && start > end
 }
 
-// readVersion is the version of an anomaly's wrong read; for a list, its first element that nobody appended.
+// readVersion returns the version of an anomaly's wrong read; for a list, its first element that nobody appended.
 func readVersion(h *history.History, a *Anomaly) uint32 {
 	op := a.Ops[0]
 	v := h.Ops.Ver[op]
@@ -102,8 +102,8 @@ func readVersion(h *history.History, a *Anomaly) uint32 {
 	return history.None
 }
 
-// kinds is the hint that somebody wrote a version's value to a key that has the same name in another kind, or a value
-// of another kind that looks the same; "": nobody did.
+// kinds returns the hint that somebody wrote a version's value to a key of the same name but another kind, or a value
+// of another kind that looks the same; "" if nobody did.
 func kinds(h *history.History, v uint32) string {
 	key, value := h.Keys[h.VerKey[v]], h.VerValue(v)
 	for w, k := range h.VerKey {
@@ -123,8 +123,8 @@ func kinds(h *history.History, v uint32) string {
 	return ""
 }
 
-// alike reports whether two scalars of different kinds look the same: one as a text is the other, or they are a boolean
-// and 0 or 1.
+// alike reports whether two scalars of different kinds look the same: one is the text of the other, or they are a
+// boolean and 0 or 1.
 func alike(h *history.History, a, b history.Value) bool {
 	scalar := func(k history.ValueKind) bool { return k == history.Int || k == history.String || k == history.Bool }
 	if a.Kind == b.Kind || !scalar(a.Kind) || !scalar(b.Kind) {

@@ -8,8 +8,8 @@ import (
 	"isovet/level"
 )
 
-// Report is a Result as `isovet check --json` writes it, one object a history. Field names are stable. Transactions are
-// named by their ids in the file, keys and values are the file's own.
+// Report is a Result as `isovet check --json` writes it, one object per history. Field names are stable. Transactions
+// are named by their ids in the file; keys and values are the file's.
 type Report struct {
 	History string         `json:"history"`
 	Level   string         `json:"level"` // "ts:" before it where the verdict is about database timestamps
@@ -17,59 +17,58 @@ type Report struct {
 	Solver  string         `json:"solver,omitempty"`
 	Verdict Verdict        `json:"verdict"`
 	Reason  string         `json:"reason,omitempty"` // with unknown only
-	Note    string         `json:"note,omitempty"`   // how the answer was found, where that is not what was asked for
-	Notes   []history.Note `json:"notes,omitempty"`  // what the reader has to say of the file
-	// ImpliedBy is the level whose answer decided this one: a stronger one that holds, or a weaker one that is
-	// violated.
+	Note    string         `json:"note,omitempty"`   // how the answer was found, if not as asked for
+	Notes   []history.Note `json:"notes,omitempty"`  // remarks of the program part that read the file
+	// ImpliedBy is the level that decided this one: a stronger one that holds, or a weaker one that is violated.
 	ImpliedBy string `json:"implied_by,omitempty"`
-	// Stricter is the strict level of the same kind, where this one is valid and that one violated.
+	// Stricter is the strict level of the same kind if it is violated while this one is valid.
 	Stricter string `json:"stricter_violated,omitempty"`
-	// Certified says what proved the answer once more: "kernel", isovet-kernel's rules, or "replay", package certify;
-	// NotByKernel then says why it was not the kernel.
+	// Certified says what checked the answer's proof: "kernel", isovet-kernel's rules, or "replay", package certify;
+	// NotByKernel then says why the kernel did not.
 	Certified   string `json:"certified,omitempty"`
 	NotByKernel string `json:"not_by_kernel,omitempty"`
-	// DecidedBy is the checker that the answer, verdict or proof, is from, where Checker asked another.
+	// DecidedBy is the checker that decided the answer, verdict or proof, if Checker asked another.
 	DecidedBy string          `json:"decided_by,omitempty"`
 	Anomalies []AnomalyReport `json:"anomalies"`
 	Also      int             `json:"also,omitempty"` // further anomalies, not listed
-	// Counts has the number of anomalies of each kind. RuledOut are the weakest levels that forbid one of them,
-	// MayHold the strongest that forbid none.
+	// Counts is the number of anomalies of each kind. RuledOut are the weakest levels that forbid one of them, MayHold
+	// the strongest that forbid none.
 	Counts   map[level.Anomaly]int `json:"counts,omitempty"`
 	RuledOut []level.Level         `json:"ruled_out,omitempty"`
 	MayHold  []level.Level         `json:"may_hold,omitempty"`
-	// Hints say what may be behind a violation that is not the database's: see Hints.
+	// Hints are possible causes of a violation other than the database, see Hints.
 	Hints []string `json:"hints,omitempty"`
-	// Mechanisms are violations under a profile of the database, which the verdict does not rest on.
+	// Mechanisms are violations under a profile of the database; the verdict does not depend on them.
 	Mechanisms *Mechanisms `json:"mechanisms,omitempty"`
 	Stats      Stats       `json:"stats"`
 }
 
-// AnomalyReport is an Anomaly of a Report.
+// AnomalyReport is an Anomaly in a Report.
 type AnomalyReport struct {
 	Kind level.Anomaly `json:"kind"`
 	Name string        `json:"name"` // in words
 	Txns []int64       `json:"txns"`
 	Ops  []OpReport    `json:"ops,omitempty"`
-	// Key is the key that a predicate operation among Ops is wrong about.
+	// Key is the key that a predicate operation among Ops got wrong.
 	Key json.RawMessage `json:"key,omitempty"`
 	Why string          `json:"why,omitempty"` // of EXT
-	// why the writers that a G1a read from cannot have committed, by transaction
+	// by transaction, why the writers that a G1a read from cannot have committed
 	Dead   [][]OpReport   `json:"dead,omitempty"`
 	Cycle  []EdgeReport   `json:"cycle,omitempty"`
 	Cycles [][]EdgeReport `json:"cycles,omitempty"`
 	Text   string         `json:"text"`
 }
 
-// OpReport is an operation: its transaction, its place in it from 0, and the operation as the history format has it.
+// OpReport is an operation: its transaction, its place in it from 0, and its text in the history format.
 type OpReport struct {
 	Txn   int64           `json:"txn"`
 	Index uint32          `json:"index"`
 	Op    json.RawMessage `json:"op"`
 }
 
-// EdgeReport is an Edge. Value is, for wr, what To read; for ww, what To installed; for rw, what From read; of a list
-// it is the element. so and rt have neither key nor value. Of pwr and prw, Op is the predicate operation's place in its
-// transaction, To's and From's, and Predicate its predicate; Value is the version of Key that it was based on.
+// EdgeReport is an Edge. Value is, for wr, what To read; for ww, what To installed; for rw, what From read; for a list
+// the element. so and rt have neither key nor value. For pwr and prw, Op is the predicate operation's place in its
+// transaction (To or From), Predicate is its predicate, and Value the version of Key that it was based on.
 type EdgeReport struct {
 	From      int64           `json:"from"`
 	To        int64           `json:"to"`
@@ -80,7 +79,7 @@ type EdgeReport struct {
 	Predicate json.RawMessage `json:"predicate,omitempty"`
 }
 
-// NewReport makes the report of a result under the history's name.
+// NewReport returns the report of a result for a history of this name.
 func NewReport(r *Result, historyName string) *Report {
 	out := &Report{History: historyName, Level: r.Label(), Checker: r.Checker, Solver: r.Solver, Verdict: r.Verdict,
 		Reason: r.Reason, Note: r.Note, DecidedBy: r.DecidedBy, Certified: r.Certified, NotByKernel: r.NotByKernel,
@@ -157,7 +156,7 @@ func edgeReports(h *history.History, c []Edge) []EdgeReport {
 	return out
 }
 
-// JSON returns the report of a result as one line without its end. Text is not escaped for HTML.
+// JSON returns the report of a result as one line without a newline. Text is not escaped for HTML.
 func JSON(r *Result, historyName string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

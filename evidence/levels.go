@@ -6,12 +6,12 @@ import (
 	"isovet/level"
 )
 
-// Levels says what the counted anomalies say of all levels: the weakest that are ruled out, since they forbid one of
-// them or imply the violated level; and the strongest that are not. The latter may hold: what violates them need not be
-// among the anomalies that the violated level forbids. Linearizability, which is of each key by itself, is one of them
-// only where it is the violated level.
+// Levels returns what the counted anomalies say about all levels: the weakest that are ruled out, because they forbid
+// one of them or imply the violated level, and the strongest that are not. The latter may hold or not: what violates
+// them need not be among the anomalies that the violated level forbids. Linearizability, which is about each key by
+// itself, is considered only if it is the violated level.
 //
-// Source: the table of Elle's, elle.consistency-model, by what each level here forbids.
+// Source: the table of Elle's elle.consistency-model, by what each level here forbids.
 func (r *Result) Levels() (ruledOut, mayHold []level.Level) {
 	all := slices.DeleteFunc(level.All(), func(l level.Level) bool {
 		return l == level.Linearizable && r.Level != l

@@ -11,7 +11,7 @@ import (
 const maxLocking = 8
 
 // lockingReads names the reads of an anomaly's transactions that took locks. A database may let such a read see more
-// than the transaction's snapshot: whether that breaks its promise is another question than for a plain read.
+// than the transaction's snapshot; whether that breaks its promise is a different question than for a plain read.
 func lockingReads(a *Anomaly, h *history.History) string {
 	if h.Txns.Locking == nil {
 		return ""

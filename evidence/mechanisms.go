@@ -3,19 +3,19 @@ package evidence
 import "encoding/json"
 
 // Mechanisms is what a checker found that verifies how a database works inside, not only what it promises (Leopard). It
-// stands beside the verdict: a violation here is one under the profile, an assumption about the database, and the
-// verdict is Violated only where the history proves it without.
+// is separate from the verdict: a violation here depends on the profile, an assumption about the database; the verdict
+// is Violated only if the history proves it without.
 type Mechanisms struct {
 	Profile    string               `json:"profile"`
 	Found      map[string]int       `json:"found"` // violations by mechanism, all of them
 	Violations []MechanismViolation `json:"violations"`
 	Warnings   int                  `json:"warnings,omitempty"` // dangerous structures, which need not be violations
-	// Deduced counts dependencies by kind; Undecided the pairs of versions that nothing orders.
+	// Deduced counts the dependencies deduced, by kind; Undecided counts the pairs of versions that nothing orders.
 	Deduced   map[string]int `json:"deduced"`
 	Undecided int            `json:"undecided"`
 }
 
-// Total counts the violations.
+// Total returns the number of violations.
 func (m *Mechanisms) Total() int {
 	n := 0
 	for _, f := range m.Found {
@@ -24,7 +24,7 @@ func (m *Mechanisms) Total() int {
 	return n
 }
 
-// MechanismViolation is one failure of a mechanism.
+// MechanismViolation is one case in which a mechanism failed.
 type MechanismViolation struct {
 	Mechanism string          `json:"mechanism"`
 	Kind      string          `json:"kind"`
@@ -32,7 +32,7 @@ type MechanismViolation struct {
 	Key       json.RawMessage `json:"key,omitempty"`
 	Assumes   string          `json:"assumes"`
 	Text      string          `json:"text"`
-	// Proved: these transactions violate the level whatever the database does inside; the anomaly is among
+	// Proved is set if these transactions violate the level whatever the database does inside; the anomaly is among
 	// Result.Anomalies.
 	Proved bool `json:"proved,omitempty"`
 }

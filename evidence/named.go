@@ -8,9 +8,9 @@ import (
 	"isovet/level"
 )
 
-// Named returns the name that Complete gives a proof by cycles, found at level l with clocks off by skew ns at most,
-// whatever Kind it has; "" without cycles, and of single reads. So whoever is handed a proof can tell whether its name
-// says what it shows. Cost: that of Complete.
+// Named returns the name that Complete would give to a proof by cycles, found at level l with clocks off by at most
+// skew ns, whatever its Kind; "" for anomalies without cycles. So whoever receives a proof can tell whether its name is
+// right. Cost: that of Complete.
 func (a *Anomaly) Named(h *history.History, l level.Level, skew int64) level.Anomaly {
 	n := namer{h: h, l: l, skew: skew}
 	if kind, ok := n.divergent(a); ok {
@@ -22,8 +22,8 @@ func (a *Anomaly) Named(h *history.History, l level.Level, skew int64) level.Ano
 	return n.name(a)
 }
 
-// Above is the level at which a proof by cycles found at level l is named: l, or of levels mixed the weakest
-// serializable level that keeps the orders in it, which whatever violates them violates too.
+// Above returns the level at which a proof by cycles found at level l is named: l itself, or, with mixed levels, the
+// weakest serializable level that asks for l's orders, which any violation of l violates too.
 func (a *Anomaly) Above(l level.Level) level.Level {
 	if !l.IsMixed() {
 		return l
@@ -42,8 +42,8 @@ func (a *Anomaly) Above(l level.Level) level.Level {
 	return above
 }
 
-// divergent names a divergence as diverge makes them: a lost update of two, with cycles of the first of them and others
-// which overwrote the same version.
+// divergent names a divergence of the form that diverge makes: a lost update of two, with cycles of the first of them
+// and others that overwrote the same version.
 func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 	cycles := slices.Concat(cyclesOf(a), a.Cycles)
 	if len(cycles) == 0 || len(cycles[0]) != 2 {
@@ -56,7 +56,7 @@ func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 		if len(c) != 2 || shapeOf(c) != level.LostUpdate {
 			return "", false
 		}
-		alone := i == 0 && len(a.Cycle) > 0 // no case: its edges show that the other one too overwrote what it read
+		alone := i == 0 && len(a.Cycle) > 0 // not a case: its edges show that both overwrote what they read
 		for _, e := range c {
 			if (e.Dep == RW || alone) && !slices.Contains(forks, e.From) {
 				forks = append(forks, e.From)
@@ -95,7 +95,7 @@ func (n *namer) incompatible(a *Anomaly) bool {
 		c[0].Key) && isList(n.h, c[1].To, c[1].Key)
 }
 
-// known reports whether a kind is one of the package level's, with one suffix at most.
+// known reports whether a kind is one of package level, with at most one suffix.
 func known(kind level.Anomaly) bool {
 	switch kind {
 	case level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps:

@@ -7,16 +7,16 @@ import (
 	"isovet/level"
 )
 
-// Complete fills what follows from an anomaly's operations and cycles, found at level l with clocks off by skew ns at
-// most: Kind (of cycles only), Txns and Text, each where it is not yet set.
+// Complete sets what follows from an anomaly's operations and cycles, found at level l with clocks off by at most skew
+// ns: Kind (for cycles only), Txns and Text, each if it is not yet set.
 func (a *Anomaly) Complete(h *history.History, l level.Level, skew int64) {
 	as := []Anomaly{*a}
 	CompleteAll(as, h, l, skew)
 	*a = as[0]
 }
 
-// CompleteAll is Complete for all anomalies of an answer.
-// Cost: that of the evidence; with lost updates one pass over the history.
+// CompleteAll is Complete for all anomalies of an answer. Cost: that of the evidence; with lost updates one pass over
+// the history.
 func CompleteAll(as []Anomaly, h *history.History, l level.Level, skew int64) {
 	NameAll(as, h, l, skew)
 	for i := range as {
@@ -26,7 +26,7 @@ func CompleteAll(as []Anomaly, h *history.History, l level.Level, skew int64) {
 	}
 }
 
-// NameAll is CompleteAll without texts, for anomalies most of which are only counted.
+// NameAll is CompleteAll without texts, for many anomalies of which most are only counted.
 func NameAll(as []Anomaly, h *history.History, l level.Level, skew int64) {
 	n := namer{h: h, l: l, skew: skew}
 	for i := range as {
@@ -45,8 +45,8 @@ func NameAll(as []Anomaly, h *history.History, l level.Level, skew int64) {
 	}
 }
 
-// involved returns the transactions that the anomaly speaks of, each once, in the order in which it speaks of them;
-// last, if asked for, those that only wrote what an rw edge's reader saw.
+// involved returns the transactions that the anomaly is about, each once, in the order in which it names them; at the
+// end, if asked for, those that only wrote what the reader of an rw edge saw.
 func (a *Anomaly) involved(h *history.History, writers bool) []uint32 {
 	seen := make(map[uint32]struct{})
 	var out []uint32
@@ -78,7 +78,7 @@ func (a *Anomaly) involved(h *history.History, writers bool) []uint32 {
 	return out
 }
 
-// strength is the weakest of these that a proof refutes.
+// strength is the weakest of these levels that a proof refutes.
 type strength uint8
 
 const (
@@ -89,8 +89,9 @@ const (
 	refutesSER                 // serializability alone
 )
 
-// refutedBy is the weakest level that every proof at a level refutes. A cycle alone may seem to refute less: it may
-// rest on a list read of a transaction of unknown outcome, which has committed in that case of the proof.
+// refutedBy returns the weakest level that every proof at a level refutes. A cycle by itself may seem to refute only
+// stronger ones: it may depend on a list read of a transaction of unknown outcome, which did commit in that case of the
+// proof.
 func refutedBy(l level.Level) strength {
 	switch {
 	case l == level.ReadCommitted:
@@ -105,7 +106,7 @@ func refutedBy(l level.Level) strength {
 	return refutesSER
 }
 
-// rung is the order of transactions that a proof needs beside what they read and wrote.
+// rung is the order that a proof needs in addition to what transactions read and wrote.
 type rung uint8
 
 const (
@@ -122,18 +123,18 @@ type namer struct {
 	l     level.Level
 	skew  int64
 	place []uint32 // transaction → its place in its session, made when first asked for
-	wrote []uint8  // version → by how many it is written, two for several; likewise
+	wrote []uint8  // version → number of its writes, at most 2; made likewise
 }
 
-// name names a proof by cycles, by what the whole proof refutes. A name may be given only if the proof refutes every
-// level that forbids this anomaly; of these names the most telling one is taken. So a history in which a kind is
+// name names a proof by cycles according to what the whole proof refutes. A name is possible only if the proof refutes
+// every level that forbids this anomaly; the most specific possible name is taken. So a history in which a kind is
 // reported violates every level that forbids the kind, whichever level was checked.
 //
-// A proof refutes the weakest level that each of its cycles refutes. A cycle with adjacent anti-dependencies on two
-// keys refutes serializability only; a cycle with other anti-dependencies refutes snapshot isolation too; a cycle with
-// one anti-dependency beside reads and sessions alone also breaks the axiom of causal, read-atomic or read-committed; a
-// cycle without any refutes every level. The suffix says that session order, or real time, is in one of the proof's
-// cycles, or settles a version order that one of them assumes.
+// A proof refutes a level if each of its cycles does. A cycle with adjacent anti-dependencies on two keys refutes only
+// serializability; one with other anti-dependencies also snapshot isolation; one whose only edges besides an
+// anti-dependency are reads and sessions may also break the axiom of causal, read-atomic or read-committed; one without
+// any anti-dependency refutes every level. The suffix says that one of the cycles needs session order, or real time, as
+// an edge or for a version order that it assumes.
 func (n *namer) name(a *Anomaly) level.Anomaly {
 	cycles := a.Cycles
 	var main []Edge
@@ -172,7 +173,7 @@ func (n *namer) name(a *Anomaly) level.Anomaly {
 	return kind + r.suffix()
 }
 
-// shape returns the telling name of a proof, "" if its class says as much.
+// shape returns the name of a proof's shape, "" if only its class has a name.
 func (n *namer) shape(main []Edge, cycles [][]Edge, s strength) level.Anomaly {
 	if main == nil {
 		switch s {
@@ -229,8 +230,8 @@ func (n *namer) shape(main []Edge, cycles [][]Edge, s strength) level.Anomaly {
 	return shape
 }
 
-// readOnly reports whether a transaction that writes nothing closes a cycle of three with two anti-dependencies in a
-// row (Fekete et al. 2004).
+// readOnly reports whether a cycle of three with two adjacent anti-dependencies has a transaction that writes nothing
+// (Fekete et al. 2004).
 func (n *namer) readOnly(cycle []Edge) bool {
 	for i, e := range cycle {
 		if before, next := cycle[(i+len(cycle)-1)%len(cycle)], cycle[(i+1)%len(cycle)]; e.Dep == RW &&
@@ -241,9 +242,9 @@ func (n *namer) readOnly(cycle []Edge) bool {
 	return false
 }
 
-// strength returns what a cycle refutes, the orders that it assumes given. Below snapshot isolation a list shows what
-// others had appended, and its reader has read from the last of them alone; what a transaction appends itself says
-// nothing of its place.
+// strength returns the weakest level that a cycle refutes, given the orders that it assumes. Below snapshot isolation,
+// a list shows only what others had appended, and its reader reads from the last of these appenders alone; a
+// transaction's own appends do not show its place in the order.
 func (n *namer) strength(c []Edge) strength {
 	switch antis := anti(c); {
 	case antis == 0:
@@ -264,13 +265,13 @@ func (n *namer) strength(c []Edge) strength {
 	case len(c)-1 != count(c, WR)+count(c, SO)+count(c, PWR):
 		return refutesSI
 	case count(c, PWR)+count(c, PRW) > 0 && !n.belowSnapshots():
-		return refutesSI // the strong levels have their names for phantoms
+		return refutesSI // the strong levels have their own names for phantoms
 	case count(c, PWR)+count(c, PRW) > 0 && len(c) == 2:
 		return refutesRA
 	}
 	for _, e := range c {
 		if e.Dep == WR && firstRead(n.h, e.To, e.Key, e.Ver) == history.None {
-			return refutesSI // of a list, not its last
+			return refutesSI // an element of a list that is not the last
 		}
 	}
 	if len(c) > 2 {
@@ -289,11 +290,11 @@ func (n *namer) strength(c []Edge) strength {
 	return refutesRA
 }
 
-// belowSnapshots reports whether the level is one below snapshot isolation that looks at what predicates missed.
+// belowSnapshots reports whether the level is one below snapshot isolation that considers what predicates missed.
 func (n *namer) belowSnapshots() bool { return n.l == level.ReadAtomic || n.l == level.Causal }
 
-// shown reports whether a list read of a committed transaction shows the order of two that appended to it, or that the
-// first did and the second not yet; own: what the reader itself had appended counts too.
+// shown reports whether a list read of a committed transaction shows the order of two that appended to it, or has the
+// first's element and not the second's; own: also count what the reader itself had appended.
 func (n *namer) shown(e Edge, own bool) bool {
 	h := n.h
 	_, from := (&describer{h: h}).finalWrite(e.From, e.Key)
@@ -318,8 +319,8 @@ func (n *namer) shown(e Edge, own bool) bool {
 	return false
 }
 
-// ofOthers returns the elements of a list read but for those that its transaction, whose operations begin at lo, had
-// appended.
+// ofOthers returns the elements of a list read except those appended by its own transaction, whose operations begin at
+// lo.
 func ofOthers(h *history.History, op, lo uint32) []uint32 {
 	i := h.Ops.Ver[op]
 	list := h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
@@ -334,8 +335,8 @@ func ofOthers(h *history.History, op, lo uint32) []uint32 {
 
 const several = -1
 
-// assumptions are the orders of two writers that cycles assume: the first before the second → the cycle that assumes
-// it, or several.
+// assumptions returns the orders of two writers that cycles assume, as pairs with the first before the second, each
+// with the cycle that assumes it, or a mark if several do.
 func (n *namer) assumptions(cycles [][]Edge) map[[2]uint32]int {
 	assumed := make(map[[2]uint32]int)
 	for i, c := range cycles {
@@ -353,8 +354,8 @@ func (n *namer) assumptions(cycles [][]Edge) map[[2]uint32]int {
 	return assumed
 }
 
-// rung returns what the cycle at a place of its proof needs: by its edges, and by what settles the orders of versions
-// that it assumes where no read does, and no other cycle, one that assumes the opposite order.
+// rung returns what the cycle at a place of its proof needs: by its edges, and by what decides each version order that
+// it assumes, if neither a read shows that order nor another cycle assumes its opposite.
 func (n *namer) rung(c []Edge, at int, assumed map[[2]uint32]int) (r rung) {
 	for _, e := range c {
 		switch e.Dep {
@@ -375,7 +376,7 @@ func (n *namer) rung(c []Edge, at int, assumed map[[2]uint32]int) (r rung) {
 	return r
 }
 
-// assumes returns the order of two writers that an edge assumes: of a list that they append to, if no read shows it.
+// assumes returns the order of two writers that an edge assumes; ok is false if it assumes none.
 func (n *namer) assumes(e Edge) (first, then uint32, ok bool) {
 	switch e.Dep {
 	case WW:
@@ -390,8 +391,8 @@ func (n *namer) assumes(e Edge) (first, then uint32, ok bool) {
 	return first, e.To, first != history.None && first != n.h.Init
 }
 
-// settled returns what orders two writers directly. Where nothing does other cycles have to, and say themselves what
-// they need.
+// settled returns what directly decides the order of two writers. If nothing does, other cycles must, and have needs of
+// their own.
 func (n *namer) settled(a, b uint32) rung {
 	h := n.h
 	session := n.l.Sessions() && h.Txns.Sess[a] == h.Txns.Sess[b] && h.Txns.Status[a] == history.Committed &&

@@ -19,7 +19,7 @@ func (n *namer) placeOf(t uint32) uint32 {
 	return n.place[t]
 }
 
-// readFrom reports whether b read what a, and nobody else, wrote.
+// readFrom reports whether b read something that a and nobody else wrote.
 func (n *namer) readFrom(b, a uint32) bool {
 	h := n.h
 	lo, hi := h.TxnOps(b)
@@ -40,7 +40,7 @@ func (n *namer) readFrom(b, a uint32) bool {
 	return false
 }
 
-// writers returns how many writes of a version there are, initial ones included, two for more.
+// writers returns the number of writes of a version, initial ones included; 2 means two or more.
 func (n *namer) writers(v uint32) uint8 {
 	h := n.h
 	if n.wrote == nil {
@@ -80,9 +80,9 @@ func isList(h *history.History, t, key uint32) bool {
 	return false
 }
 
-// saw reports whether an operation of a transaction that begins at lo reads version ver of key: of a list, as the last
-// element that others had appended, none if ver is none or an initial one; of a predicate operation, as a row that it
-// matched.
+// saw reports whether an operation reads version ver of key; lo is the first operation of its transaction. A list read
+// reads the version of the last element that others had appended; without one, None and the initial version. A
+// predicate operation reads the versions of the rows that it matched.
 func saw(h *history.History, op, lo, key, ver uint32) bool {
 	switch h.Ops.Kind[op] {
 	case history.Read:
@@ -103,7 +103,7 @@ func saw(h *history.History, op, lo, key, ver uint32) bool {
 	return false
 }
 
-// firstRead returns t's first operation that reads version ver of key (saw); None if there is none.
+// firstRead returns t's first operation that reads version ver of key (as saw defines it); None if there is none.
 func firstRead(h *history.History, t, key, ver uint32) uint32 {
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
@@ -149,8 +149,8 @@ func sameTwo(cycles [][]Edge) bool {
 	return true
 }
 
-// oneKey reports whether all edges of the cycles are of real time or about one key: then the key by itself has no order
-// in real time.
+// oneKey reports whether all edges of the cycles are of real time or about one key; then the operations on that key
+// alone have no order in real time.
 func oneKey(cycles [][]Edge) bool {
 	key := history.None
 	for _, c := range cycles {

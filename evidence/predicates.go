@@ -9,7 +9,7 @@ import (
 	"isovet/level"
 )
 
-// maxRows bounds the rows of a predicate operation in a text.
+// maxRows bounds the rows of a predicate operation that a text shows.
 const maxRows = 6
 
 // predicateTxn returns the transaction of a predicate edge's operation.
@@ -20,8 +20,7 @@ func (e *Edge) predicateTxn() uint32 {
 	return e.From
 }
 
-// predicate reports whether the anomaly is one of single reads with a predicate operation, so that Key says what it is
-// about.
+// predicate reports whether the anomaly is one of single reads with a predicate operation, so that Key is set.
 func (a *Anomaly) predicate(h *history.History) bool {
 	for _, op := range a.Ops {
 		if h.Ops.Kind[op].Predicate() {
@@ -31,13 +30,13 @@ func (a *Anomaly) predicate(h *history.History) bool {
 	return false
 }
 
-// hasKey reports whether Key means anything.
+// hasKey reports whether Key is set.
 func (a *Anomaly) hasKey(h *history.History) bool {
 	return a.Kind == level.NoConflict || a.Kind == level.NonLinearizable || a.predicate(h)
 }
 
-// ByThemselves reports whether the operations of a non-linearizable anomaly are the reason by themselves: one of them
-// had ended before the first ended.
+// ByThemselves reports whether Ops of a non-linearizable anomaly prove it alone: one of them had ended before the first
+// did.
 func (a *Anomaly) ByThemselves(h *history.History) bool {
 	for _, op := range a.Ops {
 		if t := h.TxnOf(op); h.Txns.Status[t] == history.Committed && h.End(t) < h.End(h.TxnOf(a.Ops[0])) {
@@ -47,7 +46,7 @@ func (a *Anomaly) ByThemselves(h *history.History) bool {
 	return false
 }
 
-// predRow returns the row of a predicate operation that is about a key, history.None if it did not match it.
+// predRow returns the index of a key's row in a predicate operation's result, history.None if it did not match the key.
 func predRow(h *history.History, op, key uint32) uint32 {
 	p := &h.Preds
 	i := h.Ops.Ver[op]
@@ -59,12 +58,12 @@ func predRow(h *history.History, op, key uint32) uint32 {
 	return history.None
 }
 
-// predicateText is the condition of a predicate operation, for people.
+// predicateText returns the condition of a predicate operation in a form for people.
 func (d *describer) predicateText(op uint32) string {
 	return ConditionText(d.h.Texts.Text(d.h.Preds.Pred[d.h.Ops.Ver[op]]))
 }
 
-// predOp writes a predicate operation with the rows that it matched.
+// predOp returns the text of a predicate operation with the rows that it matched.
 func (d *describer) predOp(op uint32) string {
 	h := d.h
 	p, i := &h.Preds, h.Ops.Ver[op]
@@ -104,7 +103,7 @@ func (d *describer) matchesOne(op uint32, keys map[uint32]bool) bool {
 	return false
 }
 
-// baseValue is the version that a predicate operation was based on.
+// baseValue returns the text of the version that a predicate operation was based on.
 func (d *describer) baseValue(k, ver uint32) string {
 	if ver == history.None {
 		return string(d.h.Texts.AppendValue(nil, d.h.Initial))
@@ -112,7 +111,8 @@ func (d *describer) baseValue(k, ver uint32) string {
 	return d.h.ValueString(ver)
 }
 
-// matched says whether a predicate operation matched a key, and whether it matches the version that came next.
+// matched says in words whether a predicate operation matched a key, and whether its predicate matches the next
+// version.
 func (d *describer) matched(e Edge) (now, next string) {
 	if predRow(d.h, e.Op, e.Key) != history.None {
 		return "matched", "does not match"
@@ -133,7 +133,7 @@ func (d *describer) prw(e Edge) string {
 		d.predicateText(e.Op), verb, d.key(e.Key), d.txn(e.To), d.value(ver), next)
 }
 
-// bases says on which versions a cycle assumes that predicate operations were based.
+// bases returns, in words, the versions on which a cycle assumes that predicate operations were based.
 func (d *describer) bases(c []Edge) (out []string) {
 	said := map[[2]uint32]bool{}
 	for _, e := range c {
@@ -154,11 +154,11 @@ func (d *describer) bases(c []Edge) (out []string) {
 	return out
 }
 
-// predicateReads describes an anomaly of single reads in which a predicate operation takes part.
+// predicateReads describes an anomaly of single reads with a predicate operation.
 func (d *describer) predicateReads(a *Anomaly) {
 	h := d.h
 	key := d.key(a.Key)
-	// saw says what an operation shows of the key.
+	// saw returns, in words, what an operation shows of the key.
 	saw := func(op uint32) string {
 		switch h.Ops.Kind[op] {
 		case history.PredRead, history.PredWrite:

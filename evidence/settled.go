@@ -7,7 +7,7 @@ import (
 	"isovet/level"
 )
 
-// settler says by what the orders of versions are settled that a proof's edges assume, where its name says that it
+// settler tells what decides the version orders that the edges of a proof assume, if the proof's name says that it
 // needs session order or real time.
 type settler struct {
 	describer
@@ -15,7 +15,7 @@ type settler struct {
 	assumed map[[2]uint32]int
 }
 
-// newSettler returns nil where a proof's name asks for no order.
+// newSettler returns nil if the proof's name asks for no order.
 func newSettler(a *Anomaly, h *history.History) *settler {
 	s := &settler{describer: describer{h: h}, n: namer{h: h}}
 	switch name := string(a.Kind); {
@@ -30,8 +30,8 @@ func newSettler(a *Anomaly, h *history.History) *settler {
 	return s
 }
 
-// edge says what orders the two writers whose order an edge takes for granted, "" where reads do, a case assumes it, or
-// other cycles show it.
+// edge says in words what orders the two writers whose order an edge assumes; "" if reads do, if a case assumes it, or
+// if other cycles show it.
 func (s *settler) edge(e Edge) string {
 	if s == nil {
 		return ""
@@ -54,13 +54,13 @@ func (s *settler) edge(e Edge) string {
 	return ""
 }
 
-// Settled says, for a proof whose name ends in -session or -realtime, by which session or which times the order of
-// versions is settled that one of its edges takes for granted; "" where nothing is taken for granted.
+// Settled says in words, for a proof whose name ends in -session or -realtime, which session or which times decide the
+// version order that an edge of it assumes; "" if the edge assumes none, or something else decides it.
 func (a *Anomaly) Settled(h *history.History, e Edge) string { return newSettler(a, h).edge(e) }
 
-// ShownBy returns the list read that shows the order of two elements on which a ww edge of a list rests: of whichever
-// transaction, the first in the file. It is history.None for other edges, and where no read shows the order.
-// Cost: a pass over the history's operations, up to that read.
+// ShownBy returns the list read that shows the order of two elements on which a ww edge of a list rests: the first one
+// in the file, by any transaction that did not abort. It is history.None for other edges, and if no read shows the
+// order. Cost: a pass over the history's operations, up to that read.
 func ShownBy(h *history.History, e Edge) uint32 {
 	if e.Dep != WW || e.From == h.Init {
 		return history.None
@@ -68,8 +68,8 @@ func ShownBy(h *history.History, e Edge) uint32 {
 	return (&describer{h: h}).shown(e)
 }
 
-// Title names an anomaly by its kind, and in words where these say more. A read of what was written only after it is
-// named so, and a phantom a phantom.
+// Title returns an anomaly's kind, and its name in words if this says more. A read of a value that was written only
+// later, and a phantom, get names that say so.
 func (a *Anomaly) Title(h *history.History) string {
 	switch words := a.Kind.Words(); {
 	case a.Later(h):
@@ -84,8 +84,8 @@ func (a *Anomaly) Title(h *history.History) string {
 	return string(a.Kind)
 }
 
-// Later reports whether the write that a read of aborted or intermediate state saw is of a transaction that began only
-// after the reader had ended, as the client's times have it.
+// Later reports whether a read of an aborted or intermediate version saw a write of a transaction that, by the client's
+// times, began only after the reader had ended.
 func (a *Anomaly) Later(h *history.History) bool {
 	if a.Kind != level.G1a && a.Kind != level.G1b || h == nil || len(a.Ops) != 2 {
 		return false

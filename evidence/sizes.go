@@ -6,28 +6,29 @@ import (
 	"isovet/history"
 )
 
-// Sizes is the size of a history, and how many of its operations a verdict can depend on.
+// Sizes is the size of a history and the number of its operations on which a verdict can depend.
 type Sizes struct {
-	Txns int `json:"txns"` // without the invented ones
-	// transactions that stand for writers of whom the file has no record
+	Txns int `json:"txns"` // without invented ones
+	// transactions that history readers made up for writers missing from the file
 	Invented int `json:"invented_writers,omitempty"`
-	Ops      int `json:"ops"` // of the file, where a compare-and-set is one
+	Ops      int `json:"ops"` // of the file, where a compare-and-set is one operation
 	Sessions int `json:"sessions"`
 	Keys     int `json:"keys"`
 
-	// Committed, Aborted and Unknown are the clients' transactions by outcome.
+	// Committed, Aborted and Unknown count the clients' transactions by outcome.
 	Committed int `json:"committed"`
 	Aborted   int `json:"aborted"`
 	Unknown   int `json:"unknown"`
-	// Reads are the operations of committed transactions that say what they saw, predicate writes among them.
+	// Reads counts the operations of committed transactions that say what they saw, predicate writes among them.
 	Reads int `json:"reads"`
-	// Asked are the reads that clients asked for and that say nothing: of transactions that did not commit, and of nil
-	// where that is no answer.
+	// Asked counts the reads that clients asked for but that show nothing: of transactions that did not commit, and of
+	// nil where that is no answer.
 	Asked int `json:"-"`
 }
 
-// SizesOf returns the sizes of a history. The initial transaction is one of its transactions, and no client's session;
-// writers that its reader invented are counted apart. Cost: linear in the operations.
+// SizesOf returns the sizes of a history. The initial transaction counts as a transaction, but its session does not
+// count as a client's; transactions that the reader of the file made up are counted separately. Cost: linear in the
+// operations.
 func SizesOf(h *history.History) Sizes {
 	s := Sizes{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Ops: h.FileOps(0, uint32(h.NumTxns())),
 		Sessions: h.NumSessions(), Keys: h.NumKeys()}
@@ -59,13 +60,14 @@ func SizesOf(h *history.History) Sizes {
 			s.Asked += n.Count
 		}
 	}
-	s.Unknown -= s.Invented // of unknown outcome, all of them
+	s.Unknown -= s.Invented // invented transactions have unknown outcomes
 	return s
 }
 
-// Nothing says why a history of these sizes shows nothing, "" if it may show something: no transaction committed, or
-// clients asked for reads and none was answered. Every level holds of such a history, whatever the database does. A
-// load that only writes is as valid as its client meant it: [Sizes.WritesOnly].
+// Nothing returns the reason why a history of these sizes shows nothing, "" if it may show something: no transaction
+// committed, or clients asked for reads and none was answered. Every level holds for such a history, whatever the
+// database does. A load that only writes is not such a history, since that is what its client meant: see
+// [Sizes.WritesOnly].
 func (s Sizes) Nothing() string {
 	switch {
 	case s.Committed == 0 && s.Aborted+s.Unknown == 0:
@@ -82,8 +84,8 @@ func (s Sizes) Nothing() string {
 // WritesOnly reports whether transactions committed and no client asked for a read.
 func (s Sizes) WritesOnly() bool { return s.Committed > 0 && s.Reads == 0 && s.Asked == 0 }
 
-// Weigh makes a "valid" of a history that shows nothing unknown, with the reason of [Sizes.Nothing]. It is for whoever
-// tells people a verdict: checkers decide the level by its definition, which holds of such a history.
+// Weigh changes "valid" to unknown for a history that shows nothing, with the reason of [Sizes.Nothing]. It is for
+// programs that tell people a verdict: checkers decide a level by its definition, which holds for such a history.
 func (r *Result) Weigh() {
 	if why := r.Stats.Nothing(); why != "" && r.Verdict == Holds {
 		r.Verdict, r.Reason, r.Order, r.Sources = Unknown, why, nil, nil

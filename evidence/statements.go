@@ -8,13 +8,14 @@ import (
 	"isovet/history"
 )
 
-// maxInSQL is of how many transactions a verdict has the statements.
+// maxInSQL is the number of transactions whose statements a verdict shows.
 const maxInSQL = 8
 
-// isSQL finds the names of transactions that are their statements, as recorders of SQL give them, behind a level.
+// isSQL matches transaction names that are the transaction's SQL statements, as SQL recorders write them, possibly
+// after a level.
 var isSQL = regexp.MustCompile(`^([a-z-]+: ?)?(?i:/\*|\(|(select|insert|update|delete|merge|with|replace|call)\s)`)
 
-// Statements is a transaction's name, where that is what it did in SQL; "": it is not.
+// Statements returns a transaction's name if it is what the transaction did in SQL, else "".
 func Statements(h *history.History, t uint32) string {
 	if h.Txns.Name == nil || t == history.None || h.Txns.Name[t] == history.None {
 		return ""
@@ -25,7 +26,7 @@ func Statements(h *history.History, t uint32) string {
 	return ""
 }
 
-// InSQL is a text about an anomaly with what its transactions did, a line each, in the program's words.
+// InSQL returns a text about an anomaly followed by what its transactions did, one line each, in the program's own SQL.
 func InSQL(text string, a *Anomaly, h *history.History) string {
 	b := strings.TrimRight(text, "\n")
 	for i, t := range a.Txns {

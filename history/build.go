@@ -2,10 +2,9 @@ package history
 
 import "slices"
 
-// Build checks what has been added and turns it into a History; the Builder must not be used afterwards. Errors are of
-// type
-// *InputError. Cost: linear in operations and transactions (sorting where ids or seqs are out of order); the join is
-// join.go's.
+// Build checks the added transactions and makes a History of them. The Builder must not be used afterwards. Errors are
+// of type *InputError. Cost: linear in operations and transactions, and sorting if ids or seqs are not in order; the
+// join of versions is in join.go.
 func (b *Builder) Build() (*History, error) {
 	if err := b.checkSize(); err != nil {
 		return nil, err
@@ -101,7 +100,7 @@ func fullText(col []uint32, n int) []uint32 {
 	return col
 }
 
-// resolve turns places of extra references into version ids.
+// resolve replaces indexes of extra references by version ids.
 func resolve(refs, extra []uint32) {
 	for i, r := range refs {
 		if r != None {
@@ -110,9 +109,9 @@ func resolve(refs, extra []uint32) {
 	}
 }
 
-// settleLists decides which keys are lists: those appended to or read as one, and, where the header says so, those only
-// read as null. A key that is a list and is also written as a register is bad input; a list's read of null becomes a
-// read of the empty list. It returns how each key is used, nil if there are no lists.
+// settleLists decides which keys are lists: those appended to or read as a list and, if the header says so, those only
+// read as null. A list that is also written as a register is bad input. A read of null from a list becomes a read of
+// the empty list. It returns how each key is used, or nil if there are no lists.
 func (b *Builder) settleLists(h *History) (model []uint8, err error) {
 	if len(h.Lists.Key) == 0 && !b.Meta.Lists && !slices.Contains(h.Ops.Kind, Append) {
 		return nil, nil
@@ -161,7 +160,8 @@ const (
 	register
 )
 
-// initialVersions fills InitVer. Lists have none: they begin empty, and the null of an early read names no version.
+// initialVersions fills InitVer. A list has no initial version: it begins empty, and an early read of null names no
+// version.
 func (h *History) initialVersions(model []uint8) {
 	h.InitVer = slices.Repeat([]uint32{None}, h.NumKeys())
 	for v, k := range h.VerKey {

@@ -1,6 +1,6 @@
 package history
 
-// TxnHead is what a file says of a transaction beside its operations.
+// TxnHead is what a file says of a transaction, except for its operations.
 type TxnHead struct {
 	ID                     int64
 	Session                int64
@@ -21,9 +21,9 @@ func NewTxnHead() TxnHead {
 		Name: None, Locking: None, Level: None}
 }
 
-// Builder collects a history. Operations are added in program order, then EndTxn closes their transaction. It is not
-// safe for concurrent use; several builders can be filled side by side and then joined with Merge. A Builder keeps 17
-// bytes an operation (33 where operations have times) until Build, which turns 16 of them into 4 and a version's 13.
+// Builder collects a history. Add operations in program order; EndTxn then ends their transaction. Only one goroutine
+// may use a Builder, but several builders can be filled at once and joined with Merge. A Builder needs 17 bytes an
+// operation (33 if operations have times) until Build, which turns 16 of them into 4, and 13 for each version.
 type Builder struct {
 	Meta    Meta
 	Initial Value
@@ -51,16 +51,15 @@ type Builder struct {
 	extra   uint32 // number of extra references handed out (list elements, predicate rows)
 	join    joiner
 
-	// Workers is the number of cores that Build may use; 0: one.
+	// Workers is the number of cores that Build may use; 0 means one.
 	Workers int
 
-	// FirstReads says that the file does not tell what keys held at first: Build takes for it the first value, other
-	// than null, that is read of a key and that nobody wrote, and adds an initial transaction that writes these, unless
-	// there is one.
+	// FirstReads says that the file does not give initial values. Unless there is an initial transaction, Build adds
+	// one that writes, for each key, the first value other than null that was read and that no transaction wrote.
 	FirstReads bool
 }
 
-// listsAndRows are the lists that were read, and the predicate operations with their rows.
+// listsAndRows has the reads of lists, and the predicate operations with their rows.
 type listsAndRows struct {
 	lists    Lists
 	lastList []lastList // by key
@@ -68,7 +67,7 @@ type listsAndRows struct {
 	lastRows []rowRefs // by key
 	predOps  uint32    // predicate operations added
 	rowAgain bool      // one of them names a row a second time
-	// How many of the first predicates there were, and how many of these had a text of their own.
+	// predsSeen counts the first predicates, predsNew those of them whose text was new.
 	predsSeen, predsNew int
 }
 
@@ -106,7 +105,7 @@ func (b *Builder) Key(v Value) uint32 {
 	return b.hashedKey(v)
 }
 
-// hashedKey is Key for keys that keyInt does not know.
+// hashedKey is Key for keys that are not in keyInt.
 func (b *Builder) hashedKey(v Value) uint32 {
 	if len(b.keySlot) < 2*(len(b.keys)+1) {
 		b.growKeys()
@@ -130,7 +129,7 @@ func (b *Builder) hashedKey(v Value) uint32 {
 	}
 }
 
-// noteInt enters an integer key in keyInt, as long as the keys are dense enough for that.
+// noteInt adds an integer key to keyInt, if the keys so far are dense enough.
 func (b *Builder) noteInt(v Value, slot uint32) {
 	if v.Kind != Int || v.N < 0 || v.N >= int64(4*len(b.keys)+1024) {
 		return
@@ -153,7 +152,7 @@ func (b *Builder) growKeys() {
 	}
 }
 
-// ref hands version (key, v) to the join: the id it gets will stand at index at, in Ops.Ver, or in the extra
+// ref passes version (key, v) to the join, which will store the version's id at index at: in Ops.Ver, or in the extra
 // references.
 func (b *Builder) ref(at, key uint32, v Value) {
 	s := &b.join.own
@@ -170,7 +169,8 @@ func (b *Builder) ref(at, key uint32, v Value) {
 	s.part[h>>joinShift].add(r.hashed(h))
 }
 
-// extraRef hands a version to the join that is not an operation's own, and returns the index of its place.
+// extraRef passes a version that is no operation's own to the join, and returns the index where the join will store
+// its id.
 func (b *Builder) extraRef(key uint32, v Value) uint32 {
 	i := b.extra
 	b.extra++
@@ -198,8 +198,8 @@ func (b *Builder) Append(key uint32, v Value) {
 
 // ReadList adds a read of a whole list.
 func (b *Builder) ReadList(key uint32, elems []Value) {
-	// A list is mostly what was read of its key before, and some elements more: what it has in common with that names
-	// the same versions.
+	// A list usually has the elements of the previous read of the key and a few more. The common ones name the same
+	// versions.
 	last := b.lastOf(key)
 	same := 0
 	n := min(len(elems), len(last.elems))
@@ -209,7 +209,7 @@ func (b *Builder) ReadList(key uint32, elems []Value) {
 	b.readList(key, last, same, elems[same:])
 }
 
-// ReadListMore adds a read of the list that was last read of the key, and more elements behind it.
+// ReadListMore adds a read of the list that was last read of the key, followed by more elements.
 func (b *Builder) ReadListMore(key uint32, more []Value) {
 	last := b.lastOf(key)
 	b.readList(key, last, len(last.elems), more)
@@ -222,7 +222,7 @@ func (b *Builder) lastOf(key uint32) *lastList {
 	return &b.lastList[key]
 }
 
-// readList adds a read of the first elements of what was read last, and more.
+// readList adds a read of the first same elements of the key's last read, followed by more.
 func (b *Builder) readList(key uint32, last *lastList, same int, more []Value) {
 	b.kind = append(b.kind, ReadList)
 	l := &b.lists
@@ -243,23 +243,23 @@ func (b *Builder) readList(key uint32, last *lastList, same int, more []Value) {
 	l.Off = append(l.Off, uint32(len(l.Elem)))
 }
 
-// lastList is what was last read of a key that is a list: its elements, and where they stand in Lists.Elem.
+// lastList is the last list read of a key: its elements, and their index in Lists.Elem.
 type lastList struct {
 	at    int
 	elems []Value
 }
 
-// PredRow is a row that a predicate matched. Old is the version it matched on, unless OldUnknown; New is what a
-// predicate write installed.
+// PredRow is a row that a predicate matched. Old is the version that matched, unless OldUnknown. New is the version
+// that a predicate write made.
 type PredRow struct {
 	Key        uint32
 	OldUnknown bool
 	Old, New   Value
-	// OldRef and NewRef, if not 0, are what RowRef returned of them, and stand for them.
+	// OldRef and NewRef, if not 0, are results of RowRef and replace Old and New.
 	OldRef, NewRef uint32
 }
 
-// OpTimes sets the client times of the operation added last.
+// OpTimes sets the client times of the last operation.
 func (b *Builder) OpTimes(start, end int64) {
 	n := len(b.kind)
 	b.opStart = padTimes(b.opStart, n-1)
@@ -275,7 +275,7 @@ func padTimes(col []int64, n int) []int64 {
 	return col
 }
 
-// EndTxn closes a transaction: all operations since the last EndTxn are its own.
+// EndTxn ends a transaction, which has all operations since the last call of EndTxn.
 func (b *Builder) EndTxn(h TxnHead) {
 	t := len(b.txns.ID)
 	x := &b.txns
@@ -323,7 +323,7 @@ func (b *Builder) EndTxn(h TxnHead) {
 	}
 }
 
-// markInit notes an initial transaction, and of several the first two.
+// markInit stores which transaction is initial. If there are several, it stores the first two.
 func (b *Builder) markInit(t uint32) {
 	if b.init == None {
 		b.init = t
@@ -332,7 +332,7 @@ func (b *Builder) markInit(t uint32) {
 	}
 }
 
-// timeCol appends to a column that stays nil as long as no transaction has such a time.
+// timeCol appends to a column of times, which stays nil while no transaction has such a time.
 func timeCol(col []int64, t int, v int64) []int64 {
 	if v == NoTime && col == nil {
 		return nil

@@ -2,12 +2,12 @@ package history
 
 import "fmt"
 
-// Draft collects transactions of a stream, some thousand at a time, and shows them as they were read: what only a whole
-// history has, sessions, unique ids and versions that are numbered, is not made. It is emptied and used again, so that
-// nothing is allocated for a transaction. It is not safe for concurrent use.
+// Draft collects some thousand transactions of a stream at a time, as they were read. It does not make what needs a
+// whole history: sessions, unique ids, numbered versions. It is emptied and reused, so that a transaction needs no
+// allocation. Only one goroutine may use it.
 type Draft struct {
-	// Heads are what the lines say of the transactions beside their operations: whether they have an id, the session
-	// and the place in it, whether it is the initial one.
+	// Heads are what the lines say of the transactions, except for their operations: whether they have an id, their
+	// session and place, whether one is the initial transaction.
 	Heads []TxnHead
 
 	b     *Builder
@@ -23,7 +23,7 @@ type Draft struct {
 	use   []uint8 // of a key, in the present transaction
 }
 
-// DraftMark is how much a draft holds.
+// DraftMark is a position in a draft, for Undo.
 type DraftMark struct {
 	heads, kinds, refs, n, extra, lists, elems, preds, rows int
 }
@@ -35,17 +35,18 @@ func NewDraft() *Draft {
 	return d
 }
 
-// Builder is what a reader adds keys, texts and operations to. Its transactions are ended with End.
+// Builder returns the builder to which a reader adds keys, texts and operations. Its transactions are ended with
+// Draft.End.
 func (d *Draft) Builder() *Builder { return d.b }
 
-// Mark is what Undo goes back to.
+// Mark returns the position to which Undo can go back.
 func (d *Draft) Mark() DraftMark {
 	b := d.b
 	return DraftMark{len(d.Heads), len(b.kind), len(b.join.own.small), b.join.own.n, int(b.extra), len(b.lists.Key),
 		len(b.lists.Elem), len(b.preds.Pred), len(b.preds.Old)}
 }
 
-// Undo takes out what has been added since the mark was made, but for keys and texts.
+// Undo removes the transactions and operations added since the mark. Keys and texts stay.
 func (d *Draft) Undo(m DraftMark) {
 	b := d.b
 	b.kind = b.kind[:m.kinds]
@@ -67,7 +68,7 @@ func (d *Draft) Undo(m DraftMark) {
 	d.refs, d.lists, d.preds = m.refs, m.lists, m.preds
 }
 
-// cut leaves the first n transactions.
+// cut keeps the first n transactions.
 func (x *Txns) cut(n int) {
 	x.ID, x.Line, x.Status = x.ID[:n], x.Line[:n], x.Status[:n]
 	if n == 0 {
@@ -82,8 +83,8 @@ func (x *Txns) cut(n int) {
 	x.Locking, x.Level = x.Locking[:min(len(x.Locking), n)], x.Level[:min(len(x.Level), n)]
 }
 
-// End closes a transaction: all operations since the last End are its own. Errors, of type *InputError: what
-// Builder.Build refuses of a single transaction; it is to be undone then.
+// End ends a transaction, which has all operations since the last call of End. It returns an error, an *InputError, if
+// Builder.Build would refuse this transaction; the caller must then Undo it.
 func (d *Draft) End(head TxnHead) error {
 	b := d.b
 	d.Heads = append(d.Heads, head)
@@ -145,7 +146,7 @@ func (d *Draft) check(h *TxnHead) error {
 	return nil
 }
 
-// settle gives the operations of the transaction that has ended what they refer to.
+// settle sets the references of the operations of the transaction that has ended.
 func (d *Draft) settle() error {
 	b := d.b
 	small := b.join.own.small
@@ -188,8 +189,8 @@ func (d *Draft) settle() error {
 	return d.settleLists(lo)
 }
 
-// settleLists is Builder.settleLists for the transaction whose operations begin at lo alone, without the header and the
-// other transactions of its keys.
+// settleLists is Builder.settleLists for one transaction, whose operations begin at lo. It ignores the header and
+// other transactions.
 func (d *Draft) settleLists(lo int) error {
 	b := d.b
 	for len(d.use) < len(b.keys) {
@@ -243,8 +244,8 @@ func (d *Draft) settleLists(lo int) error {
 	return err
 }
 
-// History shows what is there: each reference to a version is a version of its own, there are no sessions, Init is
-// None, and ids are 0 where there is none. It is valid until the draft is changed. Cost: 13 bytes an operation.
+// History returns the transactions as a history without sessions, in which each reference to a version is a version of
+// its own. Init is None, and a missing id is 0. It is valid until the draft changes. Cost: 13 bytes an operation.
 func (d *Draft) History() *History {
 	b, h := d.b, &d.h
 	n := len(b.txns.ID)
@@ -298,7 +299,7 @@ func (d *Draft) resolved(refs, room []uint32) (out, kept []uint32) {
 	return out, out
 }
 
-// draftRoom is up to how many keys, texts or bytes of text the tables of a draft are kept for what comes next.
+// draftRoom bounds the keys, texts and bytes of text for which an emptied draft keeps memory.
 const draftRoom = 1 << 18
 
 // Reset empties the draft.

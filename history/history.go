@@ -49,17 +49,18 @@ func (k OpKind) String() string {
 // Predicate reports whether an operation has a condition.
 func (k OpKind) Predicate() bool { return k == PredRead || k == PredWrite }
 
-// Meta is the header of a file: for people, but for Lists.
+// Meta is the header of a file. It is for people, except for Lists.
 type Meta struct {
 	Name, DB, Isolation, Workload, Note string
-	// Lists is the header's "model": "list". A key's model follows from its operations; this settles keys that are only
-	// ever read as null.
+	// Lists is the header's "model": "list". Operations show which keys are lists; Lists decides for keys that are
+	// only read as null.
 	Lists bool
-	// Single says that each transaction is one operation of the file's, though it may have two here: a compare-and-set
-	// is a read and a write, and so is an append to a string. No file's header says it, and no checker asks for it.
+	// Single says that each transaction is one operation of the file, although it may have two operations here: a
+	// compare-and-set is a read and a write, and so is an append to a string. It is in no file's header, and no
+	// checker uses it.
 	Single bool
-	// Asks is the name of the level that the test which wrote the file asks for, "" where nothing says that: Jepsen
-	// asks for linearizable registers and strictly serializable transactions. No file's header says it either.
+	// Asks is the name of the level that the test which wrote the file checks, or "": Jepsen checks linearizable
+	// registers and strictly serializable transactions. It is in no file's header.
 	Asks string
 }
 
@@ -74,10 +75,10 @@ type Txns struct {
 	Start, Commit, End []int64 // client clock, ns; nil or NoTime where missing
 	StartTS, CommitTS  []int64 // database timestamps; nil or NoTime where missing
 	Node, Name         []uint32
-	// Locking are texts: which of the transaction's operations are reads that take locks, as their places among its
-	// operations, ascending, with blanks between them. For people; see History.Locking.
+	// Locking are texts that list which operations of the transaction are locking reads: their ascending indexes among
+	// its operations, separated by blanks. They are for people; see History.Locking.
 	Locking []uint32
-	// Level are texts: the isolation level that the transaction ran at, by its name in package level; None: not said.
+	// Level are texts: the isolation level at which the transaction ran, by its name in package level, or None.
 	Level []uint32
 }
 
@@ -88,17 +89,17 @@ type Ops struct {
 	Start, End []int64  // client clock, ns; nil or NoTime where missing
 }
 
-// Lists are the reads of whole lists: read i of key Key[i] saw elements Elem[Off[i]:Off[i+1]], each a version (key,
-// element).
+// Lists are the reads of whole lists: read i of key Key[i] saw the elements Elem[Off[i]:Off[i+1]]. Each element is a
+// version (key, element).
 type Lists struct {
 	Key  []uint32
 	Off  []uint32
 	Elem []uint32
 }
 
-// Preds are predicate reads and writes: i has predicate Pred[i] (a text: JSON as in the file) and matched
-// Off[i]:Off[i+1]; row j was matched on version Old[j] (None: the client does not know which) and, in a predicate
-// write, New[j] was installed (None in a predicate read).
+// Preds are predicate reads and writes: operation i has predicate Pred[i] (a text: JSON as in the file) and matched
+// rows Off[i]:Off[i+1]. Row j matched in version Old[j] (None if the client does not know it). A predicate write made
+// version New[j] of it; in a predicate read New[j] is None.
 type Preds struct {
 	Pred     []uint32
 	Off      []uint32
@@ -109,9 +110,9 @@ type Preds struct {
 type History struct {
 	File string // where it came from, for messages
 	Meta Meta
-	// Notes are what the reader has to say of the file.
+	// Notes are the reader's notes about the file.
 	Notes []Note
-	// Positions says that the clients' times are places in the file, where it has none that tell real time.
+	// Positions says that the clients' times are positions in the file, because the file has no times of real time.
 	Positions bool
 
 	Txns  Txns
@@ -119,26 +120,26 @@ type History struct {
 	Lists Lists
 	Preds Preds
 
-	// Init is the transaction that writes initial versions, or None. It precedes all others in every order and belongs
-	// to no session's order.
+	// Init is the transaction that writes initial versions, or None. It precedes all others in every order and is in
+	// no session's order.
 	Init uint32
 
-	// Sessions: session s has file name SessName[s] and transactions SessTxn[SessOff[s]:SessOff[s+1]] in session order.
-	// A transaction without session is a session of its own, with name NoTime.
+	// Session s has the name SessName[s] in the file and transactions SessTxn[SessOff[s]:SessOff[s+1]] in session
+	// order. A transaction without session is a session by itself, with name NoTime.
 	SessName []int64
 	SessOff  []uint32
 	SessTxn  []uint32
 
 	// Keys[k] is key k's own value, an Int or a String.
 	Keys []Value
-	// Versions: version v is (VerKey[v], value(VerKind[v], VerN[v])).
+	// Version v is value (VerKind[v], VerN[v]) of key VerKey[v].
 	VerKey  []uint32
 	VerKind []ValueKind
 	VerN    []int64
-	// InitVer[k] is the version that k holds before every transaction but Init: what Init wrote, else the header's
-	// initial value, else null; None where no operation names that version, and for lists.
+	// InitVer[k] is the version of k before every transaction except Init: the version that Init wrote, else the
+	// header's initial value, else null. It is None if no operation names that version, and for lists.
 	InitVer []uint32
-	// Initial is the header's initial value; Null: keys do not exist at first.
+	// Initial is the header's initial value. Null means that keys do not exist at first.
 	Initial Value
 
 	Texts *Texts
@@ -150,8 +151,8 @@ func (h *History) NumTxns() int { return len(h.Txns.ID) }
 // NumOps returns the number of operations.
 func (h *History) NumOps() int { return len(h.Ops.Kind) }
 
-// FileOps returns how many operations the file has in transactions lo to hi, which is what people are told: there a
-// compare-and-set is one, see [Meta].
+// FileOps returns how many operations transactions lo to hi have in the file, for messages: there a compare-and-set is
+// one operation (see [Meta]).
 func (h *History) FileOps(lo, hi uint32) int {
 	n := int(h.Txns.OpOff[hi] - h.Txns.OpOff[lo])
 	if !h.Meta.Single {
@@ -190,8 +191,8 @@ func (h *History) TxnOf(op uint32) uint32 {
 	return uint32(lo)
 }
 
-// Locking reports whether an operation is a read that takes locks, SELECT … FOR UPDATE, as far as the file says: it is
-// none of the transaction's snapshot then. No checker decides by it.
+// Locking reports whether the file says that an operation is a locking read, SELECT … FOR UPDATE, which does not read
+// from the transaction's snapshot. No checker uses it.
 func (h *History) Locking(op uint32) bool {
 	if h.Txns.Locking == nil {
 		return false
@@ -215,7 +216,7 @@ func (h *History) Locking(op uint32) bool {
 	return some && n == op-h.Txns.OpOff[t]
 }
 
-// LevelName returns the name of the level that a transaction says it ran at, "" where it does not.
+// LevelName returns the name of the level at which a transaction says it ran, or "".
 func (h *History) LevelName(t uint32) string {
 	if h.Txns.Level == nil || h.Txns.Level[t] == None {
 		return ""
@@ -316,19 +317,19 @@ func (h *History) RowKey(row uint32) uint32 {
 	return h.VerKey[h.Preds.New[row]]
 }
 
-// TimestampsCommit reports whether, by the database's timestamps, t took effect: it has one of its commit and did not
-// abort. No checker asks it: certify shares it with none.
+// TimestampsCommit reports whether t took effect by the database's timestamps: it has a commit timestamp and did not
+// abort. No checker uses it: certify shares it with none.
 func (h *History) TimestampsCommit(t uint32) bool {
 	return t != h.Init && h.Txns.Status[t] != Aborted && h.CommitTS(t) != NoTime
 }
 
-// InTime reports whether end is before start by more than twice the clock skew, without overflow. No checker
-// asks it: certify and evidence share it with none.
+// InTime reports whether end is before start by more than twice the clock skew, without overflow. No checker uses it:
+// certify and evidence share it with none.
 func InTime(end, start, skew int64) bool {
 	return end != NoTime && start != NoTime && end < start && uint64(start)-uint64(end) > 2*uint64(skew)
 }
 
-// AppendOp appends an operation as a line of the history format has it, but for its times and its closing bracket.
+// AppendOp appends an operation in the history format, without its times and its closing bracket.
 func (h *History) AppendOp(dst []byte, op uint32) []byte {
 	k, v := h.Ops.Kind[op], h.Ops.Ver[op]
 	dst = append(append(append(dst, `["`...), k.String()...), `",`...)
@@ -356,8 +357,8 @@ func (h *History) AppendList(dst []byte, list uint32) []byte {
 	return append(dst, ']')
 }
 
-// AppendRows appends the rows that a predicate matched as JSON: each has its key, the version before, if the client
-// knows it, and for a predicate write the version after it.
+// AppendRows appends the rows that a predicate matched as JSON: each with its key, the version before, if the client
+// knows it, and for a predicate write the version after.
 func (h *History) AppendRows(dst []byte, p uint32, write bool) []byte {
 	dst = append(dst, '[')
 	lo, hi := h.Preds.Off[p], h.Preds.Off[p+1]

@@ -6,9 +6,9 @@ import (
 	"isovet/internal/plural"
 )
 
-// SetInitial says of a history whose file does not say it what its registers hold before all transactions. Keys to
-// which the initial transaction writes keep what it wrote. It is for readers, before they hand the history out: value
-// is of the history's own texts. Cost: linear in the versions and operations.
+// SetInitial sets the initial value of registers, for a history whose file does not give it. Keys that the initial
+// transaction writes keep their value. Only readers may call it, before they return the history. value refers to the
+// history's own texts. Cost: linear in the versions and operations.
 func (h *History) SetInitial(value Value) {
 	h.Initial = value
 	var model []uint8
@@ -23,9 +23,9 @@ func (h *History) SetInitial(value Value) {
 	h.initialVersions(model)
 }
 
-// SetFirst says what some registers hold before all transactions: an initial transaction writes it, the history having
-// none yet. Keys that no operation names are left out; lists are an error, since they begin empty. It is for
-// readers, as SetInitial. Cost: linear in the versions and operations.
+// SetFirst sets the initial values of some registers by adding an initial transaction that writes them. The history
+// must have none. Keys that no operation names are left out; lists are an error, since they begin empty. Only readers
+// may call it, before they return the history. Cost: linear in the versions and operations.
 func (h *History) SetFirst(keys []uint32, values []Value) error {
 	if h.Init != None {
 		return &InputError{File: h.File, Off: -1, Msg: "the file has an initial transaction, which already gives " +
@@ -79,7 +79,7 @@ func (h *History) SetFirst(keys []uint32, values []Value) error {
 	return nil
 }
 
-// version returns the version of a key with a value, which may be a new one.
+// version returns the version of a key with this value. If there is none, it adds one.
 func (h *History) version(key uint32, value Value) uint32 {
 	for v, k := range h.VerKey {
 		if k == key && h.VerKind[v] == value.Kind && h.VerN[v] == value.N {
@@ -90,9 +90,9 @@ func (h *History) version(key uint32, value Value) uint32 {
 	return uint32(len(h.VerKey) - 1)
 }
 
-// FirstReads returns, of each register of which that says what it held at first, the value that was read of it first:
-// by the read that ended first, or stands first where there are no times, unless somebody wrote the value who may have
-// done so before. Reads of a transaction's own writes and of null do not count. Cost: linear in the operations.
+// FirstReads returns, for each register, the value of its first read as its initial value: of the read that ended
+// first or, without times, is first in the file. It leaves a register out if a transaction that may have preceded this
+// read wrote the value. Reads of a transaction's own writes and of null do not count. Cost: linear in the operations.
 func (h *History) FirstReads() (keys []uint32, values []Value) {
 	type seen struct {
 		ver, txn uint32
@@ -141,8 +141,9 @@ func (h *History) FirstReads() (keys []uint32, values []Value) {
 	return keys, values
 }
 
-// NullIsInitial takes reads of null for reads of what their keys hold at first. It is for readers, as SetInitial. Cost:
-// linear in the operations; a search of the versions for each key that no operation read at first.
+// NullIsInitial replaces null in reads by the initial values of their keys. Only readers may call it, before they
+// return the history. Cost: linear in the operations, and a search of the versions for each key whose initial version
+// no operation names.
 func (h *History) NullIsInitial() {
 	for op, kind := range h.Ops.Kind {
 		v := h.Ops.Ver[op]
@@ -157,10 +158,10 @@ func (h *History) NullIsInitial() {
 	}
 }
 
-// inferInitial adds an initial transaction that writes what keys must have held at first, and a note with their number:
-// of each key, the first value but null, in the order of the operations, that a read or a predicate's row found and
-// nobody wrote. It adds none where there is none, or where the file has one. ver and extra are what the join made of
-// the references; the result is ver with the versions that were added. Cost: linear in the operations and versions.
+// inferInitial adds an initial transaction and a note with the number of its keys, unless the file has an initial
+// transaction. It writes, for each key, the first value other than null, in the order of operations, that a read or a
+// row of a predicate has and that no transaction wrote. ver and extra are results of the join; it returns ver with the
+// added versions. Cost: linear in the operations and versions.
 func (b *Builder) inferInitial(v versions, ver, extra []uint32) []uint32 {
 	if b.init != None {
 		return ver

@@ -9,21 +9,21 @@ import (
 	"strconv"
 )
 
-// Rows of integers, which nearly all rows are, stand packed among the texts: not as JSON but as the shape that they
-// have, what JSON has between their integers, and the integers in as few bytes as hold them. That is a third of the
-// memory, and readers of columns need not parse digits again. Text returns the JSON.
+// Most rows have only integers. They are stored packed in the table of texts: not as JSON but as a shape, which has
+// the text between the integers, and the integers in as few bytes as possible. That takes a third of the memory, and
+// readers of columns need not parse digits again. Text returns the JSON.
 //
-// A packed row is: packedMark, the number of its columns (1 to 255), its shape (a varint), then two bits a column, from
-// the least significant on, that say whether the column has 1, 2, 4 or 8 bytes, and these, little endian, zigzag. A
-// text that begins with packedMark itself has that and a zero before it. Whether a row is packed follows from the row
-// alone, so that equal rows are equal texts.
+// A packed row is packedMark, the number of its columns (1 to 255), its shape (a varint), then two bits for each
+// column, from the least significant on, that say whether its integer has 1, 2, 4 or 8 bytes, and the integers, little
+// endian, zigzag. A text that itself begins with packedMark is stored with packedMark and a zero before it. Whether a
+// row is packed depends only on the row, so that equal rows are equal texts.
 
 const (
 	packedMark = 0xff // with which no UTF-8 begins
 	maxPacked  = 255  // columns
 )
 
-// widthOf has, for how many bits an integer takes, its code: 1<<code bytes.
+// widthOf maps the number of bits of an integer to its code: it takes 1<<code bytes.
 var widthOf = func() (w [65]uint8) {
 	for n := range w {
 		switch {
@@ -38,8 +38,8 @@ var widthOf = func() (w [65]uint8) {
 	return w
 }()
 
-// AppendRow appends a row of integers as it stands packed: the shape is one of the builder's, see Shape, with as many
-// columns as there are integers.
+// AppendRow appends a row of integers in packed form. shape is one of the builder's (see Shape) with as many columns
+// as there are integers.
 func AppendRow(dst []byte, shape uint32, cells []int64) []byte {
 	dst = append(dst, packedMark, byte(len(cells)))
 	if shape < 0x80 {
@@ -87,9 +87,8 @@ func cellsOf(raw []byte, cells []int64) (shape uint32, out []int64) {
 	return shape, cells
 }
 
-// IntRow returns the columns of a row, if it is one of integers: its shape, whose columns RowColumns names, and the
-// integers in that order, appended to cells. A row may be one and stand as JSON; then ok is false too.
-// Cost: some nanoseconds.
+// IntRow appends the integers of a row to cells and returns its shape, whose columns RowColumns names. ok is false if
+// the row is not packed, which can happen even if it has only integers. Cost: some nanoseconds.
 func (t *Texts) IntRow(id uint32, cells []int64) (shape uint32, out []int64, ok bool) {
 	if !t.IsPacked(id) {
 		return 0, cells, false
@@ -115,10 +114,10 @@ func (t *Texts) RowColumns(shape uint32) (names []string) {
 	return names
 }
 
-// raw is a text as it stands in the arena.
+// raw returns a text as the table stores it.
 func (t *Texts) raw(id uint32) []byte { return t.arena[t.off[id]:t.off[id+1]] }
 
-// appendUnpacked appends what a text that begins with packedMark stands for.
+// appendUnpacked appends the text that a stored text with packedMark represents.
 func (t *Texts) appendUnpacked(dst, raw []byte) []byte {
 	if raw[1] == 0 {
 		return append(dst, raw[2:]...)
@@ -135,7 +134,7 @@ func (t *Texts) appendUnpacked(dst, raw []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendText appends a text. Unlike Text it allocates nothing for a row that stands packed.
+// AppendText appends a text. Unlike Text it allocates nothing for a packed row.
 func (t *Texts) AppendText(dst []byte, id uint32) []byte {
 	raw := t.raw(id)
 	if len(raw) > 0 && raw[0] == packedMark && !t.plain {
@@ -169,14 +168,14 @@ func (t *Texts) shape(skeleton []byte) uint32 {
 	return n
 }
 
-// Shape is the columns of rows of integers, in their order.
+// Shape describes the columns of rows of integers, in their order.
 type Shape struct {
 	ID uint32
-	// Heads has what stands before each integer in canonical JSON: {"a": and then ,"b":
+	// Heads has the text before each integer in canonical JSON: {"a": and then ,"b":
 	Heads [][]byte
 }
 
-// Shape returns the shape of a row in canonical JSON; ok is false if it is not one that stands packed.
+// Shape returns the shape of a row in canonical JSON. ok is false if such a row is not packed.
 func (b *Builder) Shape(canonical []byte) (s Shape, ok bool) {
 	skeleton, cells, ok := b.Texts.split(canonical)
 	if !ok {
@@ -192,13 +191,13 @@ func (b *Builder) Shape(canonical []byte) (s Shape, ok bool) {
 	return s, true
 }
 
-// PackedValue is RowValue for a row as AppendRow makes it.
+// PackedValue is RowValue for a row in AppendRow's form.
 func (b *Builder) PackedValue(row []byte) Value {
 	return Value{Kind: Row, N: int64(b.Texts.intern(row, b.Texts.hashOf(row)))}
 }
 
-// split takes a row of integers apart; ok is false if it is not one, or has a column whose name needs escapes, or none
-// or too many. What it returns is good until the next call.
+// split splits a row of integers into its shape and its integers. ok is false if it has other values, a column whose
+// name needs escapes, no columns or too many. The results are valid until the next call.
 func (t *Texts) split(row []byte) (skeleton []byte, cells []int64, ok bool) {
 	t.skeleton, t.cells = t.skeleton[:0], t.cells[:0]
 	s := row
@@ -231,7 +230,7 @@ func (t *Texts) split(row []byte) (skeleton []byte, cells []int64, ok bool) {
 	}
 }
 
-// canonicalInt reads an integer that s begins with, written as we write it; size 0: there is none.
+// canonicalInt reads an integer in canonical form at the beginning of s. size is 0 if there is none.
 func canonicalInt(s []byte) (n int64, size int) {
 	if len(s) > 0 && s[0] == '-' {
 		size = 1
@@ -255,8 +254,8 @@ func canonicalInt(s []byte) (n int64, size int) {
 	return 0, 0
 }
 
-// packRow returns how a row stands among the texts: packed if it is one of integers. What it returns is good until the
-// next call.
+// packRow returns a row as the table stores it: packed if it has only integers. The result is valid until the next
+// call.
 func (t *Texts) packRow(canonical []byte) []byte {
 	if t.plain {
 		return canonical
@@ -269,8 +268,8 @@ func (t *Texts) packRow(canonical []byte) []byte {
 	return t.row
 }
 
-// Packed reports whether the texts from lo up to hi are what NewPackedTexts expects: what stands packed has a shape,
-// and as many integers as that, no more bytes and no fewer. If not, it returns which is not.
+// Packed reports whether the texts from lo to hi have the form that NewPackedTexts requires: each packed row has a
+// known shape, as many integers as the shape, and no other bytes. If not, it returns the first wrong one.
 func (t *Texts) Packed(lo, hi uint32) (wrong uint32, ok bool) {
 	columns := make([]int, len(t.shapes)) // 0: not counted yet
 	for id := lo; id < hi; id++ {
@@ -301,7 +300,7 @@ func (t *Texts) Packed(lo, hi uint32) (wrong uint32, ok bool) {
 	return 0, true
 }
 
-// skeletonColumns counts the columns of a shape's text; -1: it is none.
+// skeletonColumns counts the columns of a shape's text. It returns −1 if the text is no shape.
 func skeletonColumns(s []byte) (n int) {
 	if len(s) == 0 || s[0] != '{' {
 		return -1
@@ -323,11 +322,11 @@ func skeletonColumns(s []byte) (n int) {
 	return n
 }
 
-// escaped reports whether a byte stands in JSON only behind a backslash, or is one.
+// escaped reports whether JSON must escape a byte, or whether it is a backslash.
 func escaped(c byte) bool { return c < ' ' || c == '\\' }
 
-// reshape returns a text of another table as it stands in this one. to are the numbers that the other's shapes have in
-// it, None: not asked for yet; a shape's own text is there before its rows.
+// reshape converts a stored text of another table for this one. to maps the other table's shapes to this one's; None
+// means not known yet. The other table has a shape's text before its rows.
 func (t *Texts) reshape(raw []byte, o *Texts, to []uint32) []byte {
 	if len(raw) < 2 || raw[0] != packedMark || raw[1] == 0 {
 		return raw

@@ -1,11 +1,11 @@
 package history
 
-// Items returns the history without its predicates, as a checker of item operations sees it: what a predicate operation
-// matched at a known version is a read of it, what a predicate write made of it is a write, and nothing is reported of
-// the keys that it did not match. Transactions keep their indices; keys and versions do not.
+// Items returns the history without its predicates, as a checker of item operations needs it. A predicate operation
+// becomes a read of each row that it matched in a known version, and a write of each row that it changed. Keys that it
+// did not match are ignored. Transactions keep their indices; keys and versions do not.
 //
-// Every order that explains h explains it: a violation of the result is one of h. The reverse is not true: phantoms are
-// lost. Cost: linear in the operations and rows.
+// Every order that explains h explains the result, so that a violation of the result is one of h. The reverse is
+// false: phantoms are lost. Cost: linear in the operations and rows.
 func Items(h *History) *History {
 	b := NewBuilder()
 	b.File, b.Meta = h.File, h.Meta

@@ -6,18 +6,18 @@ import (
 	"isovet/internal/safego"
 )
 
-// The join gives every reference to a version (an operation's, a list element's, a predicate row's) the dense id of its
-// version. References are scattered over partitions by the high bits of their hash as they arrive, so that Build can
-// join one partition after the other with a table that stays in the second-level cache; a table over all versions of a
-// large history would miss the cache on every reference. A history with few references is not partitioned: its versions
-// are numbered in the order of their first reference.
+// The join gives every reference to a version (of an operation, a list element, a predicate row) the id of the
+// version. References are scattered over partitions by the high bits of their hash as they arrive. So Build can join
+// one partition after the other with a table that stays in the second-level cache; a table of all versions of a large
+// history would miss the cache on every reference. A history with few references has only one partition: its versions
+// are numbered by their first reference.
 
 const (
 	joinShift = 58 // a hash's bits above are its partition
 	joinParts = 1 << (64 - joinShift)
-	// extraBit marks a place in the extra references (list elements, predicate rows) rather than in Ops.Ver.
+	// extraBit marks an index into the extra references (list elements, predicate rows) instead of Ops.Ver.
 	extraBit = uint32(1) << 31
-	// kindShift is where a joinRec's key makes room for the value's kind.
+	// kindShift is the bit of joinRec.keyKind at which the value's kind begins.
 	kindShift = 29
 	keyMask   = uint32(1)<<kindShift - 1
 	joinSmall = 4096 // references that need no partitions
@@ -25,10 +25,10 @@ const (
 	joinMax   = 512  // references in a full-grown chunk: what the last ones leave unused stays below half a megabyte
 )
 
-// joinRec is one reference: version (key, value) is wanted at place at.
+// joinRec is one reference: the id of version (key, value) must go to index at.
 type joinRec struct {
-	// n is the value's N; where that is a text, which needs half of it, the upper half of a reference that has been
-	// scattered is the lower one of the hash: what is not at hand need not be looked for far away.
+	// n is the value's N. For a text, which needs only the lower half, the upper half of a scattered reference is the
+	// lower half of its hash, so that the hash of the text need not be fetched from memory.
 	n       int64
 	keyKind uint32 // key, and above kindShift the value's kind
 	at      uint32
@@ -58,7 +58,7 @@ func (p *joinPart) next() {
 	p.cur, p.n = make([]joinRec, size), 0
 }
 
-// joinSource is the references of one builder, in terms of its own keys, texts and places.
+// joinSource has the references of one builder, with the builder's own numbers of keys and texts and its own indexes.
 type joinSource struct {
 	small     []joinRec            // all of them, unless there are too many
 	part      *[joinParts]joinPart // nil as long as small holds them
@@ -69,7 +69,7 @@ type joinSource struct {
 	draft     bool   // small holds them, however many there are
 }
 
-// joiner holds the references of a builder: those of the builders it took over, then its own.
+// joiner has the references of a builder: those of the builders merged into it, then its own.
 type joiner struct {
 	merged []joinSource
 	own    joinSource
@@ -107,7 +107,7 @@ func compose(first, then []uint32) []uint32 {
 	return both
 }
 
-// settled returns r in the terms of the builder that took the source over, its place apart.
+// settled converts r to the keys and texts of the builder into which the source was merged. It does not change r.at.
 func (s *joinSource) settled(r joinRec) joinRec {
 	if s.key != nil {
 		r.keyKind = r.keyKind&^keyMask | s.key[r.keyKind&keyMask]
@@ -124,7 +124,7 @@ func (r *joinRec) isText() bool {
 	return k == String || k == Row
 }
 
-// hashed is a reference with what it keeps of its hash.
+// hashed adds the part of the hash that a reference stores.
 func (r joinRec) hashed(h uint64) joinRec {
 	if r.isText() {
 		r.n |= int64(h << 32)
@@ -143,12 +143,12 @@ func (s *joinSource) spill(keyHash []uint64, texts *Texts) {
 	s.small = nil
 }
 
-// refHash is the hash of the version that a reference names, which does not have it yet.
+// refHash returns the hash of the version that a reference names, before hashed has stored it.
 func (t *Texts) refHash(keyHash []uint64, r joinRec) uint64 {
 	return mix(keyHash[r.keyKind&keyMask] + t.spread(r.n, ValueKind(r.keyKind>>kindShift)))
 }
 
-// slotOf is the lower half of refHash, of a reference that has been scattered.
+// slotOf returns the lower half of refHash for a scattered reference.
 func slotOf(keyHash []uint64, keyKind uint32, n int64) uint32 {
 	k := ValueKind(keyKind >> kindShift)
 	if k == String || k == Row {
@@ -157,7 +157,7 @@ func slotOf(keyHash []uint64, keyKind uint32, n int64) uint32 {
 	return uint32(mix(keyHash[keyKind&keyMask] + spreadPlain(n, k)))
 }
 
-// ready gives all references their hashes, after which the texts' are not needed any more.
+// ready computes the hashes of all references. Afterwards the texts' hashes are not needed.
 func (j *joiner) ready(keyHash []uint64, texts *Texts) {
 	texts.ready()
 	if j.merged = append(j.merged, j.own); len(j.merged) == 0 {
@@ -183,30 +183,30 @@ func (j *joiner) ready(keyHash []uint64, texts *Texts) {
 	}
 }
 
-// versions are the columns that the join makes.
+// versions are the columns of versions that the join makes.
 type versions struct {
 	key  []uint32
 	kind []ValueKind
 	n    []int64
 }
 
-// joinChunk is a run of references of one source, in one partition. The join overwrites it: of a partition, the
-// versions found so far stand where the first references stood, in their order of appearance, so that no other memory
-// is needed for them until it is known how many there are in all.
+// joinChunk is some references of one source in one partition. The join overwrites it: the partition's versions found
+// so far replace its first references, in the order of appearance. So no other memory is needed until the total number
+// is known.
 type joinChunk struct {
 	src *joinSource
 	rec []joinRec
 }
 
-// joinEntry is a table's slot: the version with local id id-1; id 0 is a free slot.
+// joinEntry is a slot of a table: the version with local id id-1. id 0 means that the slot is free.
 type joinEntry struct {
 	n       int64
 	keyKind uint32
 	id      uint32
 }
 
-// joinTable numbers the versions of partitions from 0 on. Places get tag added, which tells the tables of parallel
-// joins apart.
+// joinTable numbers the versions of partitions from 0 on. It adds tag to the ids that it stores, which distinguishes
+// the tables of parallel joins.
 type joinTable struct {
 	slot       []joinEntry
 	keyHash    []uint64
@@ -216,7 +216,7 @@ type joinTable struct {
 	wide       bool // most references are of different versions, as the partition before told
 }
 
-// reset makes an empty table for n references, of which some are usually of the same version.
+// reset makes an empty table for n references, several of which usually name the same version.
 func (t *joinTable) reset(n int) {
 	size := 16
 	for size < n || t.wide && size/4*3 <= n {
@@ -306,12 +306,12 @@ func (t *joinTable) grow() {
 	}
 }
 
-// joinAll numbers the versions and writes their ids to ops and extra, on up to workers cores. Versions are numbered
-// partition by partition, within one in the order of their first reference, or in that order altogether where most
-// references are rows of predicates or elements of lists, these first; the number of workers makes no difference.
-// Cost: expected O(references), 64 passes over about 1/64 of them each.
+// joinAll numbers the versions and writes their ids to ops and extra, on up to workers cores. It numbers them
+// partition by partition, and by first reference within a partition. If most references are rows of predicates or
+// elements of lists, it numbers all by first reference, beginning with these. The number of workers makes no
+// difference. Cost: expected O(references), in 64 passes over about 1/64 of them each.
 //
-// The references must be ready.
+// ready must have been called.
 func (j *joiner) joinAll(keyHash []uint64, ops, extra []uint32, workers int) versions {
 	src := j.merged
 	j.merged = nil
@@ -321,8 +321,8 @@ func (j *joiner) joinAll(keyHash []uint64, ops, extra []uint32, workers int) ver
 	}
 	part, held := partitions(src, total)
 
-	// Each worker joins a run of partitions and numbers from 0 under its tag, as it cannot know how many versions the
-	// runs before its own have; a pass over the places turns (tag, number) into ids.
+	// Each worker joins some partitions and numbers from 0 with its tag, since it cannot know how many versions the
+	// earlier partitions have. A pass over the indexes then turns (tag, number) into ids.
 	if total < 16*joinSmall {
 		workers = 1
 	}
@@ -366,7 +366,7 @@ func (j *joiner) joinAll(keyHash []uint64, ops, extra []uint32, workers int) ver
 	return v
 }
 
-// partitions are the references of each partition, and how many there are in all. With few of them, there is one.
+// partitions returns the references of each partition, and their total number. Few references are all in one partition.
 func partitions(src []joinSource, total int) (part [joinParts][]joinChunk, held int) {
 	for i := range src {
 		s := &src[i]
@@ -389,9 +389,9 @@ func partitions(src []joinSource, total int) (part [joinParts][]joinChunk, held 
 	return part, held
 }
 
-// byAppearance numbers the versions anew: in the order in which references name them first, one column after the other.
-// Whoever goes through a history finds those together then that it needs together, which the checks of predicates are
-// faster by than this costs; those of single reads and writes are not.
+// byAppearance renumbers the versions in the order in which references name them first, one column after the other.
+// Versions that are used together are then close in memory. For checks of predicates this saves more time than it
+// costs; for single reads and writes it does not.
 func (v *versions) byAppearance(workers int, refs ...[]uint32) {
 	n := len(v.key)
 	to := make([]uint32, n)
@@ -432,7 +432,7 @@ func parallel(n int, f func(int)) {
 
 const joinWorkers = 16 // at most; the tag takes this many bits' worth of the ids
 
-// cut divides the partitions into runs of about equal numbers of references, one for each worker.
+// cut divides the partitions into one run for each worker, with about equal numbers of references.
 func cut(part *[joinParts][]joinChunk, total, workers int) []int {
 	runs := make([]int, workers+1)
 	p, refs := 0, 0
@@ -456,7 +456,7 @@ func untag(places []uint32, base *[joinWorkers]uint32, shift int) {
 	}
 }
 
-// fill writes the n versions that stand at the beginning of a partition's chunks to the columns, from index at on.
+// fill copies the n versions at the beginning of a partition's chunks to the columns, from index at on.
 func (v *versions) fill(at, n int, chunks []joinChunk) {
 	for _, c := range chunks {
 		for _, r := range c.rec[:min(n, len(c.rec))] {

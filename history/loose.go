@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// A row that a predicate write installed is nearly always new, often predicates are, and histories have millions of
-// them. To look each up in a table of all texts would miss the cache each time, and the table is a third of the memory
-// that reading takes. So they are added loosely, without a look whether they are there; Build finds the equal ones,
-// part by part, in tables that stay in the cache, and on several cores.
+// A row made by a predicate write is nearly always new, predicates are new often, and histories have millions of both.
+// Looking each up in a table of all texts would miss the cache each time, and this table takes a third of the memory
+// for reading. So they are added without a look-up: they are loose. Build finds equal ones later, part by part, on
+// several cores, in tables that stay in the cache.
 
-// add adds a text as it stands in the arena, which may be there already. Its hash is h.
+// add adds a text in stored form without looking whether the table has it already. h is its hash.
 func (t *Texts) add(b []byte, h uint64) uint32 {
 	if len(t.off) == 0 {
 		t.off = append(t.off, 0)
@@ -62,7 +62,7 @@ func (t *Texts) append(o *Texts) (base uint32) {
 	return uint32(first)
 }
 
-// enter returns the id of a text that was added loosely by which Intern knows it, or lets Intern know it.
+// enter makes a loose text known to Intern and returns its id. If an equal text is known, it returns the id of that.
 func (t *Texts) enter(id uint32) uint32 {
 	if 4*(t.in+1) > 3*len(t.slot) {
 		t.grow()
@@ -82,20 +82,20 @@ func (t *Texts) enter(id uint32) uint32 {
 	}
 }
 
-// isLoose reports whether a text was added without a look whether it is there.
+// isLoose reports whether a text was added without a look-up.
 func (t *Texts) isLoose(id uint32) bool {
 	w := id >> 6
 	return int(w) < len(t.loose) && t.loose[w]>>(id&63)&1 != 0
 }
 
-// loosePart is about how many texts one pass compares.
+// loosePart is the approximate number of texts that are compared in one pass.
 const loosePart = 1 << 12
 
-// looseTwin is a text, in the upper half, that is equal to an earlier one, in the lower.
+// looseTwin is a pair of equal texts: the later one in the upper half, the earlier one in the lower half.
 type looseTwin = uint64
 
-// distinct takes out what was added loosely and was there already, and returns where each text is then; nil: all are in
-// their places. Cost: linear; beside the texts, 8 bytes for each of them.
+// distinct removes loose texts that equal an earlier text, and returns the new id of each text, or nil if none
+// changes. Cost: linear; 8 bytes of memory for each text.
 func (t *Texts) distinct(workers int) *kept {
 	if t.loose == nil {
 		return nil
@@ -134,7 +134,7 @@ func (t *Texts) distinct(workers int) *kept {
 	return t.drop(twins)
 }
 
-// twins appends which of some texts are equal to an earlier one of them. table is scratch.
+// twins appends the texts in some that equal an earlier one of them. table is scratch memory.
 func (t *Texts) twins(some, table []uint64, found []looseTwin) ([]looseTwin, []uint64) {
 	size := 1 << bits.Len(uint(2*len(some)))
 	if len(table) < size {
@@ -161,7 +161,7 @@ next:
 	return found, table
 }
 
-// drop takes out texts, which ascend, and returns where each text is then.
+// drop removes texts, which must ascend, and returns the new id of each text.
 func (t *Texts) drop(twins []looseTwin) *kept {
 	k := keep(len(t.hash), twins)
 	id, end := uint32(0), uint32(0)
@@ -185,7 +185,7 @@ func (t *Texts) drop(twins []looseTwin) *kept {
 	return k
 }
 
-// distinctTexts makes equal texts one text again, wherever the builder names them.
+// distinctTexts makes equal texts one text, and corrects all references of the builder.
 func (b *Builder) distinctTexts() {
 	k := b.Texts.distinct(b.Workers)
 	if k == nil {
@@ -219,13 +219,13 @@ func (b *Builder) distinctTexts() {
 	b.join.own.text = b.join.own.text.then(textMap{kept: k})
 }
 
-// RowAt is RowValue for a row that a predicate names at a key. It need not be the same value as that of an equal row:
-// it will be once the history is built. Cost: no table is looked at but the key's last rows.
+// RowAt is RowValue for a row of a predicate at a key. It may return another value than for an equal row; Build makes
+// them equal. Cost: it looks only at the key's last rows.
 func (b *Builder) RowAt(key uint32, canonical []byte) Value {
 	return b.PackedAt(key, b.Texts.packRow(canonical))
 }
 
-// PackedAt is RowAt for a row as AppendRow makes it.
+// PackedAt is RowAt for a row in AppendRow's form.
 func (b *Builder) PackedAt(key uint32, row []byte) Value {
 	tag, words := rowTag(row)
 	rows := b.rowsOf(key)
@@ -237,8 +237,7 @@ func (b *Builder) PackedAt(key uint32, row []byte) Value {
 	return Value{N: int64(b.Texts.add(row, b.Texts.hashOf(row))), Kind: Row}
 }
 
-// NewText is Text for a string that is hardly there yet; as with RowAt, equal strings are one only once the history is
-// built.
+// NewText is Text for a string that is probably new. As with RowAt, Build makes equal strings equal.
 func (b *Builder) NewText(s []byte) uint32 {
 	if len(s) > 0 && s[0] == packedMark {
 		return b.Text(s)
@@ -246,25 +245,23 @@ func (b *Builder) NewText(s []byte) uint32 {
 	return b.Texts.add(s, b.Texts.hashOf(s))
 }
 
-// ExpectText says that a text will be named soon, so that what is known of it is on its way from memory by then.
+// ExpectText prefetches the data about a text that will be used soon.
 func (b *Builder) ExpectText(id uint32) {
 	if int(id) < len(b.Texts.hash) {
 		b.fetched += uint32(b.Texts.hash[id])
 	}
 }
 
-// NewRow is RowValue for a row that is hardly there yet; as with RowAt, equal rows are one only once the history is
-// built.
+// NewRow is RowValue for a row that is probably new. As with RowAt, Build makes equal rows equal.
 func (b *Builder) NewRow(canonical []byte) Value {
 	row := b.Texts.packRow(canonical)
 	return Value{N: int64(b.Texts.add(row, b.Texts.hashOf(row))), Kind: Row}
 }
 
-// Of the first tryPreds predicates' texts, so many at most may be ones that were there, if later ones are to be added
-// loosely.
+// Predicates are added loosely if, of the texts of the first tryPreds, at most fewPreds were known already.
 const tryPreds, fewPreds = 1 << 12, 1 << 9
 
-// predText is Intern of a predicate's text.
+// predText is Intern for the text of a predicate.
 func (b *Builder) predText(pred []byte) uint32 {
 	if b.predsSeen >= tryPreds {
 		if b.predsNew >= tryPreds-fewPreds && pred[0] == '{' {

@@ -2,10 +2,9 @@ package history
 
 import "slices"
 
-// Merge appends what another builder holds behind b's own transactions; other must not be used afterwards. Transactions
-// that are named by their ordinal are counted on from b's, and lines are other's plus lines. The header's parts (Meta,
-// Initial, File) stay b's. Cost: one interning of each of other's keys and texts, a copy of its columns; versions are
-// joined by Build.
+// Merge appends the transactions of another builder to b's. other must not be used afterwards. Ordinals that name
+// transactions are counted on from b's, and lines is added to other's line numbers. The header (Meta, Initial, File)
+// stays b's. Cost: interning of other's keys and texts, and a copy of its columns. Build joins the versions.
 func (b *Builder) Merge(other *Builder, lines uint32) {
 	texts, keys := b.mergeTexts(other), make([]uint32, len(other.keys))
 	for i, k := range other.keys {
@@ -51,8 +50,8 @@ func (b *Builder) Merge(other *Builder, lines uint32) {
 	}
 }
 
-// mergeTexts takes over another builder's texts and returns their ids. Many are taken over as they are, and equal ones
-// found by Build, see loose.go.
+// mergeTexts adds another builder's texts and returns their new ids. If there are many, it copies them, and Build
+// finds equal ones (loose.go).
 func (b *Builder) mergeTexts(other *Builder) textMap {
 	t, o := &b.Texts, &other.Texts
 	t.marked = t.marked || o.marked
@@ -79,7 +78,7 @@ func (b *Builder) mergeTexts(other *Builder) textMap {
 	return textMap{ids: texts}
 }
 
-// manyTexts is from how many texts on they are taken over as they are.
+// manyTexts is the number of texts from which on they are copied.
 var manyTexts = 1 << 12
 
 func (b *Builder) mergeTxns(other *Builder, texts textMap, lines uint32) {
@@ -177,7 +176,7 @@ func mergePlaces(places, other []uint32, base uint32) []uint32 {
 	return places
 }
 
-// Reserve makes room for txns more transactions with ops more operations: an estimate of what is to come saves copies.
+// Reserve makes space for about so many more transactions and operations, which saves copies.
 func (b *Builder) Reserve(txns, ops int) {
 	b.kind = roomier(b.kind, ops)
 	if b.opStart != nil {
@@ -197,8 +196,8 @@ func (b *Builder) Reserve(txns, ops int) {
 	}
 }
 
-// roomier is slices.Grow for columns that are mostly memory not used before. The system gives that out as zeros when it
-// is first written to; slices.Grow would write zeros to all of it at once.
+// roomier is slices.Grow for columns whose new memory was not used before. The system provides such memory as zeros at
+// the first write; slices.Grow would write zeros to all of it at once.
 func roomier[T any](col []T, n int) []T {
 	if cap(col)-len(col) >= n {
 		return col

@@ -2,8 +2,8 @@ package history
 
 import "fmt"
 
-// Note is something that a reader did not take from the file as it stands there, or took otherwise than one might
-// expect: what a person has to know to judge the verdict. Notes are about the file; no checker looks at them.
+// Note says that a reader changed the file's content, or understood it in an unexpected way, which a person must know
+// to judge the verdict. Notes are about the file; no checker uses them.
 type Note struct {
 	Kind  string `json:"kind"`            // one of the constants below: stable, for programs
 	Count int    `json:"count,omitempty"` // how many lines, transactions or operations it is about; 0: the file
@@ -13,7 +13,7 @@ type Note struct {
 // Kinds of notes.
 const (
 	NoteSkipped = "lines-passed-over" // lines, records or operations that say nothing the history can hold
-	// transactions, of unknown outcome, that stand for writers of whom the file has no record
+	// Transactions of unknown outcome that were added as writers that the file lacks.
 	NoteInvented = "invented-writers"
 	NoteTimes    = "times"          // how real time was told, where the file's times do not tell it
 	NoteInitial  = "initial-values" // what keys hold at first, where that was guessed from the reads
@@ -23,12 +23,12 @@ const (
 	NoteTorn     = "torn-end"       // the file ends within a line or record
 )
 
-// Note adds a note. One of the same kind and text is added once, with the sum of the counts.
+// Note adds a note. If a note with the same kind and text exists, it adds n to that note's count.
 func (b *Builder) Note(kind string, n int, format string, args ...any) {
 	b.notes = addNote(b.notes, Note{kind, n, fmt.Sprintf(format, args...)})
 }
 
-// AddNote adds a note to a history that has been built. It is for readers, before they hand the history out.
+// AddNote adds a note to a built history. Only readers may call it, before they return the history.
 func (h *History) AddNote(kind string, n int, format string, args ...any) {
 	h.Notes = addNote(h.Notes, Note{kind, n, fmt.Sprintf(format, args...)})
 }
@@ -43,8 +43,8 @@ func addNote(all []Note, n Note) []Note {
 	return append(all, n)
 }
 
-// Invented returns how many of the transactions stand for writers of whom the file has no record: no client ran them,
-// as far as the file says.
+// Invented returns how many transactions were added as writers that the file lacks. No client ran them, as far as the
+// file says.
 func (h *History) Invented() int {
 	n := 0
 	for i := range h.Notes {

@@ -2,35 +2,35 @@ package history
 
 import "slices"
 
-// Part is a history made of some transactions of another, with the way back.
+// Part is a history of some transactions of another history, with a mapping back.
 type Part struct {
 	H *History
 	// Txn, Op, Key and Ver map the part's indices to the whole's.
 	Txn, Op, Key, Ver []uint32
 }
 
-// Restrict returns the part of h with the transactions keep, in the order given (a session's in session order), and
-// only those of their operations for which op returns true (nil: all); the initial transaction is kept with its writes
-// of keys that the part uses, and belongs to keep by itself. Ids, sessions, order in session, times and outcomes stay.
-// List operations are left out.
+// Restrict returns the part of h with the transactions keep, in the given order (a session's in session order), and
+// only those of their operations for which op returns true (nil means all). It also has the initial transaction, which
+// need not be in keep, with its writes of keys that the part uses. Ids, sessions, order in sessions, times and
+// outcomes stay. List operations are left out.
 //
-// Removing transactions together with the reads that saw their writes keeps a history serializable, or snapshot
-// isolated, if it was: restrict the order. So a part that violates a level proves that the whole does.
+// If a history is serializable, or snapshot isolated, it stays so when transactions are removed together with the
+// reads of their writes: restrict the order. So a part that violates a level proves that the whole does.
 //
-// A predicate operation is kept whole, with every row that it matched. It is also a read of the keys that it did not
-// match, so for what is reported above to hold, every writer of a key that the part uses must be in keep with its
-// writes of it, once a predicate operation is: one that made a row no longer match must not be removed alone. Keys that
-// the part does not use are beyond its predicates' range, which takes nothing but constraints away; but a predicate
-// operation also uses the keys that the initial transaction writes, unless op says no to that write. Cost: linear in
-// the part's operations, and in the initial transaction's.
+// A predicate operation stays with every row that it matched. It also says that it did not match the other keys. So if
+// there is one, the proof needs, for every key that the part uses, all its writers in keep with their writes of the
+// key: a writer that made a row stop matching must not be removed. Keys that the part does not use are outside the
+// range of its predicates, which only removes constraints. A predicate operation also uses the keys that the initial
+// transaction writes, unless op returns false for that write. Cost: linear in the operations of the part and of the
+// initial transaction.
 func Restrict(h *History, keep []uint32, op func(op uint32) bool) *Part {
 	return RestrictKeys(h, keep, op, nil)
 }
 
-// RestrictKeys is Restrict, where a predicate operation ranges over fewer keys: those that keys returns, with ok. Its
-// predicate then asks for one of them beside what it asked for; a row of another key is left out, or, if it was
-// written, becomes a write; and without any key the operation is left out. So it is enough that every write that made a
-// row of such a key match, or no longer match, is kept.
+// RestrictKeys is Restrict with a smaller range of keys for a predicate operation: those that keys returns, if ok is
+// true. The predicate then also requires one of these keys. A row of another key is left out or, if it was written,
+// becomes a write. Without any key the operation is left out. So only the writes that made a row of these keys match,
+// or stop matching, must stay.
 func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(op uint32) (ks []uint32,
 	ok bool)) *Part {
 	r := &restriction{h: h, b: NewBuilder(), p: &Part{}, keys: keys, key: make(map[uint32]uint32)}
@@ -62,7 +62,7 @@ func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(
 	return r.build()
 }
 
-// restriction makes a part of a history.
+// restriction builds a part of a history.
 type restriction struct {
 	h      *History
 	b      *Builder
@@ -107,7 +107,7 @@ func (r *restriction) add(o uint32) {
 	r.p.Op = append(r.p.Op, o)
 }
 
-// predicate adds a predicate operation, of some keys only if keys says so, and writes of what it wrote to others.
+// predicate adds a predicate operation, limited to some keys if keys says so, and its writes to other keys.
 func (r *restriction) predicate(o uint32) {
 	h := r.h
 	var ks []uint32
@@ -142,8 +142,8 @@ func (r *restriction) predicate(o uint32) {
 	}
 }
 
-// matched makes the rows that predicate operation q matched, of some keys only if it is so, and returns the versions
-// that it wrote to others.
+// matched sets r.rows to the rows that predicate operation q matched; if some is true, only those with keys ks. It
+// returns the versions that it wrote to other keys.
 func (r *restriction) matched(q uint32, ks []uint32, some bool) (others []uint32) {
 	h := r.h
 	r.rows = r.rows[:0]
@@ -192,7 +192,7 @@ func (r *restriction) end(t uint32) {
 	r.p.Txn = append(r.p.Txn, t)
 }
 
-// levelIn is the text of a transaction's level in another history's builder.
+// levelIn adds the text of a transaction's level to another builder.
 func levelIn(b *Builder, h *History, t uint32) uint32 {
 	if name := h.LevelName(t); name != "" {
 		return b.Text([]byte(name))
@@ -200,7 +200,7 @@ func levelIn(b *Builder, h *History, t uint32) uint32 {
 	return None
 }
 
-// build makes the part, and finds the whole's versions of its own.
+// build makes the part, and maps its versions to the whole's.
 func (r *restriction) build() *Part {
 	sub, err := r.b.Build()
 	if err != nil {

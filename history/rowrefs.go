@@ -6,17 +6,17 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// rowRefs are the versions of one key that predicate rows named last, the latest first: a row is mostly matched on a
-// version that was seen before, and then needs no new reference to be joined, nor a look for its text among all.
+// rowRefs has the last versions of one key that predicate rows named, the latest first. Most rows match in a version
+// that was seen before, and then need no new reference to be joined, and no look-up of their text.
 type rowRefs [rowWays]rowRef
 
-// rowWays is the number of a key's versions in memory. With concurrent clients and rolled-back transactions, the last
-// version is often not the one that the next row shows. This many fill a line of the cache; of blindw-pred's rows one
-// in a thousand would be found among two more.
+// rowWays is the number of a key's versions in memory. With concurrent clients and rolled-back transactions, the next
+// row often shows another version than the last. This many fill a line of the cache; with blindw-pred two more would
+// help for one row in a thousand.
 const rowWays = 2
 
-// rowRef is a version: its value, and one more than the extra reference that names it; 0: there is none. A row's bytes
-// stand here, so that it need not be looked for among the texts; of a long one a hash.
+// rowRef is a version: its value, and the index of the extra reference that names it, plus one; 0 means none. It
+// contains a short row's bytes, or a long row's hash, so that the text need not be looked up.
 type rowRef struct {
 	words [2]uint64
 	n     uint32 // of a row: its text
@@ -25,16 +25,16 @@ type rowRef struct {
 	named uint32 // the last predicate operation that named the row, counted from 1
 }
 
-// The tags of rows of which a hash stands there, and of values that are no rows: their numbers stand there.
+// The tags of long rows, which are compared by a hash, and of other values, which are compared by their numbers.
 const (
 	longTag  = 1 << 31
 	otherTag = 1 << 30
 )
 
-// rowInline is up to how many bytes, as they stand among the texts, a row's are kept.
+// rowInline is the longest row, in its stored form, whose bytes a rowRef contains.
 const rowInline = 18
 
-// rowTag returns what tells rows apart: all there is to them, or, of long ones, what is hardly the same by chance.
+// rowTag returns what identifies a row: all its bytes or, for a long one, its length and hash.
 func rowTag(row []byte) (tag uint32, words [2]uint64) {
 	if len(row) > rowInline {
 		return longTag, [2]uint64{xxhash.Sum64(row), uint64(len(row))}
@@ -54,15 +54,15 @@ func (b *Builder) rowsOf(key uint32) *rowRefs {
 	return &b.lastRows[key]
 }
 
-// Expect says that a row at a key comes next, so that what is known of the key is on its way from memory while the row
-// is read.
+// Expect prefetches the data about a key whose row comes next.
 func (b *Builder) Expect(key uint32) {
 	if int(key) < len(b.lastRows) {
 		b.fetched += b.lastRows[key][0].tag
 	}
 }
 
-// RowRef is RowAt for a row as AppendRow makes it, and what PredRow takes for it; 0: there is none, but a value.
+// RowRef is RowAt for a row in AppendRow's form. It returns a reference for PredRow or, if there is none (ref is 0), a
+// value.
 func (b *Builder) RowRef(key uint32, row []byte) (ref uint32, v Value) {
 	if b.join.own.draft { // which counts the references of a transaction as it ends
 		return 0, b.PackedAt(key, row)
@@ -80,7 +80,7 @@ func (b *Builder) RowRef(key uint32, row []byte) (ref uint32, v Value) {
 	return rows[0].at, Value{}
 }
 
-// found returns a reference that is there once more.
+// found counts one more use of a reference and returns it.
 func (b *Builder) found(rows *rowRefs, i int) uint32 {
 	b.join.own.n++
 	if i > 0 {
@@ -89,13 +89,13 @@ func (b *Builder) found(rows *rowRefs, i int) uint32 {
 	return rows[0].at - 1
 }
 
-// isRow reports whether a reference is one of the row.
+// isRow reports whether a rowRef is this row.
 func (b *Builder) isRow(r *rowRef, tag uint32, words [2]uint64, row []byte) bool {
 	return r.words == words && r.tag == tag && r.at != 0 && (len(row) <= rowInline ||
 		string(b.Texts.raw(r.n)) == string(row))
 }
 
-// rowRef is extraRef of a predicate's row.
+// rowRef is extraRef for a row of a predicate.
 func (b *Builder) rowRef(key uint32, v Value) uint32 {
 	rows := b.rowsOf(key)
 	other := uint32(0)
@@ -148,8 +148,8 @@ func (b *Builder) Predicate(kind OpKind, pred []byte, rows []PredRow) {
 	p.Off = append(p.Off, uint32(len(p.Old)))
 }
 
-// ReserveRows makes room for the texts and rows that are to come, more times as many as there are so far. Without it
-// the greatest of the columns would be copied while they grow, and stand there twice.
+// ReserveRows makes space for more texts and rows: more times as many as so far. Without it the largest columns would
+// be copied while they grow, and be in memory twice.
 func (b *Builder) ReserveRows(more float64) {
 	room := func(n int) int { return int(more * float64(n)) }
 	p, t := &b.preds, &b.Texts

@@ -2,12 +2,12 @@ package history
 
 import "slices"
 
-// sessions are the sessions of a builder's transactions, interned: of[t] is an index into name, None for a transaction
-// without.
+// sessions has the sessions of a builder's transactions: of[t] is an index into name, or None for a transaction
+// without session.
 type sessions struct {
 	of   []uint32
 	name []int64
-	// Where a name stands, plus one: small counts, as most names are, by themselves; the others by hashing.
+	// The index of each name, plus one: an array for small names, which most are, and a hash table for the others.
 	small []uint32
 	large map[int64]uint32
 }
@@ -52,7 +52,7 @@ func (s *sessions) merge(other *sessions) {
 	}
 }
 
-// sessions makes the dense sessions and their order. Dense numbers follow first appearance.
+// sessions makes the sessions, numbered by first appearance, and their orders.
 func (b *Builder) sessions(h *History) error {
 	of := b.sess.of
 	n := len(of)
@@ -103,8 +103,8 @@ func (b *Builder) sessions(h *History) error {
 	return nil
 }
 
-// orderSession sorts a session's transactions by seq and demands 0, 1, 2, …. An initial transaction that carries a seq
-// of this session counts, though it is no part of the session's order.
+// orderSession sorts a session's transactions by seq, which must be 0, 1, 2, …. An initial transaction with a seq of
+// this session counts, although it is not in the session's order.
 func (b *Builder) orderSession(name int64, in []uint32) error {
 	with := 0
 	for _, t := range in {

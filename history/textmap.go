@@ -2,14 +2,14 @@ package history
 
 import "math/bits"
 
-// textMap says what the texts of one table are in another that took them over.
+// textMap maps the texts of one table to those of a table into which it was merged.
 type textMap struct {
 	ids  []uint32 // nil: they follow each other, from base on
 	base uint32
 	kept *kept // what is left of these; nil: all
 }
 
-// same reports whether texts have their own ids.
+// same reports whether all texts keep their ids.
 func (m *textMap) same() bool { return m.ids == nil && m.base == 0 && m.kept == nil }
 
 func (m *textMap) of(id uint32) uint32 {
@@ -24,7 +24,7 @@ func (m *textMap) of(id uint32) uint32 {
 	return id
 }
 
-// then is m, followed by what takes over the table that m leads to. Nothing comes behind one that has kept.
+// then returns m followed by next. If m has kept, nothing may follow.
 func (m textMap) then(next textMap) textMap {
 	switch {
 	case m.ids == nil && next.ids == nil:
@@ -41,14 +41,14 @@ func (m textMap) then(next textMap) textMap {
 	return both
 }
 
-// kept says where texts are once some have been taken out, in less memory than a place for each would take.
+// kept maps texts to their new ids after some were removed, in less memory than an id for each.
 type kept struct {
 	gone   []uint64 // bit set
 	before []uint32 // how many are gone before each word of it
 	twin   []uint32 // of each that is gone, where the one is that is equal to it
 }
 
-// place returns where a text is, or the one that is equal to it.
+// place returns the new id of a text, or of the one that equals it.
 //
 //go:noinline
 func (k *kept) place(id uint32) uint32 {
@@ -60,7 +60,7 @@ func (k *kept) place(id uint32) uint32 {
 	return id - before
 }
 
-// keep makes what says where n texts are without the twins, which ascend.
+// keep makes the mapping for n texts without the twins, which must ascend.
 func keep(n int, twins []looseTwin) *kept {
 	k := &kept{gone: make([]uint64, n/64+1), before: make([]uint32, n/64+1), twin: make([]uint32, len(twins))}
 	for _, x := range twins {

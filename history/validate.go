@@ -10,7 +10,7 @@ import (
 	"isovet/internal/escape"
 )
 
-// InputError is bad input: where it stands and what was expected. It is the user's mistake or the recorder's, never a
+// InputError is bad input: its place, and what was expected. It is a mistake of the user or the recorder, never a
 // verdict.
 type InputError struct {
 	File  string
@@ -20,7 +20,7 @@ type InputError struct {
 	Msg   string // what was found and what was expected
 }
 
-// Error is a line, escaped for a terminal: a message quotes the file.
+// Error returns one line, escaped for a terminal because it quotes the file.
 func (e *InputError) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -50,8 +50,8 @@ func (b *Builder) errorf(t uint32, field, format string, args ...any) error {
 	return e
 }
 
-// checkTxns refuses what history-format forbids of single transactions: times that run backwards, a second or an
-// impossible initial transaction, a duplicated id.
+// checkTxns checks what docs/history-format.md requires of single transactions: times must not decrease, there is at
+// most one initial transaction, which has no impossible fields, and ids are unique.
 func (b *Builder) checkTxns() error {
 	x := &b.txns
 	n := uint32(len(x.ID))
@@ -86,7 +86,7 @@ func (b *Builder) checkTxns() error {
 	return b.checkIDs()
 }
 
-// checkSize refuses what the dense ids cannot number.
+// checkSize returns an error if there is more than 32-bit ids can number.
 func (b *Builder) checkSize() error {
 	const most = 1 << 31
 	switch {
@@ -113,9 +113,9 @@ func (b *Builder) checkRows(h *History) error {
 	return nil
 }
 
-// RowRepeated says of which row a predicate operation tells a second time; "": of none. A statement matches a row once,
-// in one version. A read that shows a row in two versions is a fault of the database, and for a checker to find; the
-// same version twice, and a row that a write changes twice, can only be a fault of the recording. Cost: linear in the
+// RowRepeated returns which row a predicate operation wrongly has twice, or "". A statement matches a row once, in one
+// version. A read that shows a row in two versions is a fault of the database, which a checker must find. The same
+// version twice, and a row that a write changes twice, can only be a fault of the recording. Cost: linear in the
 // operation's rows.
 func (h *History) RowRepeated(op uint32) string {
 	kind, i := h.Ops.Kind[op], h.Ops.Ver[op]

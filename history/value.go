@@ -57,8 +57,8 @@ func BoolValue(b bool) Value {
 	return Value{Kind: Bool}
 }
 
-// Texts interns strings in one arena: id → bytes, and bytes → id by open addressing. The hash has no seed: tables
-// filled by different goroutines can be merged, and versions are numbered alike in every run.
+// Texts interns strings: id → bytes, stored in one arena, and bytes → id, by open addressing. The hash has no seed, so
+// that tables of different goroutines can be merged, and versions have the same numbers in every run.
 type Texts struct {
 	arena []byte
 	off   []uint32 // len = number of texts + 1
@@ -83,7 +83,7 @@ type Texts struct {
 // Len returns the number of texts.
 func (t *Texts) Len() int { return max(len(t.off)-1, 0) }
 
-// Text returns the bytes of a text; they must not be changed. Of a row of integers they are made for the call.
+// Text returns the bytes of a text, which must not be changed. For a packed row it allocates them.
 func (t *Texts) Text(id uint32) []byte {
 	raw := t.arena[t.off[id]:t.off[id+1]]
 	if len(raw) > 0 && raw[0] == packedMark && !t.plain {
@@ -92,7 +92,7 @@ func (t *Texts) Text(id uint32) []byte {
 	return raw
 }
 
-// Hash returns the hash of a text, equal for equal texts of any table.
+// Hash returns the hash of a text. It is the same for equal texts in all tables.
 func (t *Texts) Hash(id uint32) uint64 {
 	if t.hash == nil {
 		return t.hashOf(t.raw(id))
@@ -100,20 +100,20 @@ func (t *Texts) Hash(id uint32) uint64 {
 	return t.hash[id]
 }
 
-// NewTexts returns a table of different texts that are laid out already: text i is arena[off[i]:off[i+1]]. The slices
-// are kept and never written to, so they may lie in read-only memory. Cost: none; what finds a text by its bytes is
-// made when Intern first needs it.
+// NewTexts returns a table of different texts: text i is arena[off[i]:off[i+1]]. The slices are used and never written
+// to, so that they may be in read-only memory. Cost: none; the index from bytes to ids is made when Intern first needs
+// it.
 func NewTexts(arena []byte, off []uint32) *Texts {
 	return &Texts{arena: slices.Clip(arena), off: slices.Clip(off), plain: true}
 }
 
-// NewPackedTexts is NewTexts for what Layout returns with shapes; Packed says whether it is that.
+// NewPackedTexts is NewTexts for the result of Layout if that has shapes. Packed checks that the texts have this form.
 func NewPackedTexts(arena []byte, off, shapes []uint32) *Texts {
 	return &Texts{arena: slices.Clip(arena), off: slices.Clip(off), shapes: slices.Clip(shapes), marked: true}
 }
 
-// Layout returns the texts as NewTexts takes them, or, if there are shapes, NewPackedTexts: then rows of integers stand
-// packed in the arena. They must not be changed.
+// Layout returns the texts in the form for NewTexts or, if there are shapes, for NewPackedTexts: then rows of integers
+// are packed in the arena. The slices must not be changed.
 func (t *Texts) Layout() (arena []byte, off, shapes []uint32) {
 	if len(t.shapes) > 0 || !t.marked {
 		return t.arena, t.off, t.shapes
@@ -125,7 +125,7 @@ func (t *Texts) Layout() (arena []byte, off, shapes []uint32) {
 	return arena, append(off, uint32(len(arena))), nil
 }
 
-// Intern returns the id of a text, the same for equal bytes. Cost: one hash and, as a rule, one comparison.
+// Intern returns the id of a text, which is the same for equal bytes. Cost: one hash and usually one comparison.
 func (t *Texts) Intern(b []byte) uint32 {
 	if len(b) > 0 && b[0] == packedMark && !t.plain {
 		b = append([]byte{packedMark, 0}, b...)
@@ -134,8 +134,8 @@ func (t *Texts) Intern(b []byte) uint32 {
 	return t.intern(b, t.hashOf(b))
 }
 
-// hashOf is the hash of a text as it stands in the arena, the same in any table: that of a packed row uses its
-// shape's text, not by the number.
+// hashOf returns the hash of a stored text, the same in all tables. For a packed row it uses the shape's text instead
+// of its number.
 func (t *Texts) hashOf(raw []byte) uint64 {
 	if len(raw) < 3 || raw[0] != packedMark || raw[1] == 0 || t.plain {
 		return xxhash.Sum64(raw)
@@ -150,7 +150,7 @@ func (t *Texts) hashOf(raw []byte) uint64 {
 	return mix(xxhash.Sum64(raw[2+size:]) ^ xxhash.Sum64(t.raw(t.shapes[shape])))
 }
 
-// intern is Intern of a text as it stands in the arena.
+// intern is Intern for a stored text.
 func (t *Texts) intern(b []byte, h uint64) uint32 {
 	if 4*(t.in+1) > 3*len(t.slot) {
 		t.grow()
@@ -177,8 +177,7 @@ func (t *Texts) intern(b []byte, h uint64) uint32 {
 	}
 }
 
-// grow doubles the slots. What stands in them is moved in their order, so that memory is gone through from one end to
-// the other.
+// grow doubles the number of slots. It moves entries in their order, so that memory is accessed sequentially.
 func (t *Texts) grow() {
 	if len(t.off) == 0 {
 		t.off = append(t.off, 0)
@@ -218,19 +217,19 @@ func mix(x uint64) uint64 {
 	return hi ^ lo
 }
 
-// settle gives up what finds a text by its bytes, a third of the memory of short texts: a history seldom needs it
-// again. It is made anew when Intern does.
+// settle frees the index from bytes to ids, a third of the memory of short texts, since a history seldom needs it.
+// Intern makes it again if necessary.
 func (t *Texts) settle() { t.hash, t.slot, t.in = nil, nil, 0 }
 
-// ready makes the texts' hashes, if they are not made yet.
+// ready computes the texts' hashes unless they exist.
 func (t *Texts) ready() {
 	for id := len(t.hash); id < t.Len(); id++ {
 		t.hash = append(t.hash, t.hashOf(t.raw(uint32(id))))
 	}
 }
 
-// spread is a number for a value: different for different values but for chance, and not well mixed. The texts must be
-// ready. It is small enough to be compiled into its callers.
+// spread maps a value to a number; different values rarely get the same, but the bits are not well mixed. ready must
+// have been called. It is small enough to be inlined.
 func (t *Texts) spread(n int64, k ValueKind) uint64 {
 	if k == String || k == Row {
 		n = int64(t.hash[n])
@@ -238,10 +237,11 @@ func (t *Texts) spread(n int64, k ValueKind) uint64 {
 	return spreadPlain(n, k)
 }
 
-// spreadPlain is spread of what is no text.
+// spreadPlain is spread for values without text.
 func spreadPlain(n int64, k ValueKind) uint64 { return uint64(n)*0x9e3779b97f4a7c15 + uint64(k)<<56 }
 
-// Keyed is the hash of a value by a key, the same by tables that have its text under other numbers.
+// Keyed returns a hash of a value that depends on a key. It is the same in tables that number the value's text
+// differently.
 func (t *Texts) Keyed(k *keyed.Key, v Value) uint64 {
 	n := uint64(v.N)
 	switch v.Kind {
@@ -270,7 +270,7 @@ func (t *Texts) AppendValue(dst []byte, v Value) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendJSONString quotes what JSON requires to be quoted and leaves the rest, UTF-8 included, as it is.
+// appendJSONString appends a JSON string. It escapes only what JSON requires, and leaves UTF-8 as it is.
 func appendJSONString(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	for _, c := range s {

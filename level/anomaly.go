@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// Anomaly is a kind of anomaly, by its short name in the literature.
+// Anomaly is a kind of anomaly, named by its short name in the literature.
 type Anomaly string
 
 // Anomalies of single reads. G1a and G1b are Adya's; the others are the internal-consistency axiom INT of Biswas and
 // Enea and of Cerone, split as Plume splits it (TAP a–f).
 const (
-	ThinAirRead       Anomaly = "thin-air-read"       // a value that nobody wrote
+	ThinAirRead       Anomaly = "thin-air-read"       // a value that no transaction wrote
 	G1a               Anomaly = "G1a"                 // aborted read
 	G1b               Anomaly = "G1b"                 // intermediate read
 	FutureRead        Anomaly = "future-read"         // a read of the transaction's own later write
 	NotMyOwnWrite     Anomaly = "not-my-own-write"    // after its own write, another transaction's value
 	NotMyLastWrite    Anomaly = "not-my-last-write"   // after its own writes, not the last of them
 	NonRepeatableRead Anomaly = "non-repeatable-read" // two reads of a key differ, with no own write between
-	// a row matched or missed against every version that it could have been seen at
+	// the rows that matched or failed a predicate fit none of the versions that could have been seen
 	PredicateMismatch Anomaly = "predicate-mismatch"
 	DuplicateElement  Anomaly = "duplicate-element" // a list shows an element more often than it was appended
 )
 
-// Anomalies that are cycles, by the edges of the cycle: Adya's G0, G1c, G2 and G-single, Elle's refinements. A suffix
-// "-session" or "-realtime" says that such edges are needed to close the cycle.
+// Anomalies that are cycles, named by the edges of the cycle: Adya's G0, G1c, G2 and G-single, and Elle's refinements.
+// A suffix "-session" or "-realtime" says that the cycle needs edges of session order or of real time.
 const (
 	G0           Anomaly = "G0"            // write cycle: ww only
 	G1c          Anomaly = "G1c"           // circular information flow: ww and wr
@@ -34,7 +34,7 @@ const (
 	G2           Anomaly = "G2"            // an anti-dependency on a predicate
 )
 
-// Anomalies with a shape of their own, special cases of the above; a report prefers the most telling name.
+// Special cases of the above that have a shape and a name of their own; a report uses the most specific name.
 const (
 	LostUpdate         Anomaly = "lost-update"
 	Divergence         Anomaly = "divergence" // three transactions or more that read one version and overwrote it
@@ -48,14 +48,14 @@ const (
 	SessionGuarantee   Anomaly = "session-guarantee-violation"
 	StaleRead          Anomaly = "stale-read"
 	CausalReverse      Anomaly = "causal-reverse"
-	// two reads show two elements of a list in different orders, or each only one: a G0
+	// two reads show two elements of a list in different orders, or each shows only one of them: a G0
 	IncompatibleOrder Anomaly = "incompatible-order"
 	NoOrder           Anomaly = "no-version-order" // every way to order the versions closes a cycle
-	// no order of the operations on one key explains them in real time
+	// no order of the operations on a key is in real time and explains what they read
 	NonLinearizable Anomaly = "non-linearizable"
 )
 
-// Violations of the axioms of CHRONOS, by the paper's names: what the database's own timestamps say of a history.
+// Violations of the axioms of CHRONOS, by the paper's names. They compare a history with the database's timestamps.
 const (
 	Session    Anomaly = "SESSION"
 	Int        Anomaly = "INT"
@@ -102,7 +102,7 @@ var anomalyNames = map[Anomaly]string{
 	NonLinearizable:    "no order of the operations on a key explains them in real time",
 }
 
-// Anomalies returns all kinds without suffix but the axioms of CHRONOS, in the order of the tables above.
+// Anomalies returns all kinds in the order of the tables above, without suffixes and without the axioms of CHRONOS.
 func Anomalies() []Anomaly {
 	return []Anomaly{ThinAirRead, G1a, G1b, FutureRead, NotMyOwnWrite, NotMyLastWrite, NonRepeatableRead,
 		PredicateMismatch, DuplicateElement,
@@ -112,14 +112,14 @@ func Anomalies() []Anomaly {
 		SessionGuarantee, StaleRead, CausalReverse, IncompatibleOrder, NoOrder, NonLinearizable}
 }
 
-// Base is the kind without the suffix that says which orders its cycles need.
+// Base returns the kind without the suffixes that say which orders its cycles need.
 func (a Anomaly) Base() Anomaly {
 	s, _ := strings.CutSuffix(string(a), "-session")
 	s, _ = strings.CutSuffix(s, "-realtime")
 	return Anomaly(s)
 }
 
-// Name returns the anomaly's name in words; the suffixes -session and -realtime are reported in words too.
+// Name returns the anomaly's name in words, suffixes included.
 func (a Anomaly) Name() string {
 	if n, ok := anomalyNames[a]; ok {
 		return n
@@ -136,7 +136,7 @@ func (a Anomaly) Name() string {
 	return string(a)
 }
 
-// Words is Name where it says more than the kind itself: "through real time" of a lost-update-realtime, "" of a
+// Words returns Name where it says more than the kind itself: "through real time" of a lost-update-realtime, "" of a
 // lost-update.
 func (a Anomaly) Words() string {
 	base := a.Base()

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// singleRead says from which level on an anomaly of single reads is forbidden. Reads of what nobody, an aborted
-// transaction or a transaction in its midst wrote are Adya's G1, forbidden from PL-2; that a transaction sees its own
-// writes is demanded there too (errata §5.1, rows c to e); repeatable reads are the axiom INT, from read-atomic on. So
-// is that rows are as their predicates say: at read-committed they may have changed while they were looked at.
+// singleRead maps each anomaly of a single read to the weakest level that forbids it. Reads from nobody, from an
+// aborted transaction or of an intermediate version are Adya's G1, forbidden from PL-2 (read-committed) on; so are,
+// here, reads that miss the transaction's own writes (errata §5.1, rows c to e). Repeatable reads are the axiom INT,
+// from read-atomic on. So is that rows match their predicates: at read-committed the rows may change during the
+// operation.
 var singleRead = map[Anomaly]Level{
 	ThinAirRead:       ReadCommitted,
 	G1a:               ReadCommitted,
@@ -21,8 +22,8 @@ var singleRead = map[Anomaly]Level{
 	DuplicateElement:  ReadCommitted,
 }
 
-// cycle says from which levels on an anomaly that is a cycle is forbidden: from each of these and from all that imply
-// one.
+// cycle maps each anomaly that is a cycle to the weakest levels that forbid it; all levels that imply one of them
+// forbid it too.
 //
 // Sources: Adya 1999 (PL-2: G0, G1c; PL-2.99: G2-item; PL-3: G2; PL-SI: no cycle whose anti-dependencies are never
 // adjacent, errata B2); Biswas and Enea for causal and read-atomic; errata §5.1 for the shapes.
@@ -50,7 +51,7 @@ var cycle = map[Anomaly][]Level{
 	NonLinearizable:    {StrictSerializable, Linearizable},
 }
 
-// Weakest returns the levels that forbid the anomaly and none weaker does, strongest families first.
+// Weakest returns the levels that forbid the anomaly while no weaker one does, strongest families first.
 func (a Anomaly) Weakest() (out []Level) {
 	for _, l := range All() {
 		if l.Forbids(a) && !slices.ContainsFunc(All(), func(m Level) bool {
@@ -63,16 +64,16 @@ func (a Anomaly) Weakest() (out []Level) {
 	return out
 }
 
-// ForbidsSome reports whether the level, which does not forbid the anomaly, forbids some of its kind: read-committed
-// forbids a fractured read whose transaction saw the newer write first (errata §5.1, row j against j');
-// linearizability, which has no order of sessions, what needs real time and not sessions too, in a history of one key a
-// transaction.
+// ForbidsSome reports whether the level, although it does not forbid the anomaly as such, forbids some instances of it.
+// Read-committed forbids a fractured read whose transaction saw the newer write first (errata §5.1, row j against j').
+// Linearizability, of histories with one key per transaction, forbids cycles that need real time but not sessions,
+// which it does not order.
 func (l Level) ForbidsSome(a Anomaly) bool {
 	return l == ReadCommitted && a.Base() == FracturedRead || l == Linearizable && (strings.HasSuffix(string(a),
 		"-realtime") || a == CausalReverse)
 }
 
-// Needs returns the weakest level of l's family, up to l, that forbids the anomaly.
+// Needs returns the weakest level of l's family, up to l itself, that forbids the anomaly.
 func (l Level) Needs(a Anomaly) Level {
 	for _, weaker := range l.Relaxed() {
 		if weaker.Forbids(a) {
@@ -82,12 +83,12 @@ func (l Level) Needs(a Anomaly) Level {
 	return l
 }
 
-// Forbids reports whether no history that satisfies l shows the anomaly. Cycles with session edges count at the levels
-// that respect session order, those with real-time edges at the strict levels.
+// Forbids reports whether no history that satisfies l has the anomaly. Cycles with session edges are forbidden only at
+// levels that respect session order, those with real-time edges only at the strict levels.
 func (l Level) Forbids(a Anomaly) bool {
 	if from, ok := singleRead[a]; ok {
-		// The families below do not all imply one another in the lattice, which compares definitions; these anomalies
-		// all forbid that speak of transactions at all.
+		// Implies does not help: not all families imply one another by their definitions. But all levels above
+		// read-committed forbid these anomalies.
 		return from == ReadCommitted || l != ReadCommitted
 	}
 	if base, ok := strings.CutSuffix(string(a), "-session"); ok {
@@ -97,7 +98,8 @@ func (l Level) Forbids(a Anomaly) bool {
 		return l.RealTime() && l != Linearizable && l.Forbids(Anomaly(base))
 	}
 	for _, from := range cycle[a] {
-		// By locality a history of one key a transaction that has no serial order has a key that is not linearizable.
+		// Linearizability is local: if a history with one key per transaction has no serial order, one of its keys
+		// alone is not linearizable.
 		if l.Implies(from) || l == Linearizable && from == RepeatableRead {
 			return true
 		}

@@ -1,8 +1,8 @@
-// Package level names isolation levels and anomalies, and says which level implies which and which anomaly each level
-// forbids: data with its source, nothing that computes.
+// Package level names isolation levels and anomalies, and says which level implies which and which anomalies each level
+// forbids. It is data with its sources, and computes nothing from histories.
 //
-// Papers use one name for several things; the definitions here are those of docs/levels.md. "Serializable" alone asks
-// for no order beside the history's reads; "session-" adds session order, "strict-" adds session order and real time.
+// Papers use one name for several levels; the definitions here are those of docs/levels.md. "Serializable" alone asks
+// only for an order that explains the reads; "session-" adds session order, "strict-" adds session order and real time.
 //
 // Stable: this package's API changes only with a new major version.
 package level
@@ -38,7 +38,8 @@ type info struct {
 	about   string
 }
 
-// levels is the lattice: Adya 1999 for PL-3 and PL-SI; Biswas and Enea, doi:10.1145/3360591, for CC, RA and RC.
+// levels has, for each level, its names and the levels that it directly implies: Adya 1999 for PL-3 and PL-SI; Biswas
+// and Enea, doi:10.1145/3360591, for CC, RA and RC.
 var levels = [numLevels]info{
 	Serializable: {"serializable", []string{"ser", "pl-3", "conflict-serializable"},
 		[]Level{SnapshotIsolation, RepeatableRead},
@@ -54,34 +55,34 @@ var levels = [numLevels]info{
 		"two concurrent writers of a key one aborts"},
 	SessionSnapshotIsolation: {"session-snapshot-isolation", []string{"session-si", "strong-session-si",
 		"strong-session-snapshot-isolation"}, []Level{SnapshotIsolation, Causal},
-		"snapshot isolation; a snapshot contains the session's earlier transactions"},
+		"snapshot isolation; a snapshot includes the earlier transactions of its session"},
 	StrictSnapshotIsolation: {"strict-snapshot-isolation", []string{"strict-si", "strong-si",
 		"strong-snapshot-isolation"}, []Level{SessionSnapshotIsolation},
-		"snapshot isolation; a snapshot contains every transaction that had committed before its own began"},
+		"snapshot isolation; a snapshot includes every transaction that ended before the reader began"},
 	Causal: {"causal", []string{"cc", "tcc"}, []Level{ReadAtomic},
-		"transactional causal consistency"},
+		"a transaction that sees an effect sees its causes too (transactional causal consistency)"},
 	ReadAtomic: {"read-atomic", []string{"ra"}, []Level{ReadCommitted},
-		"a reader sees all of a transaction's writes, or none"},
-	ReadCommitted: {"read-committed", []string{"rc"}, nil, "reads see final, committed writes, and never go " +
-		"back to older versions"},
-	RepeatableRead: {"repeatable-read", []string{"rr", "pl-2.99"}, nil, "serializable except for predicates " +
+		"a transaction sees all writes of another transaction, or none"},
+	ReadCommitted: {"read-committed", []string{"rc"}, nil, "reads see the last writes of committed " +
+		"transactions, and no later read of a transaction goes back to an older state"},
+	RepeatableRead: {"repeatable-read", []string{"rr", "pl-2.99"}, nil, "serializable, except for predicates " +
 		"(Adya PL-2.99)"},
-	Linearizable: {"linearizable", []string{"lin"}, nil, "each key by itself: a transaction on one key takes effect " +
-		"at one moment between start and end"},
+	Linearizable: {"linearizable", []string{"lin"}, nil, "each transaction has one key and takes " +
+		"effect at one moment between its start and its end"},
 }
 
-// mixed is the bit of a level by which each transaction is judged at its own.
+// mixed is the bit set in a level by which each transaction is judged at its own level.
 const mixed Level = 1 << 7
 
-// Mixed is the level at which each transaction of a history is judged at the level that it names itself; others is that
-// of those that name none. It is none of All.
+// Mixed returns the level at which each transaction is judged at the level that it names; others is the level of the
+// transactions that name none. All does not list it.
 func Mixed(others Level) Level { return mixed | others }
 
 // IsMixed reports whether each transaction is judged at its own level.
 func (l Level) IsMixed() bool { return l&mixed != 0 && l&^mixed < numLevels }
 
-// Of returns the level of a transaction that names its own, or with "" none: that, where l is mixed, and repeatable
-// read as serializability; else l.
+// Of returns the level at which to judge a transaction that names a level, or none (""): if l is mixed the named one,
+// or the default, with repeatable read treated as serializability; otherwise l.
 func (l Level) Of(name string) Level {
 	if !l.IsMixed() {
 		return l
@@ -98,7 +99,7 @@ func (l Level) Of(name string) Level {
 	return l
 }
 
-// ParseMixed is Parse of what may also be mixed: "mixed", or with a colon the level of transactions that name none.
+// ParseMixed is Parse that also accepts "mixed" and "mixed:LEVEL", with the level of transactions that name none.
 func ParseMixed(s string) (Level, error) {
 	others, is := strings.CutPrefix(strings.ToLower(strings.TrimSpace(s)), "mixed")
 	if !is {
@@ -124,7 +125,7 @@ func (l Level) String() string {
 	return fmt.Sprintf("level %d", uint8(l))
 }
 
-// About says in a line what the level promises.
+// About returns one line that says what the level promises.
 func (l Level) About() string {
 	if l.IsMixed() {
 		return "each transaction at the level that it names"
@@ -132,17 +133,17 @@ func (l Level) About() string {
 	return levels[l].about
 }
 
-// MarshalText gives the level's name.
+// MarshalText returns the level's name.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText reads a name or short name, or what String says of a mixed level.
+// UnmarshalText parses a name or short name, or what String returns for a mixed level.
 func (l *Level) UnmarshalText(b []byte) (err error) {
 	*l, err = ParseMixed(string(b))
 	return err
 }
 
-// Parse reads a level's name or short name, in any case, with blanks or underscores for hyphens, as a keyword or not.
-// Of a level of the literature that is none here the error names the nearest that implies it.
+// Parse returns the level of a name or short name, in any case, with blanks, underscores or hyphens, and in the form of
+// a keyword or not. For a level of the literature that isovet lacks, the error names the nearest level that implies it.
 func Parse(s string) (Level, error) {
 	n := strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(s)))
 	n = strings.TrimPrefix(n, ":")
@@ -187,8 +188,8 @@ func (l Level) Implies(m Level) bool {
 	return slices.ContainsFunc(levels[l].implies, func(d Level) bool { return d.Implies(m) })
 }
 
-// Relaxed returns the levels of the same family that ask for fewer orders, the weakest first: without sessions, then
-// with.
+// Relaxed returns the levels of the same family that ask for fewer orders, weakest first: the one without sessions,
+// then the one with sessions.
 func (l Level) Relaxed() []Level {
 	switch l {
 	case SessionSerializable, SessionSnapshotIsolation:
@@ -215,19 +216,18 @@ func (l Level) Sessions() bool {
 	return false
 }
 
-// RealTime reports whether the level's order must respect real time (and needs start and end times).
+// RealTime reports whether the level's order must respect real time, for which it needs start and end times.
 func (l Level) RealTime() bool {
 	return l == StrictSerializable || l == StrictSnapshotIsolation || l == Linearizable
 }
 
-// nearest are levels of the literature that isovet does not decide, by the weakest level here that implies them: Adya
-// 1999 for PL-…, and Elle's lattice, elle/consistency_model.clj, for the others and for the implications between
-// levels.
+// nearest maps the weakest level here that implies them to names of levels that isovet does not decide: Adya 1999 for
+// PL-…; Elle's lattice, elle/consistency_model.clj, for the other names and for the implications between levels.
 var nearest = []struct {
 	level Level
 	names string
 }{
-	// PL-2 lets a transaction see another's writes in part; read-committed here does not.
+	// PL-2 lets a transaction see only a part of another's writes; read-committed here does not.
 	{ReadCommitted, "pl-1 read-uncommitted pl-2 strong-session-pl-1 strong-session-pl-2 " +
 		"strong-session-read-uncommitted strong-session-read-committed"},
 	{ReadAtomic, "monotonic-atomic-view mav"},
@@ -240,8 +240,8 @@ var nearest = []struct {
 	{Linearizable, "sequential"},
 }
 
-// Nearest returns the weakest level that implies one of the literature's that is none here; false: there is no such
-// name. Names are as [Parse] has them, in small letters.
+// Nearest returns the weakest level that implies a level of the literature which isovet lacks; false if there is no
+// such name. Names are as in [Parse], in lower case.
 func Nearest(name string) (Level, bool) {
 	for _, n := range nearest {
 		if slices.Contains(strings.Fields(n.names), name) {

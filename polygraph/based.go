@@ -78,7 +78,7 @@ func (p *Polygraph) pruneBased(reach closure.Index, add func(by int32, e Edge)) 
 			if left == 0 && slices.Contains(p.Counted(), c.Node) {
 				return changed, &Conflict{Based: c}
 			}
-			if left == 0 { // it did not commit
+			if left == 0 { // then it did not commit
 				c.Done, changed = true, true
 				p.refute(c.Node)
 			}

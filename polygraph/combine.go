@@ -10,7 +10,7 @@ import (
 // Combine makes choices between chains of writes rather than between writes: a transaction that reads a version and
 // overwrites it is that version's immediate successor, so that consecutive read-modify-writes form a chain that no
 // other write can enter. Readers inside a chain precede the next write of it: known edges. The chain that begins at the
-// initial version precedes all others of its key. Constraints that speak of the same two chains are one choice
+// initial version precedes all others of its key. Constraints between the same two chains are one choice
 // (coalescing). Some keys are not combined, since Based needs the order of their writes: keys with a read of several
 // possible writers, with a predicate constraint, or accessed by a transaction that may not have committed. So
 // Predicates must be called before.

@@ -236,7 +236,7 @@ func (p *Polygraph) ConflictCycles(c *Conflict) [][]Edge {
 	return out
 }
 
-// Evidence turns an edge into evidence.
+// Evidence converts an edge into an edge of evidence.
 func (p *Polygraph) Evidence(e Edge) evidence.Edge {
 	v := p.V
 	out := evidence.Edge{From: p.Txn[e.From], To: p.Txn[e.To], Key: history.None, Ver: history.None,
@@ -258,7 +258,7 @@ func (p *Polygraph) Evidence(e Edge) evidence.Edge {
 	return out
 }
 
-// EvidenceCycle turns a cycle into evidence.
+// EvidenceCycle converts a cycle into a cycle of evidence.
 func (p *Polygraph) EvidenceCycle(cycle []Edge) []evidence.Edge {
 	out := make([]evidence.Edge, 0, len(cycle))
 	for _, e := range cycle {

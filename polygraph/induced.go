@@ -85,8 +85,8 @@ func (g *Induced) know(e Edge) {
 	}
 }
 
-// realTime adds the pairs that real time orders, except those with a third transaction between them: a path over it
-// implies these. Cost: a pair for each transaction and each of those under way after its end; nodes are in the order of
+// realTime adds the pairs that real time orders, except pairs with a third transaction between them, which a path over
+// it implies. Cost: a pair for each transaction and each transaction under way after its end; nodes are in the order of
 // their starts.
 func (g *Induced) realTime() {
 	p := g.P

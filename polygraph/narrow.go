@@ -13,7 +13,7 @@ import (
 // reader of an initial version and a writer. Cost: linear, with times times log n.
 func (p *Polygraph) crowded(most int) bool {
 	n := 0
-	for k := range uint32(p.V.H.NumKeys()) { // as if there were no times
+	for k := range uint32(p.V.H.NumKeys()) { // count as if there were no times
 		ws := len(p.Writers(k))
 		n += ws*(ws-1)/2 + ws*len(p.Readers(k))
 	}
@@ -131,13 +131,13 @@ func InitialBytes(v *prepass.View) float64 {
 // Ranked is reachability with a topological order.
 type Ranked interface {
 	closure.Index
-	// Order lists the nodes.
+	// Order returns the nodes by rank.
 	Order() []int32
-	// Span returns the ranks between which lie all nodes that neither reach v nor are reached by it.
+	// Span returns two ranks between which all nodes are that neither reach v nor are reached by it.
 	Span(v int32) (from, to int32)
 }
 
-// maxNarrow bounds the edges that a round of Narrow adds: they may imply those of later pairs.
+// maxNarrow bounds the edges that a round of Narrow adds: a next round may find that they imply others.
 var maxNarrow = 1 << 22
 
 // Narrow replaces Overlapping, AllPairs, the edges of readers of initial versions, and PruneRound for a polygraph that

@@ -2,14 +2,15 @@ package polygraph
 
 import "isovet/evidence"
 
-// This file is about transactions of unknown outcome that only ambiguous reads may have read from. Such a transaction
-// may have committed or not, whichever explains the history. It counts iff some read is taken to have read from it:
-// otherwise it would only add constraints (errata V27).
+// This file is about transactions of unknown outcome that only ambiguous reads may have read from. Whether such a
+// transaction committed is open: any outcome that explains the history is right. It counts iff some read is taken to
+// have read from it; counting it otherwise would only add constraints (errata V27).
 //
-// It has nodes as others do. Edges into it may be known edges: alone they close no cycle. Edges out of it hold only if
-// it counts. They are options of reads, which imply that it counts; sides of open choices, which an encoding guards
-// with its outcome; and Maybe. Real time adds no edges out of it, since its end is unknown, and session order puts no
-// transaction behind it. So the known graph does not depend on its outcome, unless a settled read saw it.
+// It has nodes as committed transactions do. Edges into these nodes may be known edges: without edges out they close no
+// cycle. Edges out hold only if the transaction counts. They are options of reads, which imply that it counts; sides of
+// open choices, which an encoding guards with its outcome; and edges in Maybe. Real time adds no edges out, since the
+// end is unknown, and session order puts no transaction after it. So the known graph does not depend on the outcome,
+// unless a settled read saw the transaction.
 
 // leaveOpen marks the view's open transactions, whose outcome is a choice.
 func (p *Polygraph) leaveOpen() {
@@ -28,7 +29,7 @@ func (p *Polygraph) MayCount(u int32) bool { return p.unsure != nil && p.unsure[
 // OpenOutcomes reports whether there are such transactions.
 func (p *Polygraph) OpenOutcomes() bool { return p.unsure != nil }
 
-// know adds a known edge, or an edge that holds if the transaction of its source counts.
+// know adds a known edge or, if its source may not count (MayCount), an edge of Maybe.
 func (p *Polygraph) know(e Edge) {
 	if p.MayCount(e.From) {
 		p.Maybe = append(p.Maybe, e)
@@ -37,7 +38,7 @@ func (p *Polygraph) know(e Edge) {
 	p.Known = append(p.Known, e)
 }
 
-// refute drops the options of reads of a node's transaction, which did not commit.
+// refute drops the options of reads from a node's transaction, because it did not commit.
 func (p *Polygraph) refute(u int32) {
 	for o := range p.Options {
 		x := &p.Options[o]

@@ -41,7 +41,7 @@ type Edge struct {
 	// W is a write: for WR and RW the write that was read, for WW the write that To installs, None for SO. For PWR
 	// and PRW it is the index in Options of the option that the predicate operation is based on.
 	W uint32
-	// By says why the edge is known: ByHistory, ByTime, or the index in Settled of the choice that added it.
+	// By is the reason why the edge is known: ByHistory, ByTime, or the index in Settled of the choice that added it.
 	By  int32
 	Dep evidence.Dep
 }
@@ -82,10 +82,10 @@ type Polygraph struct {
 	N     int
 	Txn   []uint32 // node → transaction
 	Node  []int32  // transaction → its node, the begin node of two; -1 where it does not count
-	// Split says that each transaction has a begin node and, with the next number, a commit node, as snapshot isolation
+	// Split is set if each transaction has a begin node and, with the next number, a commit node, as snapshot isolation
 	// needs (the BC-polygraph, errata B4). An edge that orders a before b goes from a's commit to b's begin, an
-	// anti-dependency from the reader's begin to the writer's commit. Both nodes have the transaction's interval; the
-	// order that this adds follows from the edge between them anyway.
+	// anti-dependency from the reader's begin to the writer's commit. Both nodes have the transaction's interval; what
+	// this adds to the order follows from the edge between them anyway.
 	Split bool
 	// Start and End are the nodes' client intervals, widened by the clock skew; nil where the level (or the caller)
 	// does not use real time. u precedes v in real time iff End[u] < Start[v]. Start is ascending.
@@ -97,10 +97,10 @@ type Polygraph struct {
 
 	Known   []Edge
 	Choices []Choice
-	// Maybe has the edges out of nodes whose transactions may not have committed (MayCount): they hold if it did.
+	// Maybe has the edges out of nodes whose transactions may not have committed (MayCount): they hold if these did.
 	Maybe   []Edge
 	Settled []Settled
-	// Based are the predicate constraints, see predicates.go; Options and Targets are theirs.
+	// Based are the predicate constraints, see predicates.go; Options and Targets belong to them.
 	Based   []Based
 	Options []Option
 	Targets []uint32
@@ -109,15 +109,15 @@ type Polygraph struct {
 	counts
 	kwNode []int32 // see nodesByKey
 	unsure []bool  // transaction → MayCount; nil: none
-	// narrowed says that Narrow has examined all pairs and Choices has those left open.
+	// narrowed is set once Narrow has examined all pairs, so that Choices has those left open.
 	narrowed bool
 }
 
-// counts has the counts of pairs.
+// counts has numbers of pairs of writes.
 type counts struct {
 	// Pairs counts all pairs of writes of a key by different transactions, the initial version not counted.
 	Pairs int
-	// Crowded says that there would be more choices and edges of initial readers than Options.Most. Neither is
+	// Crowded is set if there would be more choices and edges of initial readers than Options.Most. Neither is then
 	// made: see Narrow.
 	Crowded bool
 	// open and initial are the counts of countListed.
@@ -245,7 +245,7 @@ func (p *Polygraph) BeginNode(u int32) int32 {
 	return u
 }
 
-// readers fills Rd.
+// readers computes Rd.
 func (p *Polygraph) readers() {
 	if !p.Split {
 		p.RdOff, p.Rd = p.V.Readers(p.Txn)
@@ -261,7 +261,7 @@ func (p *Polygraph) readers() {
 	}
 }
 
-// hints fills Hint.
+// hints computes Hint.
 func (p *Polygraph) hints() {
 	h := p.V.H
 	p.Hint = make([]int64, p.N)

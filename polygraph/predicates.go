@@ -78,7 +78,7 @@ func (p *Polygraph) Predicates(limit int) bool {
 	return !b.full
 }
 
-// baser makes predicate constraints.
+// baser is the state while predicate constraints are made.
 type baser struct {
 	p     *Polygraph
 	limit int
@@ -87,7 +87,7 @@ type baser struct {
 	mine  []uint32 // key → one more than the node that reads it, or wrote it before the current operation
 }
 
-// only makes the constraints of the operations that the view lists.
+// only makes the constraints of only those operations that the view lists.
 func (b *baser) only() {
 	p := b.p
 	var list []prepass.Miss

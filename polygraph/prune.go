@@ -78,8 +78,8 @@ func (p *Polygraph) impossible(reach closure.Index, a, b uint32) (Edge, bool) {
 	return Edge{}, false
 }
 
-// settle records a choice as decided and adds its edges. All edges end at one node or at its commit, which reaches none
-// of their sources, so that no cycle arises. Known gets only the edges that reach does not imply.
+// settle records a choice as decided and adds its edges. All edges end at one node or at its commit; that node reaches
+// none of their sources, so no cycle arises. Known gets only the edges that reach does not imply.
 func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) {
 	by := int32(len(p.Settled))
 	p.Settled = append(p.Settled, Settled{First: first, Then: then, Bad: bad})

@@ -9,10 +9,10 @@ import (
 	"isovet/history"
 )
 
-// column is what all items hold in one column. An item is a version, or a key's initial value where no operation names
-// it. The different values are ranked: rank 0 says that the column is missing or null in a row that is there, then
-// follow booleans, integers and strings, each in their order. So a comparison with a constant is a range of ranks, and
-// a range of ranks is a range of order.
+// column has what all items hold in one column. An item is a version, or the initial value of a key if no operation
+// names it. The different values are ranked: rank 0 means that the row exists but the column is missing or null; then
+// follow booleans, integers and strings, each kind in its order. So the values that satisfy a comparison with a
+// constant are a range of ranks, and the items of a range of ranks are a range of order.
 type column struct {
 	name  string
 	rank  []uint32 // item → rank; None: there is no row
@@ -20,25 +20,26 @@ type column struct {
 	pos   []uint32 // item → place in order; None: there is no row
 	start []uint32 // rank → its first place in order, and at last the length of order
 
-	// The different values, in the order of their ranks from 1 on. The kinds' first ranks are in kinds, Null's 0.
+	// The different values by rank, from rank 1 on. kinds has the first rank of each kind, 0 for Null.
 	nums  []int64
 	strs  []string // of rank kinds[String] and above
 	kinds [history.Row + 1]uint32
 }
 
-// places are the places of the items that have a rank from lo up to hi.
+// places returns the places in order of the items with ranks from lo up to hi.
 func (c *column) places(lo, hi uint32) (from, to uint32) { return c.start[lo], c.start[hi] }
 
 func (c *column) ranks() uint32 { return uint32(len(c.start) - 1) }
 
-// cells are a column's values before they are ranked, of the items that are rows, in their order.
+// cells are the values of a column before they are ranked, one for each item that is a row, in the order of items.
 type cells struct {
 	name string
 	kind []history.ValueKind
 	n    []uint64 // an integer, a boolean, or an index of the decoder's strings
 }
 
-// decoder turns rows into cells. Several may fill the same cells, of different items; each numbers its own strings.
+// decoder turns rows into cells. Several decoders may fill the same cells, for different items; each numbers its own
+// strings.
 type decoder struct {
 	h     *history.History
 	cols  []cells
@@ -57,7 +58,8 @@ func (d *decoder) str(b []byte) int64 {
 	return id
 }
 
-// decode reads the used columns of a row, a key with a value that is not null, into the cells at its place.
+// decode reads the columns that predicates use of a row, given as a key and a value that is not null, into the cells at
+// its place.
 func (d *decoder) decode(row, key uint32, v history.Value) {
 	if v.Kind == history.Row {
 		if cols, cells := d.ints.read(d.h.Texts, uint32(v.N), d.column); cells != nil {
@@ -81,12 +83,12 @@ func (d *decoder) decode(row, key uint32, v history.Value) {
 	}
 }
 
-// column returns which column wants a member of rows, -1: none.
+// column returns the column for a member of rows, -1 if no predicate uses it.
 func (d *decoder) column(name string) int {
 	return slices.IndexFunc(d.cols, func(c cells) bool { return c.name == name })
 }
 
-// set puts a scalar into a cell.
+// set stores a scalar in a cell.
 func (d *decoder) set(c *cells, row uint32, v history.Value) {
 	if v.Kind == history.String {
 		v.N = d.str(d.h.Texts.Text(uint32(v.N)))
@@ -94,7 +96,7 @@ func (d *decoder) set(c *cells, row uint32, v history.Value) {
 	c.kind[row], c.n[row] = v.Kind, uint64(v.N)
 }
 
-// row reads a row by definition.
+// row decodes a row as its definition says, slowly.
 func (d *decoder) row(at, key uint32, v history.Value) {
 	row, _ := RowOfValue(d.h, key, v)
 	for i := range d.cols {
@@ -106,7 +108,7 @@ func (d *decoder) row(at, key uint32, v history.Value) {
 	}
 }
 
-// scan reads a row that is canonical JSON without escapes, which is nearly all; it reports whether the text is one.
+// scan decodes a row that is canonical JSON without escapes, as nearly all are; false: it is not.
 func (d *decoder) scan(s []byte, row uint32) bool {
 	if len(s) < 2 || s[0] != '{' {
 		return false
@@ -174,7 +176,7 @@ func (d *decoder) scan(s []byte, row uint32) bool {
 	}
 }
 
-// integer reads an integer of at most 18 digits.
+// integer parses an integer of at most 18 digits.
 func integer(s []byte) (n int64, ok bool) {
 	digits := s
 	if len(s) > 0 && s[0] == '-' {
@@ -195,7 +197,7 @@ func integer(s []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// quoted takes a string without escapes off the front.
+// quoted splits a string without escapes off the front.
 func quoted(s []byte) (text, rest []byte, ok bool) {
 	if len(s) == 0 || s[0] != '"' {
 		return nil, nil, false
@@ -207,8 +209,8 @@ func quoted(s []byte) (text, rest []byte, ok bool) {
 	return s[1 : 1+end], s[2+end:], true
 }
 
-// rank makes a column of cells, which are lost; there says which items are rows, of which there are rows.
-// Cost: a sort of the items.
+// rank makes a column from cells, which it overwrites; there says which items are rows, and rows is their number. Cost:
+// a sort of the items.
 func (d *decoder) rank(from *cells, there []bool, rows int) column {
 	c := column{name: from.name, pos: make([]uint32, len(there)), order: make([]uint32, 0, rows)}
 	var count [history.Row + 1]int
@@ -277,7 +279,7 @@ func (d *decoder) rank(from *cells, there []bool, rows int) column {
 	return c
 }
 
-// rankAll makes rank of start and order.
+// rankAll computes rank from start and order.
 func (c *column) rankAll() {
 	c.rank = slices.Repeat([]uint32{history.None}, len(c.pos))
 	for r := range c.ranks() {
@@ -287,7 +289,8 @@ func (c *column) rankAll() {
 	}
 }
 
-// sortedStrings are the strings in their order, and the place of each there; none where they are not wanted.
+// sortedStrings returns the strings' numbers in the strings' order, and for each string its place there; nothing if not
+// wanted.
 func (d *decoder) sortedStrings(wanted bool) (ids []uint32, place []int64) {
 	if !wanted {
 		return nil, nil
@@ -303,7 +306,7 @@ func (d *decoder) sortedStrings(wanted bool) (ids []uint32, place []int64) {
 	return ids, place
 }
 
-// present fills the column that there is a row: of rank 1, or of none.
+// present fills the column of "there is a row", which has rank 1 for rows.
 func (c *column) present(there []bool) {
 	c.rank, c.pos = make([]uint32, len(there)), make([]uint32, len(there))
 	c.order = make([]uint32, 0, c.start[2])
@@ -316,14 +319,14 @@ func (c *column) present(there []bool) {
 	}
 }
 
-// cell is what an item holds in a column, while the column is sorted.
+// cell is an item's value while the column is sorted.
 type cell struct {
 	n    int64
 	item uint32
 }
 
-// sortCells returns cells sorted by value, those of one value by item; they come in the order of items. The cells it
-// was given are lost. Cost: a pass for each 11 bits in which the values differ.
+// sortCells returns cells sorted by value, those of one value by item. They must come in the order of items, and are
+// overwritten. Cost: a pass for each 11 bits in which the values differ.
 func sortCells(cells []cell) []cell {
 	if len(cells) == 0 {
 		return cells
@@ -364,8 +367,8 @@ func sortCells(cells []cell) []cell {
 	return from
 }
 
-// find returns the ranks of a constant's kind, kindLo:kindHi, and those of the values equal to it, lo:hi, within.
-// Cost: a binary search.
+// find returns the ranks of a constant's kind, kindLo:kindHi, and among them the rank of the value equal to it, lo:hi,
+// empty if there is none. Cost: a binary search.
 func (c *column) find(s Scalar) (kindLo, lo, hi, kindHi uint32) {
 	following := [...]history.ValueKind{history.Bool: history.Int, history.Int: history.String,
 		history.String: history.Row}

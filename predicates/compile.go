@@ -7,10 +7,10 @@ import (
 	"isovet/internal/sorts"
 )
 
-// span is a range of ranks or of places, lo:hi.
+// span is a range of ranks or of places, from lo up to hi.
 type span struct{ lo, hi uint32 }
 
-// spans are sorted, disjoint and not empty.
+// spans are sorted, disjoint, non-empty spans.
 type spans []span
 
 func (a spans) has(r uint32) bool {
@@ -22,7 +22,7 @@ func (a spans) has(r uint32) bool {
 	return false
 }
 
-// except returns the ranks below n that are in none of a.
+// except returns the ranks below n that are not in a.
 func (a spans) except(n uint32) spans {
 	var out spans
 	at := uint32(0)
@@ -64,9 +64,9 @@ func (a spans) intersect(b spans) spans {
 	return out
 }
 
-// cond is a predicate while it is compiled: one column's ranks of which it is true and of which it is false (unknown of
-// the rest), or, with parts, all or any of them. There is no negation: it is pushed down to the columns, where it swaps
-// the two.
+// cond is a predicate during compilation: the ranks of one column for which it is true, and those for which it is false
+// (it is unknown for the rest); or, with parts, "and" or "or" of these. There is no negation: it is pushed down to the
+// columns, where it swaps true and false.
 type cond struct {
 	col     int
 	yes, no spans
@@ -74,16 +74,16 @@ type cond struct {
 	any     bool // "or"
 }
 
-// compiler turns parsed predicates into conds. Column 0 is that the row is there, of rank 1 for all: what is true or
-// false of every row is a condition on it.
+// compiler turns parsed predicates into conds. Column 0 is "there is a row", with rank 1 for every row: what is true or
+// false of every row becomes a condition on it.
 type compiler struct {
 	cols  []column
 	index map[string]int
 }
 
-// compile is the cond of a node, or of its negation. A part that looks at one column only becomes ranges of its ranks,
-// so that no "not" is left, and none but "and" and "or" of different columns. Cost: the predicate's size, squared where
-// many parts speak of one column.
+// compile returns the cond of a node, or of its negation. A part on one column becomes ranges of ranks, so that no
+// "not" is left, and only "and" and "or" of different columns. Cost: the predicate's size, squared if many parts are on
+// one column.
 func (m *compiler) compile(n *node, negate bool) cond {
 	var c cond
 	switch n.op {
@@ -104,7 +104,7 @@ func (m *compiler) compile(n *node, negate bool) cond {
 	return c
 }
 
-// add puts a part to the others, into the one of the same column if there is one.
+// add adds a part, merging it into the part of the same column if there is one.
 func (c *cond) add(p cond) {
 	if p.parts != nil && p.any == c.any {
 		for _, q := range p.parts {
@@ -129,7 +129,7 @@ func (c *cond) add(p cond) {
 	c.parts = append(c.parts, p)
 }
 
-// constant is what is true, or false, of every row.
+// constant returns the cond that is true, or false, of every row.
 func constant(is bool) cond {
 	all := spans{{1, 2}}
 	if is {
@@ -138,7 +138,7 @@ func constant(is bool) cond {
 	return cond{no: all}
 }
 
-// simple settles what constants settle, and takes the only part for the whole.
+// simple simplifies constants away, and a cond with one part to that part.
 func (c *cond) simple() cond {
 	for i := 0; i < len(c.parts); {
 		p := &c.parts[i]
@@ -160,7 +160,7 @@ func (c *cond) simple() cond {
 	return *c
 }
 
-// ranges are the ranks of which a comparison is true, and those of which it is false.
+// ranges returns the ranks for which a comparison is true, and those for which it is false.
 func (c *column) ranges(n *node) (yes, no spans) {
 	null := false
 	for _, s := range n.values {
@@ -193,13 +193,13 @@ func (c *column) ranges(n *node) (yes, no spans) {
 	return yes, no
 }
 
-// part is a piece of a compiled predicate in the index's flat form: a leaf, or "and" or "or" of the parts that follow
-// it up to end, each at the end of the one before.
+// part is a piece of a compiled predicate in the flat form of the index: a leaf, or "and" or "or" of the parts that
+// follow it up to end, where each next part begins at the end of the one before.
 type part struct {
 	kind partKind
 	col  uint32
 	end  uint32
-	// Of a leaf: true of the ranks of spans[yes:maybe], unknown of those of spans[maybe:no], false of all others.
+	// A leaf is true of the ranks of spans[yes:maybe], unknown of those of spans[maybe:no], and false of all others.
 	yes, maybe, no uint32
 }
 
@@ -235,8 +235,8 @@ func (x *Index) put(c *cond) {
 	x.parts[at] = p
 }
 
-// cover appends leaves that are true, some of them, wherever part i is, and returns how many versions they are true of:
-// of what must all hold the most selective part, of what may hold all parts.
+// cover appends leaves such that one of them is true wherever part i is, and returns how many versions they are true
+// of. For "and" it takes the most selective part, for "or" all parts.
 func (x *Index) cover(i uint32, to []uint32) (leaves []uint32, cost int) {
 	p := &x.parts[i]
 	switch p.kind {

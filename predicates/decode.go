@@ -7,7 +7,7 @@ import (
 	"isovet/internal/safego"
 )
 
-// decode makes the items and the columns, the first of which is that there is a row, on as many cores as there are.
+// decode makes the items and the columns, the first of which is "there is a row", on all cores.
 func (x *Index) decode(cols []cells) (there []bool) {
 	h := x.h
 	versions := uint32(h.NumVersions())
@@ -74,7 +74,7 @@ func (x *Index) decode(cols []cells) (there []bool) {
 	return there
 }
 
-// numberItems gives keys their items, and says which keys have lists, and so none.
+// numberItems numbers the items of keys; isList says which keys hold lists and so have none.
 func (x *Index) numberItems() (isList []bool) {
 	h := x.h
 	isList = make([]bool, h.NumKeys())
@@ -101,10 +101,10 @@ func (x *Index) numberItems() (isList []bool) {
 	return isList
 }
 
-// minItems is the least number of items for a core.
+// minItems is the least number of items for which another core is used.
 const minItems = 1 << 12
 
-// adopt renumbers the strings that another decoder put into the cells of rows lo:hi as d's own.
+// adopt takes over the strings that another decoder found in the cells of rows lo:hi, under numbers of d.
 func (d *decoder) adopt(o *decoder, lo, hi int) {
 	if d == o || len(o.strs) == 0 {
 		return

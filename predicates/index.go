@@ -6,20 +6,22 @@ import (
 	"isovet/history"
 )
 
-// Index tells which versions of a history match which of its predicates, without looking at others. It is immutable.
+// Index tells which versions of a history match which of its predicates, without looking at all versions. It is
+// immutable.
 //
-// Every different predicate is parsed once and every row decoded once. For each column that predicates speak of, the
-// versions stand sorted by its value; a comparison with constants, and all "and", "or" and "not" of comparisons of one
-// column, are ranges there. What speaks of several columns goes through the ranges of its most selective part and is
-// evaluated on these versions. A predicate is named by its index in history.Preds, a version by its id, and None is a
-// key's initial value where no operation names it (history.History.InitVer). Of absent rows and of lists no predicate
-// is true or unknown, nor of versions that only aborted transactions name.
+// Every different predicate is parsed once and every row decoded once. For each column that predicates use, the
+// versions are sorted by its value; a comparison with constants, and all "and", "or" and "not" of comparisons of one
+// column, are ranges in that order. A predicate on several columns is evaluated on the versions in the ranges of its
+// most selective part. A predicate is named by its index in history.Preds, a version by its id; None is a key's initial
+// value if no operation names it (history.History.InitVer). No predicate is true or unknown of absent rows, of lists,
+// and of versions that only aborted transactions name.
 //
 // Memory: 12 bytes for each version and column.
 type Index struct {
 	h *history.History
 
-	// Items: the versions, and then the initial values that are no versions but rows: of keys initKey, itemOf[key].
+	// Items are the versions, followed by those initial values that are no versions but rows: the keys of these are
+	// initKey, and itemOf[key] is the item.
 	initKey []uint32
 	itemOf  []uint32 // key → its item at the initial value; None: there is no row
 	there   []bool   // item → there is a row
@@ -29,7 +31,7 @@ type Index struct {
 	pred  []uint32 // of history.Preds → different predicate
 	parts []part
 	spans []span
-	// Predicate d: its root part is root[d]; versions of which it is true are among those of the leaves
+	// Different predicate d has the root part root[d]; the versions of which it is true are among those of the leaves
 	// scan[scanOff[d]:scanOff[d+1]].
 	root    []uint32
 	scanOff []uint32
@@ -37,13 +39,13 @@ type Index struct {
 	quick   []quick // by different predicate
 }
 
-// quick is a predicate that is true of width places of a column from lo on, unknown of rank 0, and false of all others;
-// col 0 is none of that kind.
+// quick is a predicate that is true of the width places of a column from lo on, unknown of rank 0 and false of all
+// others; col 0 means that the predicate has another form.
 type quick struct{ col, lo, width uint32 }
 
 // NewIndex makes the index of a history's predicates. The error is an *history.InputError that names the transaction
-// and the part of the predicate at fault. Cost: decoding the rows, and a sort of the versions for each column. A
-// history without predicates needs none.
+// and the faulty part of the predicate. Cost: decoding the rows, and a sort of the versions for each column; nothing
+// for a history without predicates.
 func NewIndex(h *history.History) (*Index, error) {
 	x := &Index{h: h, pred: make([]uint32, len(h.Preds.Pred)), scanOff: []uint32{0}}
 	most := min(len(h.Preds.Pred), h.Texts.Len())
@@ -106,7 +108,7 @@ func NewIndex(h *history.History) (*Index, error) {
 	return x, nil
 }
 
-// noteColumns notes which columns the predicates ask for.
+// noteColumns collects the columns that the predicates use.
 func (x *Index) noteColumns(there []bool) {
 	looked := make([]bool, len(x.cols))
 	asked := false
@@ -128,7 +130,7 @@ func (x *Index) noteColumns(there []bool) {
 	}
 }
 
-// columns calls f for the columns that a predicate speaks of.
+// columns calls f for each column that a predicate uses.
 func (n *node) columns(f func(name string)) {
 	for i := range n.parts {
 		n.parts[i].columns(f)
@@ -150,8 +152,8 @@ func inputError(h *history.History, p uint32, err error) error {
 	return e
 }
 
-// named returns the versions, as a bit set, that are initial or that an operation of a transaction which may have
-// committed names.
+// named returns the versions that are initial, or named by an operation of a transaction that may have committed, as a
+// bit set.
 func named(h *history.History) []uint64 {
 	seen := make([]uint64, h.NumVersions()/64+1)
 	mark := func(v uint32) {
@@ -190,7 +192,7 @@ func (x *Index) key(item uint32) uint32 {
 	return x.h.VerKey[item]
 }
 
-// item returns the item of a key's version, or None.
+// item returns the item of a version of a key, or None.
 func (x *Index) item(key, ver uint32) uint32 {
 	if ver == history.None {
 		return x.itemOf[key]
@@ -198,7 +200,7 @@ func (x *Index) item(key, ver uint32) uint32 {
 	return ver
 }
 
-// version returns an item's version, None for an initial value that is no version.
+// version returns an item's version, None if it is an initial value that no operation names.
 func (x *Index) version(item uint32) uint32 {
 	if item >= uint32(len(x.h.VerKey)) {
 		return history.None
@@ -206,8 +208,8 @@ func (x *Index) version(item uint32) uint32 {
 	return item
 }
 
-// Truth returns the truth of predicate p of key at version ver; it is False of an absent row.
-// Cost: the predicate's size.
+// Truth returns the truth of predicate p for a version of key; for an absent row it is False. Cost: the predicate's
+// size.
 func (x *Index) Truth(p, key, ver uint32) Truth {
 	item := x.item(key, ver)
 	if item == history.None {
@@ -228,8 +230,8 @@ func (x *Index) Truth(p, key, ver uint32) Truth {
 	return False
 }
 
-// Places returns, of a predicate that is one range of a column, the places of the versions in it, and the range: it is
-// true of version v if and only if places[v]-lo < width. ok is false of other predicates.
+// Places returns, for a predicate that is one range of a column, the range and the place of each version in the
+// column's order: the predicate is true of v iff places[v]-lo < width. ok is false for other predicates.
 func (x *Index) Places(p uint32) (places []uint32, lo, width uint32, ok bool) {
 	q := x.quick[x.pred[p]]
 	if q.col == 0 {
@@ -238,7 +240,7 @@ func (x *Index) Places(p uint32) (places []uint32, lo, width uint32, ok bool) {
 	return x.cols[q.col].pos, q.lo, q.width, true
 }
 
-// eval is a part's truth of an item.
+// eval returns the truth of a part for an item.
 func (x *Index) eval(i, item uint32) Truth {
 	p := &x.parts[i]
 	r := x.cols[p.col].rank[item]
@@ -262,7 +264,7 @@ func (x *Index) eval(i, item uint32) Truth {
 	return t
 }
 
-// truth is a leaf's truth of a rank.
+// truth returns the truth of a leaf for a rank.
 func (x *Index) truth(p *part, r uint32) Truth {
 	switch {
 	case spans(x.spans[p.yes:p.maybe]).has(r):
@@ -273,13 +275,13 @@ func (x *Index) truth(p *part, r uint32) Truth {
 	return False
 }
 
-// ranges are the ranks of which a leaf is true.
+// ranges returns the ranks of which a leaf is true.
 func (x *Index) ranges(p *part) []span { return x.spans[p.yes:p.maybe] }
 
-// simple reports whether different predicate d is a leaf, which needs no evaluation.
+// simple reports whether different predicate d is a single leaf.
 func (x *Index) simple(d uint32) bool { return x.parts[x.root[d]].kind == leaf }
 
-// flat reports whether different predicate d is several leaves that must all hold.
+// flat reports whether different predicate d is "and" of leaves.
 func (x *Index) flat(d uint32) bool {
 	p := &x.parts[x.root[d]]
 	if p.kind != allOf {
@@ -293,7 +295,7 @@ func (x *Index) flat(d uint32) bool {
 	return true
 }
 
-// form says how much there is to evaluate of the items that a candidate offers.
+// form says what must still be evaluated for the items that scan's leaves offer.
 type form uint8
 
 const (
@@ -312,8 +314,8 @@ func (x *Index) form(d uint32) form {
 	return general
 }
 
-// counts reports whether different predicate d is true of an item that leaf i of scan offered, and no leaf of d before
-// offered it.
+// counts reports whether different predicate d is true of an item that leaf i of scan offered, and no earlier leaf of d
+// offered the item too.
 func (x *Index) counts(f form, d, i, item uint32) bool {
 	switch f {
 	case exact:
@@ -335,9 +337,9 @@ func (x *Index) counts(f form, d, i, item uint32) bool {
 	return x.eval(x.root[d], item) == True
 }
 
-// Each calls f for every version of which predicate p is true, in no order that means anything; ver is None for an
-// initial value that no operation names. Cost: linear in the calls for a predicate of one column; else in the versions
-// of which the most selective of the parts that must hold is true. Nothing is allocated.
+// Each calls f for every version of which predicate p is true, in no particular order; ver is None for an initial value
+// that no operation names. Cost: linear in the calls for a predicate on one column; otherwise linear in the versions of
+// which the most selective part of its "and"s is true. It allocates nothing.
 func (x *Index) Each(p uint32, f func(key, ver uint32)) {
 	d := x.pred[p]
 	how := x.form(d)

@@ -2,14 +2,14 @@ package predicates
 
 import "isovet/history"
 
-// intRows reads rows of integers that stand packed, see history.Texts.IntRow.
+// intRows decodes rows of integers that are stored packed, see history.Texts.IntRow.
 type intRows struct {
 	cols  [][]int // by shape: the columns that want its members, -1: none; nil: not asked for yet
 	cells []int64
 }
 
-// read returns what a row holds, and which columns want that; nil: it stands otherwise. column tells the number of a
-// column, -1: none.
+// read returns the integers of a packed row and the column of each, nil if the row is not packed. column returns the
+// number of a column, -1: none.
 func (x *intRows) read(t *history.Texts, id uint32, column func(name string) int) (cols []int, cells []int64) {
 	shape, cells, ok := t.IntRow(id, x.cells[:0])
 	if !ok {

@@ -2,8 +2,8 @@ package predicates
 
 import "isovet/history"
 
-// Live is a set of versions, several of a key if need be, that tells which of its members match. It is not safe for
-// concurrent use; several may share an Index.
+// Live is a set of versions, with any number per key, that tells which of its members match a predicate. It is not safe
+// for concurrent use; several may share an Index.
 //
 // Memory: 4 bytes a version, and 1/8 byte for each version and column.
 type Live struct {
@@ -22,8 +22,8 @@ func (x *Index) NewLive() *Live {
 	return l
 }
 
-// Add puts a key's version into the set, once more if it is in it; None is the key's initial value that no operation
-// names. Cost: one write a column.
+// Add adds a version of a key; None is the key's initial value that no operation names. A version can be added several
+// times. Cost: one write per column.
 func (l *Live) Add(key, ver uint32) {
 	item := l.x.item(key, ver)
 	if item == history.None {
@@ -39,7 +39,7 @@ func (l *Live) Add(key, ver uint32) {
 	}
 }
 
-// Remove takes a version out as often as it was added.
+// Remove undoes one Add of a version. The version leaves the set once each Add is undone.
 func (l *Live) Remove(key, ver uint32) {
 	item := l.x.item(key, ver)
 	if item == history.None {
@@ -55,8 +55,8 @@ func (l *Live) Remove(key, ver uint32) {
 	}
 }
 
-// Each calls f for every version in the set of which predicate p is true. Cost: linear in the calls, and in the
-// versions of which p is true by 64; see Index.Each for predicates of several columns.
+// Each calls f for every version in the set of which predicate p is true. Cost: linear in the calls, plus a 64th of the
+// versions of which p is true; see Index.Each for predicates on several columns.
 func (l *Live) Each(p uint32, f func(key, ver uint32)) {
 	x := l.x
 	x.eachMarked(p, func(col uint32) []uint64 { return l.words[col] },

@@ -6,7 +6,7 @@ import (
 	"isovet/history"
 )
 
-// bounds returns the least of numbers, and by how much the greatest is above it.
+// bounds returns the least of some numbers, and the distance from it to the greatest.
 func bounds(all []uint64) (low int64, span uint64) {
 	low, high := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, n := range all {
@@ -15,10 +15,10 @@ func bounds(all []uint64) (low int64, span uint64) {
 	return low, uint64(high) - uint64(low)
 }
 
-// minNarrow is from how many rows on a column of integers alone is made without cells.
+// minNarrow is the number of rows from which on a column of integers only is made without cells.
 var minNarrow = 256
 
-// narrow makes a column of integers alone, of words that sortWords has sorted; its plain twin is rank.
+// narrow makes a column of integers only, from words sorted by sortWords; it does fast what rank does in general.
 func (c *column) narrow(words []uint64, low int64) {
 	different := 0
 	for i, x := range words {
@@ -41,8 +41,8 @@ func (c *column) narrow(words []uint64, low int64) {
 	c.rankAll()
 }
 
-// sortWords sorts words by their upper halves, which are at most span; those of equal ones stay in order. The words it
-// was given are lost.
+// sortWords returns words sorted by their upper halves, which are at most span; equal ones keep their order. The words
+// given are overwritten.
 func sortWords(from []uint64, span uint64) []uint64 {
 	const bits = 11
 	to := make([]uint64, len(from))

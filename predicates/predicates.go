@@ -1,14 +1,14 @@
-// Package predicates has the predicate language of histories: conditions on a row, their text form and their truth on a
-// version; and which versions match which predicates, at scale: in a history (Index), and at a moment of its replay
-// (State).
+// Package predicates implements the predicate language of histories: conditions on a row, their text form and their
+// truth for a version. It finds, for large histories, the versions that match a predicate, in the whole history (Index)
+// or at a moment of its replay (State).
 //
 // A predicate is true, false or unknown of a version, as in SQL: a comparison with a missing or null column is unknown,
-// "not" keeps unknown, and only what is true matches. Of an absent row every predicate is false, a negated one too:
-// there is no row that it could be true of. Values of different kinds never compare as true (numbers with numbers,
-// strings with strings).
+// "not" keeps unknown, and a version matches only if the predicate is true. Of an absent row every predicate is false,
+// even a negated one: there is no row that it could be true of. A comparison of values of different kinds is never true
+// (numbers compare with numbers, strings with strings).
 //
-// Which file does which: predicates.go parses, and evaluates a row by definition; columns.go turns rows into ranked
-// columns; compile.go turns predicates into ranges of ranks; index.go and state.go answer by them.
+// Files: predicates.go parses, and evaluates a row by definition; columns.go turns rows into ranked columns; compile.go
+// turns predicates into ranges of ranks; index.go and state.go answer with them.
 //
 // Source: docs/history-format.md, "Predicate"; three-valued logic as errata V5 asks for it.
 //
@@ -27,7 +27,7 @@ import (
 	"isovet/history"
 )
 
-// Truth is a truth value; Unknown lies between False and True, so that "and" is the least and "or" the greatest.
+// Truth is a truth value. Unknown is between False and True, so that "and" is the minimum and "or" the maximum.
 type Truth int8
 
 const (
@@ -52,11 +52,11 @@ type Scalar struct {
 	S    string
 }
 
-// Row is what a predicate looks at: the columns of a row, the value itself (column "") where it is a scalar, and the
-// key (column "key").
+// Row is what a predicate sees of a row: its columns, the value itself (column "") if it is a scalar, and the key
+// (column "key").
 type Row map[string]Scalar
 
-// node is a part of a predicate: an operator over parts, or a comparison of a column.
+// node is a part of a predicate: an operator on parts, or a comparison of a column.
 type node struct {
 	op     string // "and", "or", "not", or a comparison
 	parts  []node
@@ -70,7 +70,7 @@ type Predicate struct{ root node }
 
 var comparisons = []string{"=", "!=", "<", "<=", ">", ">=", "in"}
 
-// Parse reads a predicate's JSON text. The error names the part at fault and what was expected there.
+// Parse parses the JSON text of a predicate. The error names the faulty part and what was expected there.
 func Parse(text []byte) (*Predicate, error) {
 	if n, rest, ok := quickNode(text, nil); ok && len(rest) == 0 {
 		return &Predicate{n}, nil
@@ -78,7 +78,7 @@ func Parse(text []byte) (*Predicate, error) {
 	return parseAny(text)
 }
 
-// parseAny is Parse of any text.
+// parseAny is Parse for texts of any form; quickNode handles the common ones.
 func parseAny(text []byte) (*Predicate, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -96,7 +96,7 @@ func parseAny(text []byte) (*Predicate, error) {
 	return &Predicate{n}, nil
 }
 
-// parse turns a decoded object, all of whose members must hold, into a node.
+// parse turns a decoded object, whose members are joined by "and", into a node.
 func parse(raw any, at string) (node, error) {
 	object, ok := raw.(map[string]any)
 	if !ok {
@@ -187,8 +187,8 @@ func scalar(v any) (Scalar, error) {
 	return Scalar{}, fmt.Errorf("expected an integer, a string, a boolean or null")
 }
 
-// RowOfValue returns what a predicate sees of a key that holds a value (the initial value need not be a version that an
-// operation names), and whether there is a row at all. A text that is not a row's is our fault: histories hold
+// RowOfValue returns the row that a predicate sees if a key holds a value (which may be an initial value that no
+// operation names), and false if there is none. A text that does not parse as a row is a bug in isovet: histories hold
 // canonical JSON.
 func RowOfValue(h *history.History, key uint32, v history.Value) (Row, bool) {
 	if v.Kind == history.Null {
@@ -223,7 +223,7 @@ func interned(h *history.History, v history.Value) Scalar {
 	return Scalar{Kind: v.Kind, N: v.N}
 }
 
-// Eval returns the predicate's truth of a row that is there.
+// Eval returns the predicate's truth for a row that exists.
 func (p *Predicate) Eval(row Row) Truth { return p.root.eval(row) }
 
 func (n *node) eval(row Row) Truth {

@@ -6,10 +6,10 @@ import (
 	"isovet/history"
 )
 
-// quickNode reads a predicate as histories have nearly all: JSON without spaces and escapes, of integers and plain
-// strings, its members ascending. false: it is another text, which may be right or wrong; parse is the plain twin.
-// room is where the parts go: what is left in it of an earlier predicate is used again.
-// Cost: linear, a few nanoseconds a byte.
+// quickNode parses a predicate in the form that nearly all have: JSON without spaces and escapes, of integers and plain
+// strings, with members in ascending order. ok is false for any other text, right or wrong, which is for parse. Memory
+// for the parts comes from room, reusing what an earlier predicate left there. Cost: linear, a few nanoseconds per
+// byte.
 func quickNode(s []byte, room []node) (n node, rest []byte, ok bool) {
 	n.op, n.parts = "and", room
 	if len(s) < 2 || s[0] != '{' {
@@ -56,7 +56,7 @@ func quickNode(s []byte, room []node) (n node, rest []byte, ok bool) {
 	}
 }
 
-// spare is what is left of an earlier part where the next goes.
+// spare returns the node that an earlier use left at the end of parts, for reuse.
 func spare(parts []node) node {
 	if len(parts) == cap(parts) {
 		return node{}
@@ -64,7 +64,7 @@ func spare(parts []node) node {
 	return parts[:len(parts)+1][len(parts)]
 }
 
-// quickParts reads an array of predicates.
+// quickParts parses an array of predicates.
 func quickParts(s []byte) (parts []node, rest []byte, ok bool) {
 	if len(s) < 2 || s[0] != '[' {
 		return nil, s, false
@@ -88,7 +88,7 @@ func quickParts(s []byte) (parts []node, rest []byte, ok bool) {
 	}
 }
 
-// quickColumn reads the comparisons of a column and appends them to parts.
+// quickColumn parses the comparisons of a column and appends them to parts.
 func quickColumn(s []byte, column string, parts []node) (all []node, rest []byte, ok bool) {
 	if len(s) < 2 || s[0] != '{' || s[1] == '}' {
 		return parts, s, false
@@ -137,7 +137,7 @@ func quickColumn(s []byte, column string, parts []node) (all []node, rest []byte
 	}
 }
 
-// quickScalar reads a value of a column; a string is copied.
+// quickScalar parses a value of a column; a string is copied.
 func quickScalar(s []byte) (v Scalar, rest []byte, ok bool) {
 	var text []byte
 	if v, text, rest, ok = rawScalar(s); v.Kind == history.String {
@@ -146,7 +146,7 @@ func quickScalar(s []byte) (v Scalar, rest []byte, ok bool) {
 	return v, rest, ok
 }
 
-// rawScalar reads a value of a column, without copying: of a string, its text.
+// rawScalar parses a value of a column without copying; text is that of a string.
 func rawScalar(s []byte) (v Scalar, text, rest []byte, ok bool) {
 	if len(s) == 0 {
 		return v, nil, s, false
@@ -187,7 +187,7 @@ func rawScalar(s []byte) (v Scalar, text, rest []byte, ok bool) {
 	return v, nil, s, false
 }
 
-// plain takes a string of plain ASCII without escapes off the front.
+// plain splits a string of plain ASCII without escapes off the front.
 func plain(s []byte) (text, rest []byte, ok bool) {
 	if len(s) == 0 || s[0] != '"' {
 		return nil, nil, false

@@ -9,7 +9,7 @@ import (
 )
 
 // interval is a predicate of the commonest form, comparisons of one column with one or two integers:
-// {"c":{">=":1,"<":9}}. It is read and compiled without the detour over a tree.
+// {"c":{">=":1,"<":9}}. It is parsed and compiled without making a tree.
 type interval struct {
 	col int // of the index
 	n   int
@@ -22,8 +22,8 @@ type bound struct {
 	n  int64
 }
 
-// scanInterval reads a predicate of that form as histories have them, without spaces and escapes, and returns its
-// column's name; ok is false for any other.
+// scanInterval parses a predicate of that form without spaces and escapes, and returns its column's name; ok is false
+// for any other text.
 func scanInterval(s []byte) (name []byte, x interval, ok bool) {
 	if len(s) == 0 || s[0] != '{' {
 		return nil, x, false
@@ -70,7 +70,7 @@ func scanInterval(s []byte) (name []byte, x interval, ok bool) {
 	}
 }
 
-// ranksOf looks up the ranks of intervals, on as many cores as there are; parsed is nil for those that are one.
+// ranksOf looks up the ranks of intervals, on all cores; parsed[i] is nil if predicate i is an interval.
 func (x *Index) ranksOf(simple []interval, parsed []*Predicate) []span {
 	ranks := make([]span, len(simple))
 	workers := max(min(runtime.GOMAXPROCS(0), len(simple)/minItems), 1)
@@ -88,7 +88,7 @@ func (x *Index) ranksOf(simple []interval, parsed []*Predicate) []span {
 	return ranks
 }
 
-// interval returns the ranks of which an interval is true.
+// interval returns the ranks for which an interval is true.
 func (c *column) interval(p *interval) span {
 	lo, hi := c.kinds[history.Int], c.kinds[history.String]
 	for _, b := range p.cmp[:p.n] {
@@ -109,8 +109,8 @@ func (c *column) interval(p *interval) span {
 	return span{lo, hi}
 }
 
-// putInterval appends an interval to the index's parts, true of one range of ranks and unknown of rank 0, where the
-// column is missing; and returns it in short.
+// putInterval appends an interval to the index's parts: true of one range of ranks, unknown of rank 0, where the column
+// is missing. It returns the interval's short form.
 func (x *Index) putInterval(col int, is span) quick {
 	c, lo, hi := &x.cols[col], is.lo, is.hi
 	l := part{kind: leaf, col: uint32(col), end: uint32(len(x.parts)) + 1, yes: uint32(len(x.spans))}

@@ -6,27 +6,26 @@ import (
 	"isovet/history"
 )
 
-// State is the current version of every key while a history is replayed, and counts which of them match. It is not safe
-// for concurrent use; several States may share an Index.
+// State has the current version of every key during the replay of a history, and counts which of them match a
+// predicate. It is not safe for concurrent use; several States may share an Index.
 //
-// For each column the items that are current are marked, in the order of the column's values, and the marks are counted
-// by groups of words. Changes are many more than counts, so a count walks over groups where a Fenwick tree (algorithms
-// §4.3) would make each change a walk. Memory: 4 bytes a key, and 1/8 byte for each version and column.
+// For each column, the current items are marked in the order of the column's values, and the marks are counted by
+// groups of words. There are many more changes than counts; so a count adds up groups, where a Fenwick tree would make
+// each change logarithmic. Memory: 4 bytes a key, and 1/8 byte for each version and column.
 type State struct {
 	*Index
 	cur   []uint32 // key → current item; None: there is no row
 	marks []marks  // by column, of those in used
 }
 
-// marks are a set of places.
+// marks are a set of places in a column's order.
 type marks struct {
 	word  []uint64
 	group []uint32 // the marks of each 64 words
 	super []uint32 // the marks of each 64 groups
 }
 
-// NewState returns a state with the initial version of every key.
-// Cost: as Reset.
+// NewState returns a state with the initial version of every key. Cost: as Reset.
 func (x *Index) NewState() *State {
 	s := &State{Index: x, cur: make([]uint32, len(x.itemOf))}
 	s.marks = make([]marks, len(x.cols))
@@ -38,15 +37,14 @@ func (x *Index) NewState() *State {
 	return s
 }
 
-// Reset puts the initial version at every key.
-// Cost: linear in the keys, and in the versions by 64, for each column.
+// Reset makes the initial version of every key current. Cost: linear in the keys, and a 64th of the versions, for each
+// column.
 func (s *State) Reset() {
 	copy(s.cur, s.itemOf)
 	s.mark()
 }
 
-// Start puts a version at every key, None being the initial one.
-// Cost: as Reset.
+// Start makes a version of every key current, None meaning the initial one. Cost: as Reset.
 func (s *State) Start(ver func(key uint32) uint32) {
 	for k := range s.cur {
 		s.cur[k] = s.item(uint32(k), ver(uint32(k)))
@@ -54,7 +52,7 @@ func (s *State) Start(ver func(key uint32) uint32) {
 	s.mark()
 }
 
-// mark makes the marks of what is current.
+// mark computes the marks of the current items.
 func (s *State) mark() {
 	for _, i := range s.used {
 		m := &s.marks[i]
@@ -78,8 +76,7 @@ func (s *State) mark() {
 	}
 }
 
-// Set makes ver the current version of key; None is the initial one.
-// Cost: constant for each column.
+// Set makes ver the current version of key; None means the initial one. Cost: constant for each column.
 func (s *State) Set(key, ver uint32) {
 	item, old := s.item(key, ver), s.cur[key]
 	if item == old {
@@ -118,8 +115,8 @@ func (m *marks) add(at, by uint32) {
 	m.super[at>>18] += by
 }
 
-// between counts the marks of places from lo up to hi.
-// Cost: a step for 64 places; see below for wide ranges.
+// between returns the number of marked places from lo up to hi. Cost: a step for 64 places; for wide ranges that of
+// below.
 func (m *marks) between(lo, hi uint32) int {
 	if hi-lo > 1<<12 {
 		return m.below(hi) - m.below(lo)
@@ -139,8 +136,7 @@ func (m *marks) between(lo, hi uint32) int {
 	return n
 }
 
-// below counts the marks of places below at.
-// Cost: at most 64 steps a level, and one for each 2^18 places.
+// below returns the number of marked places below at. Cost: at most 64 steps a level, and one for each 2^18 places.
 func (m *marks) below(at uint32) int {
 	n := uint32(bits.OnesCount64(m.word[at>>6] & (1<<(at&63) - 1)))
 	for _, x := range m.word[at>>12<<6 : at>>6] {
@@ -155,8 +151,8 @@ func (m *marks) below(at uint32) int {
 	return int(n)
 }
 
-// Count returns of how many keys predicate p is true now. Cost: for a predicate of one column a step for 64 versions of
-// each range, at most 200 and one for each 2^18 versions; else as Each.
+// Count returns the number of keys whose current version predicate p is true of. Cost: for a predicate on one column, a
+// step for 64 versions of each range, at most 200 and one for each 2^18 versions; otherwise as Each.
 func (s *State) Count(p uint32) int {
 	n := 0
 	d := s.pred[p]
@@ -172,15 +168,15 @@ func (s *State) Count(p uint32) int {
 	return n
 }
 
-// Each calls f for each key of which predicate p is true now. Cost: linear in the calls, and in the versions of which
-// it is true by 64; for a predicate of several columns in those of the most selective of its parts that must hold.
-// Nothing is allocated.
+// Each calls f for each key whose current version predicate p is true of. Cost: linear in the calls, plus a 64th of the
+// versions of which p is true; for a predicate on several columns, of those of which the most selective part of its
+// "and"s is true. It allocates nothing.
 func (s *State) Each(p uint32, f func(key uint32)) {
 	s.eachMarked(p, func(col uint32) []uint64 { return s.marks[col].word }, func(item uint32) { f(s.key(item)) })
 }
 
-// eachMarked calls f for each item of which predicate p is true and that is marked in words, a bit for each place of a
-// column.
+// eachMarked calls f for each item of which predicate p is true and which is marked in words(col), a bit set of places
+// in a column.
 func (x *Index) eachMarked(p uint32, words func(col uint32) []uint64, f func(item uint32)) {
 	d := x.pred[p]
 	how := x.form(d)

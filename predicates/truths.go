@@ -6,8 +6,8 @@ import (
 	"isovet/history"
 )
 
-// Truths evaluates a history's predicates on its versions, each predicate's text decoded once, and of each row the
-// columns that predicates speak of, when first asked for. It is not safe for concurrent use.
+// Truths evaluates a history's predicates on its versions. It decodes each text of a predicate once, and of each row,
+// when first asked for, the columns that predicates use. It is not safe for concurrent use.
 //
 // Memory: 16 bytes for each version and column, of those asked for and some near them.
 type Truths struct {
@@ -17,15 +17,15 @@ type Truths struct {
 	again  node   // what was parsed last and is not kept: its room serves the next
 	lists  []bool // key → it is a list, of which no predicate is true; nil without lists
 
-	columns []string // that predicates speak of
+	columns []string // that predicates use
 	index   map[string]int
 	keys    int // the column of keys among them, -1: there is none
-	values  int // the column of what is no row
+	values  int // the column of scalar values
 	ints    intRows
 	shape   []rowMember // the members of the row that was read last
 
-	// Items are the versions, and then the keys' initial values that no operation names. Item i's columns are in
-	// cells[i/pageItems], from i%pageItems times the columns on; state says whether they have been read.
+	// Items are the versions, followed by the keys' initial values that no operation names. The columns of item i begin
+	// at index (i%pageItems)×(number of columns) of cells[i/pageItems]; state says whether they have been read.
 	cells   [][]cellOf
 	state   []state
 	strs    []string
@@ -33,13 +33,13 @@ type Truths struct {
 	scratch []Scalar
 }
 
-// cellOf is what a row holds in a column: a value, of a string its index in Truths.strs.
+// cellOf is a row's value in a column; a string is an index of Truths.strs.
 type cellOf struct {
 	n    int64
 	kind history.ValueKind
 }
 
-// rowMember is a member of a row, and the column that wants it, -1: none.
+// rowMember is a member of a row with its column, -1: no predicate uses it.
 type rowMember struct {
 	name string
 	col  int
@@ -56,7 +56,7 @@ const (
 const pageItems = 1 << 8
 
 // NewTruths parses a history's predicates. An error, of type *history.InputError, names the first operation whose
-// predicate is not one. Cost: one parse for each different text.
+// predicate is malformed. Cost: one parse for each different text.
 func NewTruths(h *history.History) (*Truths, error) {
 	x := &Truths{h: h, parsed: make([]*Predicate, len(h.Preds.Pred)), index: make(map[string]int), keys: -1, values: -1,
 		strID: make(map[string]int64)}
@@ -92,7 +92,7 @@ func NewTruths(h *history.History) (*Truths, error) {
 	return x, nil
 }
 
-// number gives the columns that a predicate speaks of their numbers.
+// number numbers the columns that a predicate uses.
 func (x *Truths) number(n *node) {
 	for i := range n.parts {
 		x.number(&n.parts[i])
@@ -115,7 +115,7 @@ func (x *Truths) number(n *node) {
 	n.col = at
 }
 
-// parse parses a text and calls f with it, which must not keep it.
+// parse parses a text and calls f with the result, which f must not keep.
 func (x *Truths) parse(text uint32, f func(n *node)) error {
 	s := x.h.Texts.Text(text)
 	if n, rest, ok := quickNode(s, x.again.parts[:0]); ok && len(rest) == 0 {
@@ -149,9 +149,8 @@ func (x *Truths) Predicate(q uint32) *Predicate {
 	return p
 }
 
-// Of returns the truth of predicate q, an index of history.Preds, of a key's version; history.None is an initial value
-// that no operation names. It is False of an absent row.
-// Cost: the predicate's size.
+// Of returns the truth of predicate q, an index of history.Preds, for a version of a key; history.None is an initial
+// value that no operation names. For an absent row it is False. Cost: the predicate's size.
 func (x *Truths) Of(q, key, ver uint32) Truth {
 	if x.lists != nil && x.lists[key] {
 		return False
@@ -170,7 +169,7 @@ func (x *Truths) Of(q, key, ver uint32) Truth {
 	return x.eval(&x.Predicate(q).root, x.cells[item/pageItems][at:at+len(x.columns)])
 }
 
-// eval is Eval of a row of cells.
+// eval returns the truth of a node for a row of cells.
 func (x *Truths) eval(n *node, row []cellOf) Truth {
 	switch n.op {
 	case "and":
@@ -210,7 +209,7 @@ func (x *Truths) eval(n *node, row []cellOf) Truth {
 	return compare(n.op, v, n.values[0])
 }
 
-// read reads an item's columns into its cells.
+// read decodes the columns of an item into its cells.
 func (x *Truths) read(item, key, ver uint32) {
 	n := len(x.columns)
 	if x.scratch == nil {
@@ -240,8 +239,8 @@ func (x *Truths) read(item, key, ver uint32) {
 	}
 }
 
-// readRow reads what a key's version holds in the columns that predicates speak of into row, and reports whether there
-// is a row; history.None is an initial value that no operation names. Nothing is kept.
+// readRow decodes into row the columns that predicates use of a version of a key, and reports whether there is a row;
+// history.None is an initial value that no operation names. It keeps nothing.
 func (x *Truths) readRow(key, ver uint32, row []Scalar) bool {
 	if x.lists != nil && x.lists[key] {
 		return false
@@ -272,7 +271,7 @@ func (x *Truths) readRow(key, ver uint32, row []Scalar) bool {
 	return true
 }
 
-// intRow reads a row of integers that stands packed; false: it is another.
+// intRow decodes a packed row of integers; false: the row is not packed.
 func (x *Truths) intRow(text uint32, row []Scalar) bool {
 	cols, cells := x.ints.read(x.h.Texts, text, func(name string) int { return x.member([]byte(name)).col })
 	for i, at := range cols {
@@ -283,7 +282,7 @@ func (x *Truths) intRow(text uint32, row []Scalar) bool {
 	return cells != nil
 }
 
-// scan reads a row of plain values, as nearly all are; false: it is another. Its plain twin is RowOfValue.
+// scan decodes a row of plain values, as nearly all are; false: it is not one. RowOfValue is the general way.
 func (x *Truths) scan(s []byte, row []Scalar) bool {
 	if len(s) < 2 || s[0] != '{' {
 		return false

@@ -22,11 +22,11 @@ type poster struct {
 	token    string
 }
 
-// maxPost bounds the bytes of a request; a watch takes 16 MiB by default (--max-body). One that takes less says so, and
-// gets half as much.
+// maxPost bounds the bytes of a request. A watch accepts 16 MiB by default (--max-body). If a watch accepts less, it
+// says so, and gets half as much.
 const maxPost = 8 << 20
 
-// newPoster asks the watch where it is.
+// newPoster asks the watch how many lines it has.
 func newPoster(to string, o *Options) (*poster, error) {
 	u, err := url.Parse(to)
 	if err != nil || u.Host == "" {
@@ -73,18 +73,18 @@ func (p *poster) ask(q *http.Request) (int64, error) {
 	return answer(r)
 }
 
-// refused is an answer that sending again does not change.
+// refused is an answer that will not change if the lines are sent again.
 type refused struct{ error }
 
-// notReady is an answer that another one follows, 503.
+// notReady is the answer 503: the watch asks to try again later.
 type notReady struct{ text string }
 
 func (e *notReady) Error() string { return e.text }
 
-// tooLong is an answer to more than a watch takes at once, 413.
+// tooLong is the answer 413: the watch does not accept so much at once.
 type tooLong struct{ error }
 
-// answer reads a number.
+// answer reads a number from an answer.
 func answer(r *http.Response) (int64, error) {
 	b, err := io.ReadAll(io.LimitReader(r.Body, 1<<12))
 	r.Body.Close()
@@ -110,8 +110,8 @@ func answer(r *http.Response) (int64, error) {
 	return n, nil
 }
 
-// Write posts lines. The watch is told the number of the first, and takes none twice: so they are sent again until it
-// has answered.
+// Write posts lines. It repeats them until the watch has answered. The watch takes none twice, because the request has
+// the number of the first line.
 func (p *poster) Write(b []byte) (int, error) {
 	n := len(b)
 	for len(b) > 0 {

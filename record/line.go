@@ -6,8 +6,8 @@ import (
 	"isovet/history"
 )
 
-// Header appends the first line of a history of JSON lines. partial: lines of transactions that are about to be
-// committed follow, and of how they ended, which package jsonl joins.
+// Header appends the first line of a history of JSON lines. partial says that transactions have a line before their
+// commit and another one with their outcome; package jsonl joins the two.
 func Header(b []byte, m history.Meta, partial bool) []byte {
 	b = append(b, `{"format":"isovet-history","version":1`...)
 	if partial {
@@ -26,7 +26,7 @@ func Header(b []byte, m history.Meta, partial bool) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendTime appends a field and a comma, if the time is there.
+// appendTime appends a field and a comma, if the time is known.
 func appendTime(b []byte, name string, t int64) []byte {
 	if t == history.NoTime {
 		return b
@@ -35,7 +35,7 @@ func appendTime(b []byte, name string, t int64) []byte {
 	return append(strconv.AppendInt(b, t, 10), ',')
 }
 
-// appendOutcome appends the line of how a transaction ended whose line stands there already.
+// appendOutcome appends the line with the outcome of a transaction that has a line already.
 func appendOutcome(b []byte, id int64, how history.Status, end int64) []byte {
 	b = strconv.AppendInt(append(b, `{"outcome":`...), id, 10)
 	b = append(append(append(b, `,"status":"`...), how.String()...), '"')
@@ -66,7 +66,6 @@ func (t *Txn) appendLine(b []byte, id int64) []byte {
 	return append(b, "]}\n"...)
 }
 
-// appendOps appends operations, with commas between.
 func appendOps(b []byte, ops []op) []byte {
 	for i := range ops {
 		o := &ops[i]
@@ -99,7 +98,7 @@ func appendOps(b []byte, ops []op) []byte {
 	return b
 }
 
-// appendRows appends what a predicate matched.
+// appendRows appends the rows that a predicate matched.
 func (o *op) appendRows(b []byte) []byte {
 	for j := range o.more.rows {
 		r := &o.more.rows[j]

@@ -2,7 +2,7 @@ package record
 
 import "isovet/history"
 
-// hold is a value of the builder's.
+// hold converts a value to one of the builder.
 func (r *Recorder) hold(v *value) history.Value {
 	switch v.kind {
 	case history.String:
@@ -13,7 +13,7 @@ func (r *Recorder) hold(v *value) history.Value {
 	return history.Value{N: v.n, Kind: v.kind}
 }
 
-// take adds a transaction that has ended to the history. The caller has the lock.
+// take adds a transaction that has ended to the history. The caller must hold the lock.
 func (r *Recorder) take(t *Txn, how history.Status) {
 	r.build(t.ops)
 	h := history.NewTxnHead()
@@ -42,7 +42,6 @@ func (r *Recorder) name(s string) uint32 {
 	return n
 }
 
-// build adds operations to the history.
 func (r *Recorder) build(ops []op) {
 	for i := range ops {
 		o := &ops[i]

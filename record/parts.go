@@ -19,22 +19,21 @@ import (
 	"isovet/internal/safego"
 )
 
-// Rotation says when a recording in parts begins a new one; each of these that is not 0 does. Without any a part has
-// 256 MiB.
+// Rotation says when the next part begins: at each of these limits that is not 0. Without any limit a part has 256 MiB.
 type Rotation struct {
 	Bytes int64         // of lines, as they are recorded
 	Every time.Duration // since the part began
 	Txns  int64         // transactions
-	// Finish makes the file of a part that is complete, in the folder: whole or not at all, and safe on disk. nil: JSON
-	// lines. One part is finished at a time.
+	// Finish writes the file of a complete part to the folder, atomically, and syncs it. nil means JSON lines. Only
+	// one part is finished at a time.
 	Finish func(*Whole) (partlist.Part, error)
 }
 
-// Parts writes a recording into the parts of a folder, in memory that does not grow with it. What is being recorded
-// stands in files part-….partial, as Create's do: a transaction in one of them, with how it ended. When all
-// transactions of one have ended and a new one has begun, it is made a file that is whole and becomes one of the list
-// (isovet-parts.json): so the folder is a history at every moment, also if the program is killed. Memory: 24 bytes for
-// each transaction of a part, and what Rotation.Finish takes.
+// Parts writes a recording to a folder, in parts, in memory that does not grow with it. The current part is a file
+// part-….partial, like a file of Create, with the lines of its transactions and their outcomes. When the next part has
+// begun and all transactions of this one have ended, it becomes a complete file in the list isovet-parts.json. So the
+// folder is a history at any time, even if the program is killed. Memory: 24 bytes for each transaction of a part, and
+// the memory of Rotation.Finish.
 type Parts struct {
 	dir    string
 	header []byte // of a part that is being recorded
@@ -51,7 +50,7 @@ type Parts struct {
 	closed    bool
 }
 
-// part is one that is being recorded.
+// part is a part that is not complete yet.
 type part struct {
 	n         int
 	path      string
@@ -64,19 +63,19 @@ type part struct {
 	outcomes  []outcome
 }
 
-// outcome is how a transaction ended that was recorded before its commit.
+// outcome is the outcome of a transaction that was recorded before its commit.
 type outcome struct {
 	id, end int64
 	how     history.Status
 }
 
-// Open is a transaction that stands in a part and has not ended.
+// Open is a transaction that is in a part and has not ended.
 type Open struct {
 	p  *part
 	id int64
 }
 
-// Whole is a part all of whose transactions have ended.
+// Whole is a part whose transactions have all ended.
 type Whole struct {
 	Dir       string
 	Number    int
@@ -91,7 +90,7 @@ const (
 	partName  = "part-%05d"
 )
 
-// NewParts begins a recording in a folder, which must not be there yet, or be empty.
+// NewParts begins a recording in a folder, which must be new or empty.
 func NewParts(dir string, meta history.Meta, r Rotation) (*Parts, error) {
 	if r.Bytes < 0 || r.Every < 0 || r.Txns < 0 {
 		return nil, fmt.Errorf("record: a new part after %d bytes, %v, %d transactions; none may be negative",
@@ -124,7 +123,7 @@ func NewParts(dir string, meta history.Meta, r Rotation) (*Parts, error) {
 	return p, err
 }
 
-// begin makes a part; its file is there once its first line is.
+// begin makes a part. Its file gets its name only with its first line.
 func (p *Parts) begin(n int) (*part, error) {
 	t := &part{n: n, path: filepath.Join(p.dir, fmt.Sprintf(partName+partlist.Recording, n)), began: time.Now()}
 	f, err := os.CreateTemp(p.dir, "."+filepath.Base(t.path)+".*")
@@ -144,8 +143,8 @@ func (p *Parts) begin(n int) (*part, error) {
 	return t, nil
 }
 
-// First takes what was there before all transactions, as one line of JSON lines, which becomes the part before all
-// others. It is for once, before the first transaction.
+// First writes the initial transaction, as one JSON line, to a part before all others. Call it at most once, before
+// the first transaction.
 func (p *Parts) First(line []byte, ops int64) error {
 	w := &Whole{Dir: p.dir, Meta: p.meta, Txns: 1, Ops: ops}
 	made, err := w.file(func(to io.Writer) error {
@@ -158,7 +157,7 @@ func (p *Parts) First(line []byte, ops int64) error {
 	return p.Listed(made)
 }
 
-// Listed is First for a caller that has written the part itself, in any format.
+// Listed is First for a caller that has written the part already, in any format.
 func (p *Parts) Listed(made partlist.Part) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +165,7 @@ func (p *Parts) Listed(made partlist.Part) error {
 	return partlist.Write(p.dir, p.list)
 }
 
-// Ended adds the line of a transaction that has ended, with so many operations.
+// Ended adds the line of a transaction that has ended. ops is its number of operations.
 func (p *Parts) Ended(line []byte, ops int) error {
 	t, err := p.enter(len(line), ops)
 	if err != nil {
@@ -177,7 +176,7 @@ func (p *Parts) Ended(line []byte, ops int) error {
 	return err
 }
 
-// Intend adds the line of a transaction that is about to be committed, and hands it to the operating system. Outcome
+// Intend adds the line of a transaction that is about to be committed, and passes it to the operating system. Outcome
 // must follow.
 func (p *Parts) Intend(id int64, line []byte, ops int) (*Open, error) {
 	t, err := p.enter(len(line), ops)
@@ -187,7 +186,7 @@ func (p *Parts) Intend(id int64, line []byte, ops int) (*Open, error) {
 	return &Open{t, id}, t.stream.Append(line, true)
 }
 
-// Outcome adds how a transaction ended; end: history.NoTime if nobody knows.
+// Outcome adds the outcome of a transaction. end is history.NoTime if it is unknown.
 func (p *Parts) Outcome(o *Open, how history.Status, end int64) error {
 	line := appendOutcome(make([]byte, 0, 64), o.id, how, end)
 	err := o.p.stream.Append(line, false)
@@ -199,7 +198,7 @@ func (p *Parts) Outcome(o *Open, how history.Status, end int64) error {
 	return err
 }
 
-// enter takes the part to which a transaction goes.
+// enter returns the part for a transaction, after starting a new one if necessary.
 func (p *Parts) enter(bytes, ops int) (*part, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -225,7 +224,6 @@ func (p *Parts) enter(bytes, ops int) (*part, error) {
 	return t, nil
 }
 
-// next begins a new part.
 func (p *Parts) next() error {
 	t := p.now
 	// Whoever reads both has all that stands in the old one where something stands in the new one.
@@ -243,7 +241,7 @@ func (p *Parts) next() error {
 	return nil
 }
 
-// leave says that a transaction has ended, or its line is there.
+// leave says that a transaction has ended, or that its line was written.
 func (p *Parts) leave(t *part) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -252,7 +250,7 @@ func (p *Parts) leave(t *part) {
 	}
 }
 
-// finish makes a part whole. What cannot be made stays as it was recorded.
+// finish completes a part. If it fails, the file of the part stays as it is.
 func (p *Parts) finish(t *part) {
 	err := errors.Join(t.stream.Append([]byte(completeLine), false), t.stream.Close())
 	var made partlist.Part
@@ -282,8 +280,8 @@ func (p *Parts) finish(t *part) {
 	p.done.Broadcast()
 }
 
-// Close finishes all parts and completes the list. All transactions have ended; one that has not is of unknown outcome.
-// Where something could not be written, the folder stays as one whose recording was broken off.
+// Close completes all parts and the list. A transaction that has not ended gets an unknown outcome. If something
+// cannot be written, the folder stays like that of an interrupted recording.
 func (p *Parts) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -333,7 +331,7 @@ func (p *Parts) Written() (txns, ops int64, parts int) {
 	return txns, ops, len(p.list.Parts)
 }
 
-// Lines writes the part as JSON lines behind a header: each transaction with its outcome.
+// Lines writes the part as JSON lines after a header, each transaction with its outcome.
 func (w *Whole) Lines(to io.Writer) error {
 	f, err := os.Open(w.path)
 	if err != nil {
@@ -373,10 +371,10 @@ func (w *Whole) Lines(to io.Writer) error {
 	}
 }
 
-// intended is how the line of a transaction begins that is about to be committed.
+// intended begins the line of a transaction that is about to be committed.
 const intended = `{"intent":true,"id":`
 
-// ended appends the line of a transaction that was about to be committed, with how it ended.
+// ended appends to b the line of such a transaction with its outcome.
 func (w *Whole) ended(b, line []byte) ([]byte, error) {
 	rest := line[len(intended):]
 	digits, _, _ := bytes.Cut(rest, []byte(","))
@@ -395,7 +393,7 @@ func (w *Whole) ended(b, line []byte) ([]byte, error) {
 	return append(b, rest...), nil
 }
 
-// lines makes a file of JSON lines.
+// lines writes the part as a file of JSON lines.
 func (w *Whole) lines() (partlist.Part, error) { return w.file(w.Lines) }
 
 func (w *Whole) file(content func(io.Writer) error) (partlist.Part, error) {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// predicate makes the format's text of a condition, and checks its shape:
+// predicate converts a condition to the format's text, and checks its shape:
 //
 //	P = {column: {comparison: scalar, …}, …} | {"or": [P, …]} | {"and": [P, …]} | {"not": P}
 func predicate(condition any) ([]byte, error) {
@@ -40,7 +40,7 @@ func predicate(condition any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// plainJSON is JSON in which <, > and & stand as they are.
+// plainJSON returns JSON that does not escape <, > and &.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -49,7 +49,6 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// shape checks a predicate.
 func shape(x any, depth int) error {
 	p, ok := x.(map[string]any)
 	if !ok || depth > maxDepth {
@@ -80,7 +79,7 @@ func shape(x any, depth int) error {
 	return nil
 }
 
-// comparisons checks what a predicate says of a column.
+// comparisons checks the comparisons of a predicate for one column.
 func comparisons(column string, x any) error {
 	c, ok := x.(map[string]any)
 	if !ok {

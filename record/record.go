@@ -14,43 +14,44 @@ import (
 	"isovet/level"
 )
 
-// Options of a recorder. The zero value is good.
+// Options are the options of a recorder. The zero value is usable.
 type Options struct {
-	// Meta becomes the history's header: free text for people. Meta.Lists says that all keys are append-only lists.
+	// Meta is the history's header: free text for people. Meta.Lists says that all keys are append-only lists.
 	Meta history.Meta
-	// Promised is what the database is asked for, for the header, where Meta.Isolation is empty; nil: not said.
+	// Promised is the isolation level that the database was asked for. It goes into the header if Meta.Isolation is
+	// empty.
 	Promised *level.Level
-	// Seed is what the program's random choices come from; it stands in the header's note, and isovettest names it. 0:
-	// none.
+	// Seed is the seed of the program's random choices. It goes into the header's note, and isovettest reports it. 0
+	// means none.
 	Seed uint64
-	// Aborted reports whether an error of a commit says for sure that the transaction had no effect, as PostgreSQL's
-	// serialization failure does. nil: no error does, and a commit that fails is of unknown outcome.
+	// Aborted reports whether an error of a commit shows that the transaction had no effect, such as PostgreSQL's
+	// serialization failure. If it is nil, a failed commit always has an unknown outcome.
 	Aborted func(error) bool
-	// OpTimes has every operation carry an interval: from the transaction's last call to this one. Only for programs
-	// that record each operation right behind its answer; checker leopard needs it.
+	// OpTimes gives each operation an interval: from the transaction's last call to this one. Set it only if the
+	// program records each operation directly after its answer. Checker leopard needs the intervals.
 	OpTimes bool
-	// MaxValue is the number of bytes from which a text is replaced by its SHA-256; 0: 1024.
+	// MaxValue is the length in bytes above which a text is replaced by its SHA-256; 0 means 1024.
 	MaxValue int
-	// OnError gets, at the call, the error of an operation that cannot be recorded; it must be safe for concurrent
-	// use.
+	// OnError is called with the error of an operation that cannot be recorded, by the goroutine of the call. Several
+	// goroutines may call it at once.
 	OnError func(error)
-	// Clock returns nanoseconds that never go back; nil: the monotonic clock.
+	// Clock returns nanoseconds that never decrease; nil means the monotonic clock.
 	Clock func() int64
-	// Tee, where the recording is a stream or has parts, is called with the line of each transaction that has ended,
-	// from any goroutine, without the values of before; it must not keep the line.
+	// Tee, if the recording is a stream or in parts, is called with the line of each transaction that has ended,
+	// without the initial values. Any goroutine may call it. It must not keep the line.
 	Tee func(line []byte)
-	// Client is Send's; nil: http.DefaultClient.
+	// Client is the HTTP client of Send; nil means http.DefaultClient.
 	Client *http.Client
-	// Token is what Send shows a watch that has --token-file; "": none.
+	// Token is the token that Send shows to a watch with --token-file, or "".
 	Token string
-	// Patience is how long Send tries to reach the watch again; 0: 30 s.
+	// Patience bounds how long Send tries to reach the watch again; 0 means 30 s.
 	Patience time.Duration
 }
 
-// Stats counts what has been recorded.
+// Stats counts the recorded transactions and operations.
 type Stats struct{ Committed, Aborted, Unknown, Ops int64 }
 
-// Recorder records transactions. It is safe for concurrent use.
+// Recorder records transactions. Several goroutines may use it.
 type Recorder struct {
 	o     Options
 	clock func() int64
@@ -80,10 +81,10 @@ type Recorder struct {
 	closed   bool
 }
 
-// ErrClosed is what calls return behind Close or History.
+// ErrClosed is the error of calls after Close or History.
 var ErrClosed = errors.New("record: the recorder is closed")
 
-// New returns a recorder that keeps the history in memory; see History.
+// New returns a recorder that keeps the history in memory. History returns it.
 func New(o Options) *Recorder {
 	r := newRecorder(o)
 	r.b = history.NewBuilder()
@@ -91,8 +92,8 @@ func New(o Options) *Recorder {
 	return r
 }
 
-// Create returns a recorder that streams to a new file; Close completes it. If the program is killed before that, the
-// file holds what was recorded up to 100 ms before, and isovet check reads it. A file of that name is overwritten.
+// Create returns a recorder that streams to a new file; Close completes it. If the program is killed, the file has
+// everything up to 100 ms before, and isovet check reads it. Create overwrites a file with that name.
 func Create(path string, o Options) (*Recorder, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -108,8 +109,8 @@ func Create(path string, o Options) (*Recorder, error) {
 }
 
 // CreateParts returns a recorder that streams to the parts of a new folder, for recordings of any length; Close
-// completes it. isovet check reads the folder at any time, also if the program is killed. Values that were there before
-// (Recorder.Initial) are told before the first transaction ends.
+// completes it. isovet check can read the folder at any time, also if the program is killed. Initial values
+// (Recorder.Initial) should be set before the first transaction ends.
 func CreateParts(dir string, o Options, rotate Rotation) (*Recorder, error) {
 	r := newRecorder(o)
 	r.path = dir
@@ -120,7 +121,7 @@ func CreateParts(dir string, o Options, rotate Rotation) (*Recorder, error) {
 	return r, nil
 }
 
-// Parts is where a recorder that CreateParts made writes; nil: another.
+// Parts returns the parts of a recorder made by CreateParts, or nil.
 func (r *Recorder) Parts() *Parts { return r.parts }
 
 // To returns a recorder that streams finished transactions to w, as JSON lines behind a header. Close does not close w.
@@ -131,8 +132,8 @@ func To(w io.Writer, o Options) *Recorder {
 	return r
 }
 
-// Send returns a recorder that posts finished transactions to an isovet watch --source at url, in batches, each once
-// however often it has to be sent. It must be the only one that does. Close posts the rest.
+// Send returns a recorder that posts finished transactions to an isovet watch --source at url, in batches. The watch
+// takes each once, even if it is sent again. No other program may post to this watch. Close posts the rest.
 func Send(url string, o Options) (*Recorder, error) {
 	r := newRecorder(o)
 	p, err := newPoster(url, &r.o)
@@ -169,10 +170,10 @@ func newRecorder(o Options) *Recorder {
 	return r
 }
 
-// Path is the file of a recorder that Create made, or the folder of CreateParts'; "": another.
+// Path returns the file of Create or the folder of CreateParts, or "".
 func (r *Recorder) Path() string { return r.path }
 
-// Seed is the one of the options.
+// Seed returns the seed in the options.
 func (r *Recorder) Seed() uint64 { return r.o.Seed }
 
 // Stats counts the transactions that have ended.
@@ -181,14 +182,14 @@ func (r *Recorder) Stats() Stats {
 		Unknown: r.n[history.Unknown].Load(), Ops: r.ops.Load()}
 }
 
-// Err is the first thing that could not be recorded.
+// Err returns the error of the first operation that could not be recorded, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// fail notes an error and returns it.
+// fail stores an error, if it is the first, and returns it.
 func (r *Recorder) fail(err error) error {
 	if err == nil {
 		return nil
@@ -204,10 +205,10 @@ func (r *Recorder) fail(err error) error {
 	return err
 }
 
-// Initial says that a key held a value before all transactions. Call it before a transaction reads the key.
+// Initial sets the value that a key had before all transactions. Call it before a transaction reads the key.
 func (r *Recorder) Initial(key, v any) error { return r.there(key, v, true) }
 
-// Found is Initial for wrappers, which remember by themselves what they have told: memory does not grow by it.
+// Found is Initial for wrappers, which remember themselves for which keys they called it, so that this needs no memory.
 func (r *Recorder) Found(key, v any) error { return r.there(key, v, false) }
 
 func (r *Recorder) there(key, v any, remember bool) error {
@@ -247,8 +248,8 @@ func (r *Recorder) there(key, v any, remember bool) error {
 	return nil
 }
 
-// early records a value that was there before all transactions, in a stream that has begun: as written by a transaction
-// that ended when the recording began. The caller has the lock.
+// early records an initial value in a stream that has begun already: as a write of a transaction that ended when the
+// recording began. The caller must hold the lock.
 func (r *Recorder) early(o op) error {
 	if r.past == nil {
 		r.past = &Session{r: r, id: r.last}
@@ -264,13 +265,13 @@ func (r *Recorder) early(o op) error {
 	return t.write(history.Committed)
 }
 
-// told is a value as Initial was told it, and as the history has it.
+// told is a value as passed to Initial, and as the history has it.
 type told struct {
 	v   any
 	val value
 }
 
-// Before is what Initial said of a key, and whether that is v; false: nothing.
+// Before returns the value that Initial set for a key, and whether it equals v. ok is false if Initial set none.
 func (r *Recorder) Before(key, v any) (initial any, same, ok bool) {
 	k, err := r.key(key)
 	val, err2 := r.value(v)
@@ -283,10 +284,10 @@ func (r *Recorder) Before(key, v any) (initial any, same, ok bool) {
 	return t.v, t.val == val, ok
 }
 
-// Session adds a client session: transactions that follow each other. One goroutine at a time uses it.
+// Session adds a client session, whose transactions follow each other. Only one goroutine at a time may use it.
 func (r *Recorder) Session() *Session { return r.SessionOn("") }
 
-// SessionOn is Session for a client of the server of that name.
+// SessionOn adds a session for a client of the named server.
 func (r *Recorder) SessionOn(node string) *Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -298,9 +299,9 @@ func (r *Recorder) SessionOn(node string) *Session {
 	return s
 }
 
-// History ends the recording and returns the history. No session may be in use: a transaction that has not ended is
-// recorded as of unknown outcome. An operation that could not be recorded is an error here too. Later calls return the
-// same history. A recorder that streams has none: read what it has written.
+// History ends the recording and returns the history. No session may be in use; a transaction that has not ended gets
+// an unknown outcome. It returns an error if an operation could not be recorded. Later calls return the same history.
+// A recorder that streams has no history: read its file.
 func (r *Recorder) History() (*history.History, error) {
 	if r.stream != nil || r.parts != nil {
 		return nil, errors.New("record: the history is streamed, not kept; read the output of Create, To or Send")
@@ -327,8 +328,8 @@ func (r *Recorder) History() (*history.History, error) {
 	return h, nil
 }
 
-// Close ends the recording and makes it safe: the file is complete, or all is posted. It returns the first thing that
-// could not be recorded. Transactions that have not ended are recorded as of unknown outcome.
+// Close ends the recording and completes it: the file is complete, or all lines are posted. It returns the error of
+// the first operation that could not be recorded. Transactions that have not ended get an unknown outcome.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	was := r.closed
@@ -348,10 +349,9 @@ func (r *Recorder) Close() error {
 	return errors.Join(err, r.stream.Close())
 }
 
-// completeLine is a recording's last.
+// completeLine is the last line of a complete recording.
 const completeLine = `{"complete":true}` + "\n"
 
-// end closes the sessions.
 func (r *Recorder) end() error {
 	r.mu.Lock()
 	var open []*Txn
@@ -398,6 +398,6 @@ func (r *Recorder) firstPart() {
 	})
 }
 
-// Fail says that something could not be recorded: Err, and History or Close, say so too. It is for wrappers that record
-// by themselves. It returns the error.
+// Fail reports that something could not be recorded, so that Err, and History or Close, return an error. It is for
+// wrappers that record. It returns the error.
 func (r *Recorder) Fail(err error) error { return r.fail(fmt.Errorf("record: %w", err)) }

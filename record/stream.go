@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// flushEvery is how long a line that nobody waits for may stand in memory.
+	// flushEvery bounds how long a line stays in memory if nobody waits for it.
 	flushEvery = 100 * time.Millisecond
-	// syncEvery, in flushes, is how often a file is made safe against the end of the machine.
+	// syncEvery is the number of flushes between two syncs of a file.
 	syncEvery = 4
-	// flushSize is how much is written at once, as a rule; maxBuffer is where who appends has to wait.
+	// flushSize is the usual size of a write. If more than maxBuffer bytes are waiting, Append waits.
 	flushSize = 1 << 16
 	maxBuffer = 1 << 24
 )
 
-// Stream writes lines behind each other, from any goroutine, in pieces, 100 ms after the first at the latest. If the
-// program is killed, what is missing is the end: a line stands there only if all before it do.
+// Stream writes lines one after the other, from any goroutine, in pieces, at most 100 ms after the first line of a
+// piece. If the program is killed, only the end is missing: a line is written only if all lines before it are.
 type Stream struct {
 	w io.Writer
 
@@ -36,7 +36,7 @@ type Stream struct {
 	timer *time.Timer
 }
 
-// NewStream returns a stream to w. Where w has Sync or Close, as files do, the stream calls them.
+// NewStream returns a stream to w. If w has Sync or Close, as files do, the stream calls them.
 func NewStream(w io.Writer) *Stream {
 	s := &Stream{w: w}
 	s.ready.L = &s.mu
@@ -45,8 +45,8 @@ func NewStream(w io.Writer) *Stream {
 	return s
 }
 
-// Append adds whole lines. now: they are handed to the writer, and all before them. The error is the first of all
-// calls.
+// Append adds complete lines. With now it passes them, and all earlier lines, to the writer. It returns the first
+// error of all calls.
 func (s *Stream) Append(lines []byte, now bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,6 @@ func (s *Stream) Append(lines []byte, now bool) error {
 	return s.err
 }
 
-// tick is the timer's.
 func (s *Stream) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *Stream) tick() {
 	s.occupy(f.Sync)
 }
 
-// flush writes what is there. The caller has the lock, which is released meanwhile.
+// flush writes the waiting lines. The caller must hold the lock, which flush releases meanwhile.
 func (s *Stream) flush() {
 	for s.busy {
 		s.ready.Wait()
@@ -114,7 +113,7 @@ func (s *Stream) flush() {
 	s.spare = b
 }
 
-// occupy runs what must not run twice at a time, without the lock.
+// occupy runs do without the lock. It never runs two at a time.
 func (s *Stream) occupy(do func() error) {
 	for s.busy {
 		s.ready.Wait()
@@ -128,7 +127,8 @@ func (s *Stream) occupy(do func() error) {
 	s.ready.Broadcast()
 }
 
-// safely makes an error of a panic: the writer is not ours, and nobody would recover it behind a timer.
+// safely turns a panic into an error: the writer is foreign code, and nothing would recover a panic in the timer's
+// goroutine.
 func safely(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -10,7 +10,7 @@ import (
 	"isovet/level"
 )
 
-// Session is one client of a Recorder's: its transactions follow each other.
+// Session is one client of a Recorder. Its transactions follow each other.
 type Session struct {
 	r    *Recorder
 	id   int64
@@ -20,7 +20,7 @@ type Session struct {
 	line []byte // of a stream
 }
 
-// Txn is a transaction of a session's, until it ends.
+// Txn is a transaction of a session, until it ends.
 type Txn struct {
 	s                  *Session
 	name, level        string
@@ -34,7 +34,6 @@ type Txn struct {
 	past               bool // it stands for what was there before
 }
 
-// op is an operation.
 type op struct {
 	key, val   value
 	start, end int64
@@ -42,7 +41,7 @@ type op struct {
 	more       *more // nil: nothing
 }
 
-// more is what reads of lists, and predicates, have.
+// more has what only reads of lists and predicate operations need.
 type more struct {
 	list []value
 	pred []byte
@@ -55,11 +54,11 @@ type row struct {
 	oldUnknown    bool
 }
 
-// errEnded is a mistake of the caller's.
+// errEnded says that the caller used a transaction after its end.
 var errEnded = errors.New("record: the transaction has ended, or is being committed")
 
-// Begin begins a transaction; name is its template, for reports. Call it just before begin is sent. If the session's
-// last transaction has not ended, it is recorded as of unknown outcome.
+// Begin begins a transaction. name is its template, for reports. Call it just before begin is sent. If the session's
+// last transaction has not ended, it gets an unknown outcome.
 func (s *Session) Begin(name string) *Txn {
 	if s.txn != nil {
 		_ = s.txn.Unknown() // what goes wrong is kept
@@ -84,11 +83,11 @@ func (s *Session) Close() error {
 	return err
 }
 
-// Read records what a read returned, nil for a key that is absent.
+// Read records the value that a read returned; nil means that the key is absent.
 func (t *Txn) Read(key, v any) error { return t.one(history.Read, key, v) }
 
-// Write records a write (insert, update, upsert) of a value. A write that failed without the transaction's being known
-// to have no effect is recorded too: others may see it.
+// Write records a write (insert, update, upsert) of a value. Record also a write that failed, unless it is known that
+// the transaction had no effect: others may see it.
 func (t *Txn) Write(key, v any) error { return t.one(history.Write, key, v) }
 
 // Delete records that a key was deleted.
@@ -97,7 +96,7 @@ func (t *Txn) Delete(key any) error { return t.one(history.Write, key, nil) }
 // Append records an append of an element to the list at key.
 func (t *Txn) Append(key, element any) error { return t.one(history.Append, key, element) }
 
-// ReadList records the read of a whole list; list is a slice or an array, nil for one never appended to.
+// ReadList records the read of a whole list. list is a slice or an array, or nil if nothing was appended yet.
 func (t *Txn) ReadList(key, list any) error {
 	if list == nil {
 		return t.one(history.Read, key, nil)
@@ -128,19 +127,20 @@ func (t *Txn) ReadList(key, list any) error {
 // Row is a row that a predicate matched.
 type Row struct {
 	Key any
-	// Old is the version that was read, or that a predicate write replaced; Unread: the client does not know which.
+	// Old is the version that was read, or that a predicate write replaced. Unread means that the client does not know
+	// it.
 	Old any
-	// New is what a predicate write has made of it, nil: it was deleted.
+	// New is the version that a predicate write made of the row; nil means that it deleted the row.
 	New any
 }
 
-// Unread is Row.Old where a predicate write does not return what it replaced.
+// Unread is Row.Old if a predicate write does not return what it replaced.
 var Unread any = unread{}
 
 type unread struct{}
 
-// Predicate records a read of all rows that satisfy a condition, with those that it returned. The condition is text, or
-// whatever has such JSON, as docs/history-format.md defines it: {"room":{"=":6},"end":{">":41}}.
+// Predicate records a read of all rows that satisfy a condition, with the rows that it returned. The condition is a
+// text, or a value with such JSON, as docs/history-format.md defines it: {"room":{"=":6},"end":{">":41}}.
 func (t *Txn) Predicate(condition any, rows ...Row) error {
 	return t.predicate(history.PredRead, condition, rows)
 }
@@ -221,14 +221,14 @@ func (t *Txn) add(o *op) {
 	t.ops = append(t.ops, *o)
 }
 
-// Rename gives the transaction another name, for reports, where it is known only at its end.
+// Rename gives the transaction another name for reports, if it becomes known only at the end.
 func (t *Txn) Rename(name string) {
 	if !t.ended && t.intent == 0 {
 		t.name = name
 	}
 }
 
-// At says at which isolation level the transaction runs, as the session has set it. check then judges it at that level.
+// At sets the isolation level at which the transaction runs, as the session has set it. check judges it at that level.
 func (t *Txn) At(l level.Level) {
 	if !t.ended && t.intent == 0 {
 		t.level = l.String()
@@ -236,14 +236,14 @@ func (t *Txn) At(l level.Level) {
 	}
 }
 
-// Mark is a place among a transaction's operations: a savepoint.
+// Mark is a position among a transaction's operations: a savepoint.
 type Mark int
 
-// Mark is the place behind what has been recorded so far.
+// Mark returns the position after the operations recorded so far.
 func (t *Txn) Mark() Mark { return Mark(len(t.ops)) }
 
-// Undo takes back what was written since the mark, and the reads that saw it: the transaction has rolled back to a
-// savepoint. Other reads have been, and stay.
+// Undo removes the writes since the mark, and the reads that may have seen them, because the transaction has rolled
+// back to a savepoint. Other reads stay.
 func (t *Txn) Undo(m Mark) {
 	if t.ended || t.intent != 0 || int(m) < 0 || int(m) >= len(t.ops) {
 		return
@@ -265,7 +265,7 @@ func (t *Txn) Undo(m Mark) {
 	})...)
 }
 
-// ReadWith runs a read and records what it returned, with the times around it. A read that fails is not recorded.
+// ReadWith runs a read and records its result, with the times around it. It does not record a read that fails.
 func (t *Txn) ReadWith(key any, read func() (any, error)) (any, error) {
 	start := t.s.r.clock()
 	v, err := read()
@@ -275,15 +275,15 @@ func (t *Txn) ReadWith(key any, read func() (any, error)) (any, error) {
 	return v, t.timed(start, t.Read(key, v))
 }
 
-// WriteWith runs a write of a value, nil for a delete, and records it with the times around it. One that fails is
-// recorded too: where the answer was lost, others may have seen it; roll back after it.
+// WriteWith runs a write of a value, nil for a delete, and records it with the times around it. It records a failed
+// write too: if only the answer was lost, others may have seen it. Roll back after a failed write.
 func (t *Txn) WriteWith(key, v any, write func() error) error {
 	start := t.s.r.clock()
 	err := write()
 	return errors.Join(err, t.timed(start, t.Write(key, v)))
 }
 
-// timed gives the last operation its times, unless it failed.
+// timed sets the times of the last operation, unless it failed.
 func (t *Txn) timed(start int64, err error) error {
 	if err == nil {
 		o := &t.ops[len(t.ops)-1]
@@ -296,7 +296,8 @@ func (t *Txn) timed(start int64, err error) error {
 // Timestamps sets the database's own snapshot and commit timestamps, for checkers that trust them.
 func (t *Txn) Timestamps(start, commit int64) { t.startTS, t.commitTS = start, commit }
 
-// Committing says that the commit is about to be sent. Commit calls it; who commits otherwise calls it before.
+// Committing says that the commit is about to be sent. Commit calls it. A program that commits without Commit must
+// call it first.
 func (t *Txn) Committing() error {
 	if t.ended || t.commit != history.NoTime {
 		return t.s.r.fail(errEnded)
@@ -317,8 +318,9 @@ func (t *Txn) Committing() error {
 	return t.s.r.fail(t.s.r.stream.Append(t.s.line, false))
 }
 
-// Commit runs the commit and records the outcome: committed without an error, aborted with one that Options.Aborted
-// knows, else unknown. It returns the commit's error. nil: the transaction has committed.
+// Commit runs the commit and records the outcome: committed without an error, aborted with an error that
+// Options.Aborted knows, otherwise unknown. It returns the commit's error. If commit is nil, the transaction has
+// committed already.
 func (t *Txn) Commit(commit func() error) error {
 	if commit == nil {
 		return t.finish(history.Committed)
@@ -341,7 +343,7 @@ func (t *Txn) Commit(commit func() error) error {
 	return errors.Join(err, said, t.finish(how))
 }
 
-// Abort runs the rollback and records the transaction as aborted. nil: it has no effect already.
+// Abort runs the rollback and records the transaction as aborted. If rollback is nil, it has been rolled back already.
 func (t *Txn) Abort(rollback func() error) error {
 	if rollback == nil {
 		return t.finish(history.Aborted)
@@ -352,10 +354,9 @@ func (t *Txn) Abort(rollback func() error) error {
 	return errors.Join(rollback(), t.finish(history.Aborted))
 }
 
-// Unknown records that nobody knows whether the transaction has taken effect: the answer to its commit was lost.
+// Unknown records that nobody knows whether the transaction committed: the answer to its commit was lost.
 func (t *Txn) Unknown() error { return t.finish(history.Unknown) }
 
-// finish ends the transaction.
 func (t *Txn) finish(how history.Status) error {
 	if t.ended {
 		return t.s.r.fail(errEnded)

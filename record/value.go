@@ -21,7 +21,7 @@ import (
 	"isovet/history"
 )
 
-// value is a value or a key as a history has them: n is an integer, or a boolean; s a text, or a row's canonical JSON.
+// value is a value or a key of a history. n is an integer or a boolean; s is a text, or a row's canonical JSON.
 type value struct {
 	n    int64
 	s    string
@@ -37,10 +37,10 @@ func boolValue(b bool) value {
 	return value{kind: history.Bool}
 }
 
-// maxDepth is how deep pointers, interfaces and Valuers may be nested.
+// maxDepth bounds the nesting of pointers, interfaces and Valuers.
 const maxDepth = 32
 
-// key makes a key of what a client has.
+// key converts a client's key.
 func (r *Recorder) key(k any) (value, error) {
 	switch k := k.(type) {
 	case int:
@@ -63,7 +63,7 @@ func (r *Recorder) key(k any) (value, error) {
 	return v, fmt.Errorf("a %T as a key; expected an integer or a string", k)
 }
 
-// value makes a value of what a client has.
+// value converts a client's value.
 func (r *Recorder) value(v any) (value, error) {
 	switch v := v.(type) {
 	case nil:
@@ -91,7 +91,7 @@ func (r *Recorder) value(v any) (value, error) {
 	return r.odd(v, 0)
 }
 
-// text is a string; bytes that are no UTF-8 are told in hexadecimal, and long texts by their hash.
+// text returns a string as a value. Bytes that are not UTF-8 become hexadecimal, a long text its hash.
 func (r *Recorder) text(s string) value {
 	switch {
 	case len(s) > r.o.MaxValue:
@@ -102,8 +102,8 @@ func (r *Recorder) text(s string) value {
 	return value{s: s, kind: history.String}
 }
 
-// float is a whole number as an integer, so that it does not matter whether a client has it as one; others are told by
-// the shortest text that tells them apart.
+// float returns a whole number as an integer, so that the client's type does not matter. Other numbers become the
+// shortest text that identifies them.
 func float(f float64) value {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		return intValue(int64(f))
@@ -111,7 +111,7 @@ func float(f float64) value {
 	return value{s: strconv.FormatFloat(f, 'g', -1, 64), kind: history.String}
 }
 
-// odd is value for the rarer types.
+// odd converts values of less frequent types.
 func (r *Recorder) odd(v any, depth int) (value, error) {
 	if depth > maxDepth {
 		return value{}, fmt.Errorf("a %T that contains itself", v)
@@ -153,7 +153,7 @@ func (r *Recorder) odd(v any, depth int) (value, error) {
 	return r.reflected(v, depth)
 }
 
-// valueOf calls a Valuer, which is not ours and may panic.
+// valueOf calls a Valuer, which is foreign code and may panic.
 func valueOf(v driver.Valuer) (x driver.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -163,7 +163,7 @@ func valueOf(v driver.Valuer) (x driver.Value, err error) {
 	return v.Value()
 }
 
-// reflected is value by the kind of the type.
+// reflected converts a value by the kind of its type.
 func (r *Recorder) reflected(v any, depth int) (value, error) {
 	x := reflect.ValueOf(v)
 	text, named := v.(fmt.Stringer)
@@ -243,7 +243,7 @@ func exported(t reflect.Type) bool {
 	return false
 }
 
-// number is a number of JSON's: an integer of 64 bits, or text.
+// number converts a number of JSON to an integer of 64 bits or, if it does not fit, to text.
 func (r *Recorder) number(s string) value {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return intValue(n)
@@ -254,7 +254,8 @@ func (r *Recorder) number(s string) value {
 	return r.text(s)
 }
 
-// json makes a value of JSON: a scalar, a row if it is an object of scalars, else its text without needless spaces.
+// json converts JSON: to a scalar, to a row if it is an object of scalars, otherwise to its text without unnecessary
+// spaces.
 func (r *Recorder) json(b []byte) (value, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -282,7 +283,7 @@ func (r *Recorder) json(b []byte) (value, error) {
 	return r.text(string(text)), nil
 }
 
-// rowText is a row as the format has it, columns in order; false: it is deeper than a row, or has too much.
+// rowText returns a row in the format's form, with sorted columns. It returns false if a column is not a scalar.
 func (r *Recorder) rowText(columns map[string]any) (string, bool) {
 	b := []byte{'{'}
 	for i, name := range slices.Sorted(maps.Keys(columns)) {
@@ -304,7 +305,7 @@ func (r *Recorder) rowText(columns map[string]any) (string, bool) {
 	return string(append(b, '}')), true
 }
 
-// append writes a value as JSON.
+// append appends a value as JSON.
 func (v *value) append(b []byte) []byte {
 	switch v.kind {
 	case history.Int:
@@ -319,7 +320,7 @@ func (v *value) append(b []byte) []byte {
 	return append(b, "null"...)
 }
 
-// show is a key or the like in a message.
+// show returns a key or a value for a message.
 func show(v any) string {
 	s := fmt.Sprint(v)
 	if len(s) > 60 {

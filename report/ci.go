@@ -18,8 +18,8 @@ import (
 	"isovet/level"
 )
 
-// Item is the result for a history, for programs that collect results: one answer, or one for each level, or an error.
-// Work is the answer about operations.
+// Item is what a program that collects results gets for one history: one answer, one answer a level, or an error. Work
+// is the answer of a workload's rule for operations.
 type Item struct {
 	Path    string
 	Answers []*evidence.Result
@@ -28,18 +28,18 @@ type Item struct {
 	Seconds float64
 }
 
-// Stream writes a document of items, one after the other, possibly from several processes in turn: it keeps nothing
-// between calls. Begin and End stand around all items.
+// Stream writes a document with the results of many histories, one item at a time. It keeps nothing between calls, so
+// that several processes can write in turn. Begin and End write what surrounds the items.
 type Stream struct {
-	// Begin gets the number of items, and the number of answers of each.
+	// Begin gets the number of items, and the number of answers for each.
 	Begin func(w io.Writer, items, answers int) error
-	// Item writes item i, from 0; said is the number of findings of the items before (Findings).
+	// Item writes item i, counted from 0. said is the number of findings of the earlier items.
 	Item func(w io.Writer, i, answers, said int, it *Item) error
-	// End gets the exit status, and its reason if the items end early.
+	// End gets the exit status. If the items end early, reason says why.
 	End func(w io.Writer, status int, reason string) error
 }
 
-// NewStream returns a document by name: junit, sarif or github; false for other names. version is the program's.
+// NewStream returns the writer of a document: "junit", "sarif" or "github". It returns false for other names.
 func NewStream(name, version string) (Stream, bool) {
 	switch name {
 	case "junit":
@@ -77,15 +77,15 @@ func (it *Item) all() (out [][]finding) {
 // unanswered reports whether the item has only an error.
 func (it *Item) unanswered() bool { return len(it.Answers) == 0 && it.Work == nil }
 
-// spot is a line of a file; 0: unknown.
+// spot is a line of a file. Line 0 means that the line is unknown.
 type spot struct {
 	file string
 	line int
 	what string
 }
 
-// repository returns GITHUB_WORKSPACE, or else the nearest folder with .git, from the working folder upwards; "" if
-// there is none.
+// repository returns the root folder of the repository: GITHUB_WORKSPACE or, without it, the nearest folder with .git
+// from the working folder upwards. It returns "" if there is none.
 func repository() string {
 	root := os.Getenv("GITHUB_WORKSPACE")
 	if dir, err := os.Getwd(); root == "" && err == nil {
@@ -98,7 +98,7 @@ func repository() string {
 	return root
 }
 
-// inRepository returns a file's name in its repository, with slashes; a file outside keeps its name.
+// inRepository returns a file's name relative to the repository, with slashes. A file outside keeps its name.
 func inRepository(file string) string {
 	root := repository()
 	if at, err := filepath.Abs(file); root != "" && file != "-" && err == nil {
@@ -121,7 +121,7 @@ type finding struct {
 	of                int    // number of findings of the kind; 0: not counted
 }
 
-// findings returns the findings of an answer; none if it is valid or no checker decides the level.
+// findings returns the findings of an answer. It returns none if the verdict is valid or no checker decides the level.
 func findings(path string, r *evidence.Result) (out []finding) {
 	switch r.Verdict {
 	case evidence.Holds:
@@ -195,7 +195,7 @@ type Totals struct {
 	Kinds     map[string]int `json:"kinds,omitempty"`  // of the first anomaly of each violated history
 }
 
-// Add counts a history. It is violated if a requested level is violated, or else open if the verdict at one is unknown.
+// Add counts a history as violated if one of its levels is violated, or else as open if one verdict is unknown.
 func (t *Totals) Add(it *Item) {
 	t.Histories++
 	violated, open := false, false
@@ -224,7 +224,7 @@ func (t *Totals) Add(it *Item) {
 	}
 }
 
-// kind counts a violated history's first anomaly.
+// kind adds a violated history's first anomaly to the counts.
 func (t *Totals) kind(name string) {
 	if t.Kinds == nil {
 		t.Kinds = map[string]int{}
@@ -260,7 +260,7 @@ func kindCounts(kinds map[string]int) string {
 	return strings.Join(names, ", ")
 }
 
-// Kinds counts an answer's anomalies by kind: all, if the checker looked for all, or else the listed ones.
+// Kinds counts an answer's anomalies by kind: all of them if the checker counted all, or else the listed ones.
 func Kinds(r *evidence.Result) map[string]int {
 	out := map[string]int{}
 	for k, n := range r.Counts {
@@ -275,16 +275,16 @@ func Kinds(r *evidence.Result) map[string]int {
 	return out
 }
 
-// rules returns the kinds that a document may have.
+// rules returns the kinds of anomaly that a document may name.
 func rules() []level.Anomaly {
 	return append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps)
 }
 
-// maxAnnotations is the number of annotations of a kind that GitHub shows for a step.
+// maxAnnotations is the largest number of annotations of one kind that GitHub shows for a step.
 const maxAnnotations = 10
 
-// github writes commands for a log of GitHub Actions: an annotation a finding, at the line of its first transaction.
-// Histories that are valid have none.
+// github writes workflow commands for the log of GitHub Actions: one annotation for each finding, at the line of its
+// first transaction. Valid histories get no annotation.
 var github = Stream{
 	Begin: func(io.Writer, int, int) error { return nil },
 	Item: func(w io.Writer, _, _, _ int, it *Item) error {
@@ -321,15 +321,15 @@ func annotation(command string, at spot, title, text string) string {
 	return fmt.Sprintf("::%s %stitle=%s::%s\n", command, where, property(title), data(text))
 }
 
-// data and property escape as GitHub's workflow commands ask for it.
+// data and property escape text by the rules of GitHub's workflow commands.
 func data(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }
 
 func property(s string) string { return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s)) }
 
-// junit writes what CI systems know as JUnit XML: a suite a history, a case a level. An unknown verdict, or a file that
-// could not be read, is an error there, not a failure.
+// junit writes the XML that CI systems call JUnit's: a suite for each history, a case for each level. An unknown
+// verdict and an unreadable file are errors in it; only a violation is a failure.
 //
 // Source: the schema of Jenkins' xUnit plugin, junit-10.xsd.
 var junit = Stream{
@@ -405,7 +405,7 @@ func junitCaseOf(it *Item, r *evidence.Result) junitCase {
 	return c
 }
 
-// junitCaseWith returns a case with findings; counts has the counts of all kinds, if the findings are not all.
+// junitCaseWith returns a case with findings. counts has the number of anomalies of each kind if fs lists only some.
 func junitCaseWith(it *Item, name string, ms float64, fs []finding, out string, counts map[string]int) junitCase {
 	c := junitCase{Name: name, Class: escape.XML(it.Path), Time: seconds(ms / 1e3), Out: escape.XML(out)}
 	switch {

@@ -11,7 +11,7 @@ import (
 	"isovet/history"
 )
 
-// A circle's measures, in SVG units (CSS pixels).
+// The sizes of a circle's parts, in SVG units (CSS pixels).
 const (
 	charWidth  = 6.7 // of the 11 px monospace font
 	lineHeight = 15
@@ -28,9 +28,8 @@ type box struct {
 	w, h  float64
 }
 
-// circle draws a cycle: its transactions on a circle in the order of the cycle, each edge labelled with its dependency
-// and key. It cuts cycles of more than most transactions, and notes that in the figure. The page's sentences refer to
-// the edges by name.
+// circle draws a cycle: transactions stand on a circle, and each edge shows its dependency and key. A cycle of more
+// than most transactions is cut, and the figure says so. The page's sentences refer to the edges by their ids.
 func circle(h *history.History, cycle []evidence.Edge, name string, most int) string {
 	cut := 0
 	if len(cycle) > most {
@@ -75,7 +74,7 @@ func cycleTitle(h *history.History, c []evidence.Edge) string {
 	return b.String()
 }
 
-// box makes a transaction's box, with its operations if full.
+// box makes the box of a transaction. If full is set, it contains the operations.
 func (s *scene) box(t uint32, full bool) box {
 	b := box{t: t, head: txnName(s.h, t) + statusMark(s.h, t)}
 	if full {
@@ -97,8 +96,8 @@ func (s *scene) box(t uint32, full bool) box {
 	return b
 }
 
-// layOut places boxes on an ellipse wide enough that neighbours, and the labels between them, do not touch.
-// label is the widest label's width.
+// layOut places boxes on an ellipse so large that neither neighbours nor the labels between them touch. label is the
+// width of the widest label.
 func layOut(boxes []box, label float64) (width, height float64) {
 	n := float64(len(boxes))
 	w, hh := 0.0, 0.0
@@ -130,7 +129,7 @@ func layOut(boxes []box, label float64) (width, height float64) {
 	return width, height
 }
 
-// clipTo returns the point where the ray from the centre of b towards (x, y) leaves it, a little outside.
+// clipTo returns the point a little outside the box where a ray from its centre towards (x, y) leaves it.
 func (b *box) clipTo(x, y float64) (float64, float64) {
 	dx, dy := x-b.x, y-b.y
 	if dx == 0 && dy == 0 {
@@ -172,7 +171,7 @@ func drawEdge(b *strings.Builder, h *history.History, e evidence.Edge, id string
 
 func labelWidth(label string) float64 { return float64(utf8.RuneCountInString(label))*charWidth + 8 }
 
-// heads returns the arrow heads of all dependencies, which edges refer to. Their class gives the colour.
+// heads returns the arrow heads of all dependencies. Edges refer to them; their class gives the colour.
 func heads() string {
 	var b strings.Builder
 	b.WriteString(`<svg class="heads" width="0" height="0" aria-hidden="true"><defs>`)

@@ -12,9 +12,9 @@ import (
 	"isovet/internal/plural"
 )
 
-// DOT writes a violation as a Graphviz graph in Elle's look: a transaction is a record with a cell for each operation,
-// an edge leads from the operation that makes it to the one it must precede, labelled with its dependency. At most
-// MaxNodes transactions are in it; the graph of a verdict that is no violation has none.
+// DOT writes a violation as a Graphviz graph in Elle's look. A transaction is a record with a cell for each operation.
+// An edge leads from one operation to an operation that must follow; its label names the dependency. The graph has at
+// most MaxNodes transactions. For a verdict other than "violation" it is empty.
 func DOT(w io.Writer, r *evidence.Result) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "digraph history {\n")
@@ -68,7 +68,7 @@ func port(op uint32) string {
 	return fmt.Sprintf("o%d", op)
 }
 
-// statusMark marks a transaction that is not committed.
+// statusMark returns the outcome of a transaction in brackets, or "" if it committed.
 func statusMark(h *history.History, t uint32) string {
 	if s := h.Txns.Status[t]; s != history.Committed {
 		return " (" + s.String() + ")"
@@ -76,7 +76,7 @@ func statusMark(h *history.History, t uint32) string {
 	return ""
 }
 
-// txnTip returns the file's data about a transaction.
+// txnTip returns the text that appears over a transaction: its id, outcome and other data from the file.
 func txnTip(h *history.History, t uint32) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "transaction %d, %s", h.Txns.ID[t], h.Txns.Status[t])

@@ -26,8 +26,8 @@ var pageStyle string
 //go:embed page.js
 var pageScript string
 
-// The style and the script are in the page itself, in sections that XML does not parse. By their hashes the page allows
-// only these.
+// The style and the script stand in the page itself, in sections that XML does not parse. The page's content security
+// policy names their hashes, so that no other script can run.
 var (
 	styleElement, styleHash   = inline("style", "/*<![CDATA[*/\n"+pageStyle+"/*]]>*/")
 	scriptElement, scriptHash = inline("script", "//<![CDATA[\n"+pageScript+"//]]>\n")
@@ -41,7 +41,7 @@ func inline(element, text string) (markup, string) {
 		"'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Bounds of a page, besides MaxNodes transactions a figure.
+// Limits of a page. MaxNodes limits the transactions of a figure.
 const (
 	maxAnomalies = 10
 	maxCases     = 100
@@ -92,13 +92,13 @@ type pageCase struct {
 	So     string
 }
 
-// pageStep is an edge as a sentence, with its grounds.
+// pageStep is an edge as a sentence. Rests lists the operations and assumptions behind it.
 type pageStep struct {
 	ID, Dep, Text string
 	Rests         []string
 }
 
-// edgeIDs maps an edge to the names of the steps about it, separated by blanks.
+// edgeIDs maps an edge to the ids of the sentences about it, separated by blanks.
 type edgeIDs map[evidence.Edge]string
 
 // means describes the dependencies in words.
@@ -113,7 +113,7 @@ var means = map[evidence.Dep]string{
 	evidence.TS:  "the database's timestamps",
 }
 
-// used returns the legend of the dependencies that occur.
+// used returns the legend entries of the dependencies that occur in the anomalies.
 func used(as []evidence.Anomaly) []pair {
 	var out []pair
 	for i := range as {
@@ -130,24 +130,24 @@ func used(as []evidence.Anomaly) []pair {
 	return out
 }
 
-// HTML writes one page that needs nothing else: its style and its one script are in it, named by their hashes in its
-// content security policy, and without the script everything is there to read. It is well-formed XML. It shows the
-// verdict, and of each anomaly the transactions by session, its cycles as circles, and its proof in sentences, of which
-// each says what it rests on; a valid history's page shows the order that explains it.
+// HTML writes a page that needs no other file: it contains its style and its script, and reads well without the
+// script. It is well-formed XML. It shows the verdict and, for each anomaly, the transactions by session, the cycles
+// as circles, and the proof in sentences with their grounds. A valid history's page shows the commit order.
 func HTML(w io.Writer, name string, r *evidence.Result) error {
 	return HTMLWith(w, name, r, HTMLOptions{})
 }
 
 // HTMLOptions are further data of a page.
 type HTMLOptions struct {
-	// Shrink is the command that finds the smallest history with the violation; "": isovet shrink with name and level.
+	// Shrink is the command that finds the smallest history with the violation. "" means "isovet shrink" with name and
+	// level.
 	Shrink string
-	// Small is a link, relative to the page, to the file of that history; "": there is none.
+	// Small is a link, relative to the page, to the file with the smallest history, or "".
 	Small string
 }
 
-// HTMLWith is HTML with options. Where the history has more transactions than the violation, the page says how to get
-// the smallest history that still violates the level, or where it is.
+// HTMLWith is HTML with options. If the history has transactions that the violation does not need, the page says how
+// to find the smallest history that violates the level, or where it is.
 func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error {
 	d := pageData{Name: name, Level: r.Label(), About: r.Level.About(), Verdict: r.Verdict.String(), Reason: r.Reason,
 		Summary: Summary(r), Stats: statPairs(&r.Stats)}
@@ -172,7 +172,7 @@ func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error
 	return d.write(w)
 }
 
-// kinds counts the anomalies by kind, if there are several kinds.
+// kinds counts the anomalies of each kind. It returns nil if all are of one kind.
 func kinds(r *evidence.Result) (out []pair) {
 	if len(r.Anomalies) < 2 {
 		return nil
@@ -190,7 +190,7 @@ func kinds(r *evidence.Result) (out []pair) {
 	return out
 }
 
-// larger reports whether a history has transactions that no anomaly of its violation needs.
+// larger reports whether a violation's history has transactions that none of its anomalies needs.
 func larger(r *evidence.Result) bool {
 	if r.Verdict != evidence.Violated || len(r.Anomalies) == 0 {
 		return false
@@ -222,7 +222,7 @@ func (d *pageData) write(w io.Writer) error {
 	return err
 }
 
-// metaPairs returns a history's header as pairs.
+// metaPairs returns the fields of a history's header as names and values.
 func metaPairs(h *history.History) (out []pair) {
 	for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation},
 		{"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
@@ -233,7 +233,7 @@ func metaPairs(h *history.History) (out []pair) {
 	return out
 }
 
-// firstLines returns the first lines of a text, up to most bytes, and the number of further lines.
+// firstLines returns the first lines of a text, at most most bytes, and says how many lines follow.
 func firstLines(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -249,7 +249,7 @@ func firstLines(text string, most int) string {
 	return text[:end] + "\n… " + plural.Of(strings.Count(strings.TrimSuffix(text[end+1:], "\n"), "\n")+1, "more line")
 }
 
-// newPageAnomaly prepares an anomaly; id is its name in the page.
+// newPageAnomaly prepares an anomaly for the page; id is its HTML id.
 func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnomaly {
 	h := r.H
 	s := newScene(h, []evidence.Anomaly{*a}, MaxNodes)

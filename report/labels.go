@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// area is a part of a figure that is taken.
+// area is a part of a figure that is occupied.
 type area struct{ x0, y0, x1, y1 float64 }
 
 func (a area) meets(b area) bool { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1 }
@@ -12,10 +12,11 @@ func (a area) meets(b area) bool { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b
 // labelHeight is the height of an edge's name.
 const labelHeight = 13
 
-// curve is an edge's line between two bars: a cubic Bézier curve.
+// curve is a cubic Bézier curve: the line of an edge between two bars.
 type curve struct{ x1, y1, cx1, cx2, x2, y2 float64 }
 
-// newCurve is an edge's line between two bars, given by where they begin and end. The page's script has the same.
+// newCurve returns the line of an edge between two bars, each given by its begin and end. The page's script has the
+// same function.
 func newCurve(a, b [2]float64, y1, y2 float64) curve {
 	const reach = 36
 	switch {
@@ -38,11 +39,11 @@ func (c curve) at(t float64) (x, y float64) {
 	return b0*c.x1 + b1*c.cx1 + b2*c.cx2 + b3*c.x2, (b0+b1)*c.y1 + (b2+b3)*c.y2
 }
 
-// along are the places on a curve to try for its name, beside those around its middle.
+// along lists the points of a curve where place tries to put a name.
 var along = [...]float64{0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}
 
-// place finds the middle of a name of width w that meets nothing taken and stands right of left: on the curve, beside
-// it, or near its middle; ok is false if there is none. The page's script does the same.
+// place finds a free place for a name of width w, right of left: on the curve, beside it, or near its middle. It
+// returns the name's middle and area; ok is false if there is no such place. The page's script has the same function.
 func (c curve) place(w, left float64, taken []area) (x, y float64, at area, ok bool) {
 	try := func(px, py float64) bool {
 		at = area{px - w/2, py - labelHeight/2, px + w/2, py + labelHeight/2}

@@ -11,13 +11,13 @@ import (
 
 type pageLevel struct{ Level, Verdict, Checker, What, To string }
 
-// Failure is an anomaly, and the levels whose answers have it first.
+// Failure is an anomaly, with the levels for which the answer lists it first.
 type Failure struct {
 	At     []level.Level
 	Result *evidence.Result // the first of them
 }
 
-// Failures returns the first anomaly of each level's answer, those with the same text once.
+// Failures returns the first anomaly of each level's answer. Anomalies with equal text become one Failure.
 func Failures(results []*evidence.Result) (out []Failure) {
 	at := make(map[string]int)
 	for _, r := range results {
@@ -35,7 +35,7 @@ func Failures(results []*evidence.Result) (out []Failure) {
 	return out
 }
 
-// LevelNames lists levels in a line.
+// LevelNames lists levels on one line.
 func LevelNames(ls []level.Level) string {
 	if len(ls) == 0 {
 		return "none"
@@ -47,8 +47,8 @@ func LevelNames(ls []level.Level) string {
 	return strings.Join(out, ", ")
 }
 
-// LatticeHTML is HTML for the answers at all levels: a figure and a table of them, which lead to the anomalies, and of
-// each failure its anomaly.
+// LatticeHTML writes a page like HTML for the answers at all levels: a figure and a table of the levels, with links to
+// the anomaly that each violated level shows.
 func LatticeHTML(w io.Writer, name string, results []*evidence.Result, holding, failing []level.Level) error {
 	d := pageData{Name: name, Level: "some levels", Verdict: evidence.Holds.String(),
 		Summary: "Strongest that hold: " + LevelNames(holding) + ". Weakest that fail: " + LevelNames(failing) + "."}
@@ -85,8 +85,8 @@ func LatticeHTML(w io.Writer, name string, results []*evidence.Result, holding, 
 	return d.write(w)
 }
 
-// lattice draws the levels, each above those that it implies, with their verdicts; a level whose answer has an anomaly
-// leads to it.
+// lattice draws the levels with their verdicts, each above those that it implies. A violated level links to its
+// anomaly.
 func lattice(results []*evidence.Result, to map[level.Level]string) string {
 	const boxWidth, boxHeight, stepX, stepY = 196, 38, 222, 66
 	of := make(map[level.Level]*evidence.Result)
@@ -150,7 +150,7 @@ func lattice(results []*evidence.Result, to map[level.Level]string) string {
 	return b.String()
 }
 
-// latticeColumn is where a level stands from left to right.
+// latticeColumn returns the column of a level, from left to right.
 func latticeColumn(l level.Level) int {
 	switch {
 	case l.Serial():
@@ -163,7 +163,7 @@ func latticeColumn(l level.Level) int {
 	return 3
 }
 
-// between reports whether a level lies between two of which the first implies the second.
+// between reports whether a third level lies between l and m: l implies it, and it implies m.
 func between(of map[level.Level]*evidence.Result, l, m level.Level) bool {
 	for n := range of {
 		if n != l && n != m && l.Implies(n) && n.Implies(m) {

@@ -10,14 +10,14 @@ import (
 	"isovet/predicates"
 )
 
-// Bounds of the search for the longest order, and of its figure.
+// Limits of the search for the longest order, and of its figure.
 const (
 	maxLinearSteps = 1_000_000
 	maxLinearShown = 12
 )
 
-// pageLinear is a longest order of the operations on a register in real time, and the place where it gets stuck, in the
-// style of Porcupine's pictures.
+// pageLinear is a longest order of the operations on a register that respects real time, and the operations that
+// cannot follow it. Porcupine draws such pictures.
 type pageLinear struct {
 	Key   string
 	Left  int // steps before those shown
@@ -38,7 +38,7 @@ type linearTxn struct {
 	must       bool // it had ended when the order ran out
 }
 
-// linearSearch is Wing and Gong's search, with Lowe's memory of what was tried, for the longest order.
+// linearSearch finds the longest order with the search of Wing and Gong. Like Lowe's, it remembers states it has tried.
 type linearSearch struct {
 	h     *history.History
 	txns  []linearTxn
@@ -50,25 +50,26 @@ type linearSearch struct {
 	left  int // budget: transactions to look at
 	state uint32
 	key   uint32
-	// truths has the truths of conditions, such as that of a compare-and-set; nil: there are none.
+	// truths tells of which values a condition is true, such as that of a compare-and-set; nil if there are no
+	// conditions.
 	truths *predicates.Truths
 }
 
-// linearMemo names a set of transactions placed, by two sums of hashes, and what the register had after them. Two sets
-// that have all 128 bits in common would cost a picture its length, no verdict anything.
+// linearMemo is a state of the search: the set of placed transactions, as two 64-bit hashes, and the register's
+// version after them. If two sets had equal hashes, the picture might show a shorter order; no verdict depends on it.
 type linearMemo struct {
 	a, b  uint64
 	state uint32
 }
 
-// with adds or removes a transaction.
+// with adds a transaction to the set, or removes it.
 func (m linearMemo) with(i int) linearMemo {
 	m.a ^= mix(uint64(i) + 1)
 	m.b ^= mix(^uint64(i))
 	return m
 }
 
-// mix is the finaliser of SplitMix64.
+// mix scrambles 64 bits: it is the finaliser of SplitMix64.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -76,8 +77,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// linearOf finds the longest order of the operations on a register that a violation of linearizability is about, nil
-// where they are neither reads and writes nor, of a single register, conditions on it, or the search is too long.
+// linearOf finds the longest order of a register's operations for a violation of linearizability. It returns nil if
+// the register has other operations than reads, writes and conditions, if a history with conditions has several keys,
+// or if the search takes too long.
 func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 	h := r.H
 	if a.Kind != level.NonLinearizable || len(a.Ops) == 0 || h.Txns.Start == nil {
@@ -140,7 +142,7 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 	return s.page(a, start)
 }
 
-// apply returns the register's version after a transaction, and whether its read fits the version before.
+// apply returns the register's version after a transaction. It returns false if a read contradicts the one before it.
 func (s *linearSearch) apply(i int, state uint32) (uint32, bool) {
 	for _, op := range s.txns[i].ops {
 		v, kind := s.h.Ops.Ver[op], s.h.Ops.Kind[op]
@@ -159,8 +161,8 @@ func (s *linearSearch) apply(i int, state uint32) (uint32, bool) {
 	return state, true
 }
 
-// condition is apply of a predicate operation, given by its place in Preds: what it found must be true of the value, or
-// not false if that is not known.
+// condition is apply for a predicate operation, given by its place in Preds. If it matched the row, its condition must
+// not be false of the current version; if it did not match, its condition must not be true.
 func (s *linearSearch) condition(q, state uint32) (uint32, bool) {
 	preds, truth := &s.h.Preds, s.truths.Of(q, s.key, state)
 	row := preds.Off[q]
@@ -176,7 +178,7 @@ func (s *linearSearch) condition(q, state uint32) (uint32, bool) {
 	return state, true
 }
 
-// link lists all transactions as not placed. In the list transaction i is i+1.
+// link makes the list of the transactions that are not placed. Transaction i is entry i+1; entry 0 is the head.
 func (s *linearSearch) link() {
 	n := len(s.txns) + 1
 	s.after, s.prev = make([]int32, n), make([]int32, n)
@@ -190,14 +192,15 @@ func (s *linearSearch) take(i int) {
 	s.after[p], s.prev[q] = q, p
 }
 
-// putBack undoes the last take.
+// putBack undoes the last call of take.
 func (s *linearSearch) putBack(i int) {
 	p, q := s.prev[i+1], s.after[i+1]
 	s.after[p], s.prev[q] = int32(i+1), int32(i+1)
 }
 
-// next calls f for the transactions that may come next, until f returns true. These began before the end of every
-// transaction that must still come; the latter are tried first. If none must come, must is false and f is not called.
+// next calls f for each transaction that may come next, until f returns true. Such a transaction began before the end
+// of every transaction that must still come. Those that must come are first. If none must come, must is false and f is
+// not called.
 func (s *linearSearch) next(f func(i int) bool) (must bool) {
 	end := int64(1<<63 - 1)
 	for j := s.after[0]; j != 0 && s.txns[j-1].start <= end; j = s.after[j] {
@@ -219,7 +222,7 @@ func (s *linearSearch) next(f func(i int) bool) (must bool) {
 	return true
 }
 
-// search tries all orders of the transactions not placed.
+// search tries all orders of the transactions that are not placed yet.
 func (s *linearSearch) search(placed linearMemo) (found bool) {
 	if s.left <= 0 {
 		return false
@@ -252,7 +255,7 @@ func (s *linearSearch) search(placed linearMemo) (found bool) {
 	return found
 }
 
-// page shows the end of the longest order, and why the remaining transactions cannot come next.
+// page shows the end of the longest order and says why none of the other transactions can come next.
 func (s *linearSearch) page(a *evidence.Anomaly, state uint32) *pageLinear {
 	h := s.h
 	text := func(i int) string {

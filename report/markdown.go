@@ -22,12 +22,12 @@ type Issue struct {
 	From   string           // the size of the whole, in words
 	About  string           // description of the anomaly; "": none
 	Flags  string           // flags of isovet check for the same question
-	// Version is the program's.
+	// Version is isovet's version.
 	Version string
 }
 
-// Markdown writes the text of a bug report: the promise, the observation, the smallest history that shows it, and how
-// to verify it.
+// Markdown writes the text of a bug report: what the database promises, what was observed, the smallest history that
+// shows it, and how to verify it.
 func Markdown(w io.Writer, s *Issue) error {
 	r := s.Answer
 	kind, what := "violation of a mechanism", ""

@@ -8,15 +8,15 @@ import (
 	"isovet/internal/plural"
 )
 
-// markup is a piece of a page that needs no escaping.
+// markup is a part of a page that is escaped already.
 type markup string
 
-// pageWriter writes a page. Not html/template: that looks methods up by their names, so that a program linked with it
-// keeps every method of every type, a seventh of the program that checks and does nothing else.
+// pageWriter writes a page. It does not use html/template, which finds methods by name at run time: the linker then
+// keeps every method of every type, which made the program a seventh larger.
 type pageWriter struct{ strings.Builder }
 
-// f writes a format with arguments. It escapes all strings but markup, for the text of elements and for attributes in
-// double quotes.
+// f writes a format with arguments. It escapes every string except markup, for use in element text and in attributes
+// in double quotes.
 func (p *pageWriter) f(format string, args ...any) {
 	for i, a := range args {
 		switch a := a.(type) {
@@ -32,10 +32,10 @@ func (p *pageWriter) f(format string, args ...any) {
 	fmt.Fprintf(p, format, args...)
 }
 
-// inText escapes what stands in an element's text alone: quotes stay, of which the values of a history are full.
+// inText escapes a string for element text only. It keeps quotes, since histories are full of them.
 func inText(s string) markup { return markup(strings.ReplaceAll(esc(s), "&#34;", `"`)) }
 
-// link returns an address relative to the page, and its text; "#" for any other address.
+// link returns the address and the text of a link relative to the page. Any other address becomes "#".
 func link(to string) (href, text string) {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" {
@@ -44,7 +44,8 @@ func link(to string) (href, text string) {
 	return u.String(), u.Path
 }
 
-// table writes rows of names and values: names to the left as heads of their rows, or values to the left as numbers.
+// table writes names and values. If numbers is set, the values stand left, as numbers; otherwise the names do, as
+// heads of the rows.
 func (p *pageWriter) table(rows []pair, numbers bool) {
 	p.f("<table>")
 	for _, r := range rows {
@@ -66,7 +67,7 @@ func (p *pageWriter) heads(names ...string) {
 	p.f("</tr>\n")
 }
 
-// frame writes a timeline with its tools, nothing if there is none.
+// frame writes a timeline with its buttons, or nothing if there is no timeline.
 func (p *pageWriter) frame(timeline markup) {
 	if timeline != "" {
 		p.f("<div class=\"frame\"><div class=\"tools\" hidden=\"hidden\"></div>\n"+
@@ -75,7 +76,6 @@ func (p *pageWriter) frame(timeline markup) {
 	}
 }
 
-// page writes the whole page.
 func (p *pageWriter) page(d *pageData) {
 	p.f(`<!DOCTYPE html>
 <html xmlns="http://www.w3.org/1999/xhtml" lang="en">
@@ -139,7 +139,6 @@ violates the level. It serves a bug report, and shows what went wrong.</p>
 	p.f("</dl></section>\n</main>\n%s\n</body>\n</html>\n", scriptElement)
 }
 
-// levels writes the answers at all levels.
 func (p *pageWriter) levels(d *pageData) {
 	if d.Lattice == "" {
 		return
@@ -159,7 +158,6 @@ func (p *pageWriter) levels(d *pageData) {
 	p.f("</table>\n</section>\n")
 }
 
-// anomaly writes the section of an anomaly.
 func (p *pageWriter) anomaly(a *pageAnomaly) {
 	p.f("<section class=\"anomaly\" id=\"%s\">\n<h2>%s</h2>\n", a.ID, a.Title)
 	if a.Short.Who == "" {
@@ -205,7 +203,7 @@ func (p *pageWriter) anomaly(a *pageAnomaly) {
 	p.f("</section>\n")
 }
 
-// operations writes the rest of a section that is about operations.
+// operations writes the part of an anomaly's section that shows operations.
 func (p *pageWriter) operations(a *pageAnomaly) {
 	if a.About != "" {
 		p.f("<p class=\"soft\">%s</p>\n", a.About)
@@ -223,7 +221,7 @@ func (p *pageWriter) operations(a *pageAnomaly) {
 	p.f("</table>\n</section>\n")
 }
 
-// lists writes what each transaction saw of lists.
+// lists writes what each transaction read from lists.
 func (p *pageWriter) lists(lists []pageList) {
 	for _, l := range lists {
 		p.f("<p class=\"soft\">Every read of list %s, in the order of its elements. Marked: elements that "+
@@ -253,7 +251,7 @@ func (p *pageWriter) lists(lists []pageList) {
 	}
 }
 
-// linear draws the operations on a register, and the longest part of them that has an order.
+// linear writes the longest order of a register's operations, and the operations that cannot follow.
 func (p *pageWriter) linear(l *pageLinear) {
 	if l == nil {
 		return
@@ -279,7 +277,6 @@ func (p *pageWriter) linear(l *pageLinear) {
 	p.f("</table>\n")
 }
 
-// oneCase writes a cycle and its sentences.
 func (p *pageWriter) oneCase(c *pageCase) {
 	p.f("<div class=\"case\" id=\"%s\" data-case=\"%d\">\n", c.ID, c.N)
 	if c.Of > 1 {
@@ -308,7 +305,7 @@ func (p *pageWriter) oneCase(c *pageCase) {
 	p.f("</ol>\n</div>\n</div>\n")
 }
 
-// mechanisms writes what failed under a profile of the database.
+// mechanisms writes which mechanisms of the database failed, by its profile.
 func (p *pageWriter) mechanisms(m *pageMechanisms) {
 	if m == nil {
 		return
@@ -336,7 +333,6 @@ func (p *pageWriter) mechanisms(m *pageMechanisms) {
 	p.f("</section>\n")
 }
 
-// order writes the order of a valid history.
 func (p *pageWriter) order(o *pageOrder) {
 	if o == nil {
 		return
@@ -359,9 +355,8 @@ func (p *pageWriter) order(o *pageOrder) {
 	p.f("</section>\n")
 }
 
-// orderRows writes a group of an order as text, a line each, of which the page's script makes a table with the numbers
-// of the places: as markup 2,000 rows would be half as long again. Those that the timeline has are the first ones, and
-// say by which number.
+// orderRows writes a group of an order as text, one line for each transaction. The page's script makes a table of it:
+// as markup, 2,000 rows would be half as long again. Lines of the first shown rows name their number in the timeline.
 func (p *pageWriter) orderRows(g *orderGroupOf, shown int) {
 	var in []string
 	for _, r := range g.Rows {
@@ -381,7 +376,6 @@ func (p *pageWriter) orderRows(g *orderGroupOf, shown int) {
 	p.f("</pre>")
 }
 
-// legend explains the arrows.
 func (p *pageWriter) legend(deps []pair) {
 	if len(deps) == 0 {
 		return

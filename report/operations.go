@@ -21,7 +21,7 @@ type Work struct {
 	Note   string // about what was not read
 }
 
-// Operation is an operation of an anomaly.
+// Operation is one of the operations in an anomaly.
 type Operation struct {
 	Line    int    `json:"line"`
 	Process int64  `json:"process"`
@@ -31,7 +31,7 @@ type Operation struct {
 	Status  string `json:"status"`
 }
 
-// Operation returns an operation of the history by its place.
+// Operation returns the history's operation at place i.
 func (w *Work) Operation(i int) Operation {
 	op := &w.H.Ops[i]
 	o := Operation{Line: op.Line, Process: op.Process, F: op.F, Value: operations.Text(op.In),
@@ -42,7 +42,7 @@ func (w *Work) Operation(i int) Operation {
 	return o
 }
 
-// String is a line.
+// String returns the operation on one line.
 func (o *Operation) String() string {
 	const most = 200
 	result := ""
@@ -53,7 +53,7 @@ func (o *Operation) String() string {
 		o.Status)
 }
 
-// Text describes a finding, with its operations a line each if the description lacks them.
+// Text describes a finding. If the description lacks the operations, they follow, one on each line.
 func (w *Work) Text(f *workloads.Finding) string {
 	var b strings.Builder
 	b.WriteString(f.Text)
@@ -66,7 +66,7 @@ func (w *Work) Text(f *workloads.Finding) string {
 	return b.String()
 }
 
-// Summary returns a line about the judged operations.
+// Summary returns one line about all judged operations.
 func (w *Work) Summary() string {
 	if w.H == nil {
 		return ""
@@ -111,12 +111,13 @@ func (w *Work) about() string {
 	return ""
 }
 
-// junitCase returns the answer as a case.
+// junitCase returns the answer as a JUnit case.
 func (w *Work) junitCase(it *Item) junitCase {
 	return junitCaseWith(it, w.Answer.Workload, w.MS, w.findings(it.Path), w.about()+"; "+w.Summary(), w.Answer.Counts)
 }
 
-// HTML writes a page as [HTML] does: the rule, each kind with its count, and of each finding the operations.
+// HTML writes a page like [HTML]: the workload's rule, each kind of finding with its count, and each finding's
+// operations.
 func (w *Work) HTML(to io.Writer, name string) error {
 	a := w.Answer
 	d := pageData{Name: name, Level: a.Workload, About: w.about(), Verdict: a.Verdict.String(), Reason: a.Reason,

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What a figure of operations shows at most, and its measures.
+// Limits and sizes of a figure of operations.
 const (
 	maxOpsDrawn = 40
 	nearOps     = 6 // of the others, by their calls, before the first and after the last
@@ -17,8 +17,8 @@ const (
 	opsLeft     = 104
 )
 
-// operationsTimeline draws the operations of a finding and those around them, a row a process, in the colours that
-// Jepsen has for their outcomes. Calls and returns stand in their order, at equal distances: times differ too much.
+// operationsTimeline draws the operations of a finding and their neighbours, one row for each process. Colours are
+// those of Jepsen for outcomes. Calls and returns are equally far apart, since true times differ too much.
 func operationsTimeline(w *Work, ops []int) string {
 	if len(ops) == 0 || len(ops) > maxOpsDrawn {
 		return ""

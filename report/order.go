@@ -13,7 +13,7 @@ import (
 	"isovet/level"
 )
 
-// What a valid history's page shows of its order.
+// Limits of the order on a valid history's page.
 const (
 	maxOrder      = 2000 // transactions listed
 	orderGroup    = 100
@@ -36,15 +36,15 @@ type orderGroupOf struct {
 	Rows     []orderRow
 }
 
-// orderRow is a transaction at its place; Saw, at the snapshot levels, is where its snapshot was taken if that was not
-// right before it committed.
+// orderRow is a transaction in the order. At the snapshot levels, Saw names the place of its snapshot, unless that was
+// directly before its commit.
 type orderRow struct {
 	N                    int
 	T                    uint32
 	Name, Saw, Ops, Line string
 }
 
-// newPageOrder prepares the order of a valid history, nil if there is none.
+// newPageOrder prepares the commit order of a valid history. It returns nil if the answer has none.
 func newPageOrder(r *evidence.Result) *pageOrder {
 	if r.Verdict != evidence.Holds || len(r.Order) == 0 {
 		return nil
@@ -106,7 +106,7 @@ type placed struct {
 	saw string // where its snapshot was taken
 }
 
-// row is the page's line of the n-th of them.
+// row returns the page's line about the n-th transaction.
 func (p *placed) row(h *history.History, n int) orderRow {
 	row := orderRow{N: n, T: p.t, Name: txnName(h, p.t), Saw: p.saw}
 	if l := h.Txns.Line[p.t]; l > 0 {
@@ -125,7 +125,7 @@ func (p *placed) row(h *history.History, n int) orderRow {
 	return row
 }
 
-// commits are the transactions in the order of an answer; titles say what that order is.
+// commits returns the transactions in the answer's order, and sets the titles that describe the order.
 func (o *pageOrder) commits(r *evidence.Result) (commits []placed) {
 	h := r.H
 	if r.Level.Snapshot() || r.Level.IsMixed() {
@@ -161,7 +161,7 @@ func (o *pageOrder) commits(r *evidence.Result) (commits []placed) {
 	return commits
 }
 
-// keyOf is the key of a transaction with operations on one key; None if it has none.
+// keyOf returns the key of a transaction's operations, which all have one key, or None if it has no operations.
 func keyOf(h *history.History, t uint32) uint32 {
 	lo, hi := h.TxnOps(t)
 	if lo == hi {
@@ -170,15 +170,15 @@ func keyOf(h *history.History, t uint32) uint32 {
 	return h.OpKey(lo)
 }
 
-// How far inside a bar the path of an order stays: pathMargin at its end, pathInset at its begin, where its name is.
+// pathMargin and pathInset keep the path inside a bar: pathMargin from its end, pathInset from its begin with the name.
 const pathMargin, pathInset = 9, 38
 
-// placeWidth is the least distance between the numbers of places on the path; numbers in between are left out.
+// placeWidth is the smallest distance between two numbers on the path. Numbers that would be closer are left out.
 const placeWidth = 17
 
-// drawPath draws the order of a valid history: a line that leads from each transaction to the next, through a moment at
-// which it was under way, and as far as the order follows the time never to the left. Where each key has an order by
-// itself, so many lines. The page's script does the same.
+// drawPath draws the commit order of a valid history as a line from transaction to transaction. It meets each at a
+// moment while it ran, and never turns left while the order follows time. If each key has its own order, each gets a
+// line. The page's script has the same function.
 func (f *timelineFigure) drawPath(b *strings.Builder) {
 	if len(f.s.path) < 2 {
 		return
@@ -217,7 +217,7 @@ func (f *timelineFigure) drawPath(b *strings.Builder) {
 		strings.TrimSpace(which.String()), places.String())
 }
 
-// pageMechanisms has the findings of a checker under a profile of the database.
+// pageMechanisms shows the findings of a checker that knows the database's profile.
 type pageMechanisms struct {
 	Profile    string
 	Found      []pair
@@ -231,7 +231,7 @@ type pageMechanism struct {
 	Timeline             markup
 }
 
-// newPageMechanisms prepares the failures of mechanisms; nil if the checker looked for none.
+// newPageMechanisms prepares the failed mechanisms. It returns nil if the checker did not examine mechanisms.
 func newPageMechanisms(r *evidence.Result) *pageMechanisms {
 	m := r.Mechanisms
 	if m == nil {
@@ -270,7 +270,7 @@ func newPageMechanisms(r *evidence.Result) *pageMechanisms {
 	return out
 }
 
-// cellsOfKey shows of each transaction the operations on a key, given as JSON, or the first ones where there is none.
+// cellsOfKey shows the operations on a key, given as JSON. A transaction that has none shows its first operations.
 func (s *scene) cellsOfKey(key string) {
 	for _, t := range s.txns {
 		lo, hi := s.h.TxnOps(t)
@@ -287,7 +287,7 @@ func (s *scene) cellsOfKey(key string) {
 	}
 }
 
-// pageList is a list that an anomaly is about: what each reader saw of it, in the order in which it saw it.
+// pageList is a list of an anomaly: the elements that each reader saw, in the order of the list.
 type pageList struct {
 	Key  string
 	Rows []listRow
@@ -304,7 +304,7 @@ type listElem struct {
 	Odd         bool // stands where the longest read has another one, or was never committed
 }
 
-// Bounds of a table of lists.
+// Limits of a table of lists.
 const (
 	maxListRows  = 20
 	maxListElems = 40
@@ -376,8 +376,8 @@ func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList)
 	return out
 }
 
-// appenders finds the appenders of lists' elements, which are versions, and the appends of aborted transactions, which
-// were not installed. by has the requested elements.
+// appenders sets the value of each list element in by to the name of its appender. It returns the elements that
+// aborted transactions appended: no committed order installs them.
 func appenders(h *history.History, by map[uint32]string) (aborted map[uint32]bool) {
 	aborted = map[uint32]bool{}
 	for op, kind := range h.Ops.Kind {

@@ -11,10 +11,10 @@ import (
 	"isovet/history"
 )
 
-// callerIn finds the place in the program that recorders note behind a statement.
+// callerIn matches the comment with a place in the program that recorders put behind a statement.
 var callerIn = regexp.MustCompile(`/\* ([^\s*]+):(\d+) \*/`)
 
-// inSource returns the first place in the repository's source that issued a statement of a transaction.
+// inSource returns the first source line in the repository that issued a statement of the transaction.
 func inSource(h *history.History, t uint32) (at spot, ok bool) {
 	root := repository()
 	for _, m := range callerIn.FindAllStringSubmatch(evidence.Statements(h, t), -1) {

@@ -14,8 +14,8 @@ import (
 	"isovet/check/workloads"
 )
 
-// sarif writes SARIF 2.1.0: one run, a result a finding, at the line of its first transaction; what is unknown is a
-// warning. Histories that are valid have none.
+// sarif writes SARIF 2.1.0: one run with a result for each finding, at the line of its first transaction. An unknown
+// verdict is a warning. Valid histories have no result.
 //
 // Source: OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0, §3.
 func sarif(version string) Stream {
@@ -164,7 +164,7 @@ func sarifResults(path string, fs []finding) (out []sarifResult) {
 	return out
 }
 
-// base returns a kind without the ending for the orders that it needs: the rule's id.
+// base returns the rule's id for a kind of anomaly: the kind without the suffix for the orders that it needs.
 func base(kind string) string {
 	for _, end := range []string{"-session", "-process", "-realtime"} {
 		if b, ok := strings.CutSuffix(kind, end); ok {
@@ -193,7 +193,7 @@ func (p spot) sarif() sarifLocation {
 	return l
 }
 
-// ruleName is a rule's name as SARIF asks for it: words run together.
+// ruleName returns a rule's name in the form that SARIF requires: words joined.
 func ruleName(id string) string {
 	var b strings.Builder
 	for _, word := range strings.Split(id, "-") {

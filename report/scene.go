@@ -17,8 +17,8 @@ const MaxNodes = 60
 // maxCells bounds the operations of a transaction in a figure.
 const maxCells = 12
 
-// depColor gives an edge's colour in DOT: Elle's for ww, wr, rw and rt, so that readers of its plots know them. A page
-// has its own colours, legible on light and on dark.
+// depColor returns an edge's colour in DOT. For ww, wr, rw and rt it is Elle's, which readers of its plots know. Pages
+// have other colours, which are legible on light and dark.
 func depColor(d evidence.Dep) string {
 	switch d {
 	case evidence.WW:
@@ -56,7 +56,7 @@ func keyName(h *history.History, k uint32) string {
 	return s
 }
 
-// clip shortens a text in the middle of a figure.
+// clip shortens a text by cutting out its middle.
 func clip(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {
@@ -95,7 +95,7 @@ func opText(h *history.History, op uint32) string {
 	return text
 }
 
-// matched names the rows of a predicate operation, given by its place in Preds.
+// matched names the rows that a predicate operation matched. p is its place in Preds.
 func matched(h *history.History, p uint32) string {
 	var rows []string
 	for i := h.Preds.Off[p]; i < h.Preds.Off[p+1]; i++ {
@@ -126,12 +126,12 @@ func edgeLabel(h *history.History, e evidence.Edge) string {
 	return e.Dep.String() + " " + clip(keyName(h, e.Key), 20)
 }
 
-// arrowTitle says between which transactions an edge leads; the page's script puts its sentence there.
+// arrowTitle names the two transactions of an edge. The page's script replaces it by the edge's sentence.
 func arrowTitle(h *history.History, e evidence.Edge) string {
 	return fmt.Sprintf("%s —%s→ %s", txnName(h, e.From), edgeLabel(h, e), txnName(h, e.To))
 }
 
-// why gives the reason of an edge in words, as the text of the proof does, times in units that read well.
+// why says in words why an edge holds, like the text of the proof, but with times in readable units.
 func why(h *history.History, e evidence.Edge) string {
 	if e.Dep == evidence.RT && !h.Positions { // the times themselves are in the table of the transactions
 		return fmt.Sprintf("%s < %s, because %s ended %s before %s began.", txnName(h, e.From), txnName(h, e.To),
@@ -145,10 +145,10 @@ func why(h *history.History, e evidence.Edge) string {
 	return fmt.Sprintf("%s < %s (%s)", txnName(h, e.From), txnName(h, e.To), edgeLabel(h, e))
 }
 
-// maxWhy bounds a sentence, in characters.
+// maxWhy bounds the characters of a sentence.
 const maxWhy = 600
 
-// short shortens the key and the values of a sentence on an edge, where the sentence is long.
+// short shortens the key and the values in a long sentence about an edge.
 func short(line string, h *history.History, e evidence.Edge) string {
 	if utf8.RuneCountInString(line) <= maxWhy {
 		return line
@@ -168,7 +168,7 @@ func short(line string, h *history.History, e evidence.Edge) string {
 	return clip(line, maxWhy)
 }
 
-// scene is the content of a figure: transactions with their relevant operations, and edges.
+// scene is the content of a figure: transactions, the operations to show of each, and edges.
 type scene struct {
 	h     *history.History
 	txns  []uint32
@@ -180,8 +180,8 @@ type scene struct {
 	left  int                 // transactions left out
 	path  []uint32            // transactions in the order of a valid history
 	alone bool                // it is one for each key, in turn
-	// witness has the transactions that only wrote a version read by others, or read the order of a list: they are
-	// in no cycle, and did nothing wrong.
+	// witness has the transactions outside all cycles: they only wrote a version that others read, or their read shows
+	// the order of a list. They did nothing wrong.
 	witness map[uint32]bool
 	order   map[evidence.Edge]uint32 // the read that shows the order on which a ww edge of a list rests
 }
@@ -195,7 +195,7 @@ func cyclesOf(a *evidence.Anomaly) [][]evidence.Edge {
 	return cycles
 }
 
-// newScene collects the transactions and operations of the anomalies, in their order, up to max transactions.
+// newScene collects the transactions and operations of the anomalies, at most max transactions.
 func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene {
 	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
 		shown: map[uint32]bool{}, witness: map[uint32]bool{}, order: map[evidence.Edge]uint32{}}
@@ -279,7 +279,7 @@ func (s *scene) showOrders(add func(t uint32) bool) {
 	}
 }
 
-// choose takes the operations that have a cell: those that are spoken of, and those on the keys.
+// choose selects the operations that get a cell: those of the anomalies, and those on the keys.
 func (s *scene) choose(keys map[uint32]bool, predicates bool) {
 	h := s.h
 	for _, t := range s.txns {
@@ -296,7 +296,7 @@ func (s *scene) choose(keys map[uint32]bool, predicates bool) {
 	}
 }
 
-// writersSeen returns the writers of the versions that anomalies of single reads saw.
+// writersSeen returns the writers of the versions that impossible reads saw.
 func writersSeen(h *history.History, anomalies []evidence.Anomaly) (out []uint32) {
 	seen := map[uint32]bool{} // versions
 	for i := range anomalies {
@@ -336,7 +336,7 @@ func writersSeen(h *history.History, anomalies []evidence.Anomaly) (out []uint32
 	return out
 }
 
-// ends returns the operations at the ends of an edge; None for the whole transaction.
+// ends returns the operations where an edge starts and ends. None stands for the whole transaction.
 func (s *scene) ends(e evidence.Edge) (from, to uint32) {
 	switch e.Dep {
 	case evidence.WR:
@@ -353,7 +353,7 @@ func (s *scene) ends(e evidence.Edge) (from, to uint32) {
 	return history.None, history.None
 }
 
-// cell returns an operation if it is shown, else None.
+// cell returns op if it is shown, otherwise None.
 func (s *scene) cell(t, op uint32) uint32 {
 	if slices.Contains(s.cells[t], op) {
 		return op

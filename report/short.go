@@ -10,13 +10,13 @@ import (
 	"isovet/level"
 )
 
-// What a summary names at most.
+// Limits of the names in a summary.
 const (
 	maxNamed     = 6
 	maxNamedKeys = 3
 )
 
-// should has, for each kind of anomaly, what a database that keeps the level would have done.
+// should says, for each kind of anomaly, what the database should have done at this level.
 var should = map[level.Anomaly]string{
 	level.ThinAirRead: "Return only what some transaction wrote, or the initial value.",
 	level.G1a:         "Never return what an aborted transaction wrote.",
@@ -64,8 +64,7 @@ var should = map[level.Anomaly]string{
 	level.Timestamps:      "Give a commit timestamp that is not before the start timestamp.",
 }
 
-// inShort answers the first three questions about a violation: which transactions, which rows, and what should have
-// happened.
+// inShort is the summary of a violation: which transactions, which rows, and what should have happened.
 type inShort struct {
 	Who, Rows, Should string
 	Txns              []shortTxn
@@ -147,7 +146,7 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 	return short
 }
 
-// culprits returns the transactions of the anomaly, without those that only show an order of versions.
+// culprits returns the anomaly's transactions, except those that only show an order of versions.
 func (s *scene) culprits() []uint32 {
 	var culprits []uint32
 	for _, t := range s.txns {
@@ -184,7 +183,7 @@ func newShortTxn(h *history.History, cl *clock, t uint32) shortTxn {
 	return row
 }
 
-// readers are the transactions beside those of the cycles that show the order of a list's elements.
+// readers names the transactions outside the cycles whose reads show the order of a list's elements.
 func (s *scene) readers() (names []string) {
 	for _, e := range s.edges {
 		if op, ok := s.order[e]; ok && op != history.None {

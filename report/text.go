@@ -29,7 +29,6 @@ func (o *TextOptions) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Colours of verdicts and names.
 const (
 	green  = "32"
 	red    = "1;31"
@@ -37,7 +36,7 @@ const (
 	bold   = "1"
 )
 
-// Text writes a verdict for people: what it is, why, and from how much work. What the history says is escaped.
+// Text writes a verdict for people: the answer, the reason, and the checker's work. It escapes the history's strings.
 func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 	if o.MaxAnomalies == 0 {
 		o.MaxAnomalies = 3
@@ -114,7 +113,7 @@ func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 	}
 }
 
-// more counts the anomalies that are not described.
+// more returns the number of anomalies that the text does not describe.
 func more(r *evidence.Result, max int) int {
 	n := r.Also
 	if len(r.Anomalies) > max {
@@ -136,7 +135,7 @@ func describe(b *bufio.Writer, a *evidence.Anomaly, r *evidence.Result, max int)
 	}
 }
 
-// textOf returns an anomaly's text, made if the checker left it out, and the statements of its transactions.
+// textOf returns an anomaly's text and its transactions' statements. It makes the text if the checker made none.
 func textOf(a *evidence.Anomaly, r *evidence.Result) string {
 	text := a.Text
 	if text == "" {
@@ -196,7 +195,7 @@ func Summary(r *evidence.Result) string {
 	return strings.Join(parts, "; ")
 }
 
-// Millis writes milliseconds with a fitting unit.
+// Millis writes milliseconds in the unit that reads best.
 func Millis(ms float64) string {
 	switch {
 	case ms >= 60e3:
@@ -213,5 +212,4 @@ func Millis(ms float64) string {
 	return fmt.Sprintf("%.2f ms", ms)
 }
 
-// sortedKeys returns a map's keys, sorted.
 func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

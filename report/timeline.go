@@ -11,7 +11,7 @@ import (
 	"isovet/internal/sorts"
 )
 
-// A timeline's measures, in SVG units (CSS pixels).
+// The sizes of a timeline's parts, in SVG units (CSS pixels).
 const (
 	timelineLeft = 104 // room for the sessions' names
 	laneGap      = 10
@@ -23,20 +23,19 @@ const (
 	foldedShare  = 0.15 // of the whole: an idle span as long as that is marked where it is folded
 )
 
-// clock has the begins and ends of transactions on one of three axes.
+// clock gives the begin and end of each transaction on one of three axes.
 type clock struct {
 	h          *history.History
 	start, end func(t uint32) int64 // history.NoTime where it is not known
-	// text writes a moment; fine, if set, writes it exactly enough to distinguish it from others; axis names the
-	// axis.
+	// text writes a moment. fine, if set, writes it with all digits. axis names the axis.
 	text  func(at int64) string
 	fine  func(at int64) string
 	axis  string
 	scale bool // distances mean something
 }
 
-// newClock uses the database's timestamps if the verdict is about them, or else the clients' times, or else the order
-// of the file.
+// newClock uses the database's timestamps if the verdict is about them. Otherwise it uses the clients' times or,
+// without times, the order of the file.
 func newClock(r *evidence.Result, drawn []uint32) *clock {
 	h := r.H
 	has := func(start, end func(uint32) int64) bool {
@@ -77,7 +76,7 @@ func begin(h *history.History) int64 {
 	return first
 }
 
-// sinceText writes the time from zero to at, both in nanoseconds.
+// sinceText writes the time from zero to at. Both are in nanoseconds.
 func sinceText(at, zero int64) string {
 	if at < zero {
 		return "−" + spanText(between64(at, zero))
@@ -85,8 +84,8 @@ func sinceText(at, zero int64) string {
 	return "+" + spanText(between64(zero, at))
 }
 
-// between64 is how long it is from one moment to a later one. Times since 1970 are too great for a float64 to tell
-// their nanoseconds apart, and int64's ends are apart by more than an int64.
+// between64 returns the time between two moments. It subtracts as uint64, because a float64 cannot tell nanoseconds
+// since 1970 apart and the difference of two int64 can exceed an int64.
 func between64(from, to int64) float64 { return float64(uint64(to) - uint64(from)) }
 
 // spanText writes nanoseconds in the unit that reads best.
@@ -112,7 +111,7 @@ func spanText(d float64) string {
 	return short(d/(24*3600e9), "d")
 }
 
-// exactText writes nanoseconds to the last one, in the unit of spanText.
+// exactText writes nanoseconds with all digits, in the unit of spanText.
 func exactText(d float64) string {
 	_, unit, _ := strings.Cut(spanText(d), " ")
 	per := map[string]float64{"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9, "d": 86400e9}[unit]
@@ -138,7 +137,7 @@ type timelineFigure struct {
 	clock *clock
 	bars  []bar
 	at    map[uint32]int // transaction → bar
-	// moments are the times at which a transaction begins or ends; x and scaled are their positions.
+	// moments are the times at which a transaction begins or ends. x and scaled are their positions.
 	moments   []int64
 	x, scaled []float64
 	rows      []uint32 // sessions
@@ -148,10 +147,9 @@ type timelineFigure struct {
 	left      float64 // where the first bar may begin
 }
 
-// timeline draws the transactions that the evidence speaks of, and some others of their sessions around them, a row
-// for each session. A bar runs from begin to end. The axis keeps the order of all moments; it is as long as the text in
-// the bars needs, and idle spans are folded; the same figure to scale is in the attributes data-s, for the page's
-// script. A transaction of unknown outcome has no end.
+// timeline draws the transactions of the evidence and some neighbours in their sessions, one row for each session. A
+// bar runs from begin to end; with an unknown outcome it has no end. The axis keeps the order of all moments, leaves
+// space for the bars' texts and shortens idle spans. The attributes data-s have the true scale for the page's script.
 func timeline(r *evidence.Result, s *scene, ids edgeIDs, most int) string {
 	if len(s.txns) == 0 {
 		return ""
@@ -219,7 +217,7 @@ func (f *timelineFigure) place(drawn []uint32) {
 	}
 }
 
-// inOrder lists 0 to n-1 in the order of compare, equal ones as they come.
+// inOrder sorts the numbers 0 to n-1 by compare, stably.
 func inOrder(n int, compare func(i, j uint32) int) []uint32 {
 	order := make([]uint32, n)
 	for i := range order {
@@ -229,10 +227,10 @@ func inOrder(n int, compare func(i, j uint32) int) []uint32 {
 	return order
 }
 
-// width returns the width of a bar's text.
+// width returns the width of the text in a bar.
 func (b *bar) width() float64 { return b.box.w }
 
-// spread positions the moments from left to right, each as far right as the bars that end there need.
+// spread positions the moments from left to right, leaving space for the bars that end at each.
 func (f *timelineFigure) spread() {
 	n := len(f.moments)
 	f.x, f.scaled = make([]float64, n+1), make([]float64, n+1)
@@ -299,13 +297,13 @@ func (f *timelineFigure) spread() {
 	}
 }
 
-// gap is the room that the name of an edge needs between a moment and a later one.
+// gap is the space between two moments that the name of an edge needs.
 type gap struct {
 	from int
 	room float64
 }
 
-// gaps are the gaps that end at each moment: of edges between bars of which one ends before the other begins.
+// gaps returns, for each moment, the gaps that end there. Only edges between bars that do not overlap have one.
 func (f *timelineFigure) gaps() [][]gap {
 	out := make([][]gap, len(f.moments)+1)
 	for _, e := range f.s.edges {
@@ -325,7 +323,7 @@ func (f *timelineFigure) gaps() [][]gap {
 	return out
 }
 
-// session is a transaction's row: all those without a session share one, that of the first.
+// session returns a transaction's row. All transactions without a session share one row.
 func (f *timelineFigure) session(t uint32) uint32 {
 	h := f.r.H
 	if g := h.Txns.Sess[t]; t == h.Init || h.SessName[g] != history.NoTime {
@@ -339,7 +337,7 @@ func (f *timelineFigure) session(t uint32) uint32 {
 	return h.Txns.Sess[t]
 }
 
-// stack gives sessions their rows, and bars of one session that overlap lanes of it.
+// stack gives each session a row. Bars of one session that overlap get separate lanes in it.
 func (f *timelineFigure) stack() {
 	h := f.r.H
 	for i := range f.bars {
@@ -392,8 +390,8 @@ func (f *timelineFigure) stack() {
 	f.height = y
 }
 
-// withContext adds to the transactions of the evidence the others of their sessions at most near before or after them,
-// up to most in all.
+// withContext adds neighbours to the transactions of the evidence: at most near before and near after each in its
+// session, and at most most transactions in all.
 func withContext(h *history.History, txns []uint32, near, most int) []uint32 {
 	in := map[uint32]bool{}
 	out := []uint32{}

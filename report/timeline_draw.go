@@ -10,7 +10,7 @@ import (
 	"isovet/history"
 )
 
-// path writes a curve as SVG does.
+// path returns a curve in the notation of SVG.
 func (c curve) path() string {
 	return fmt.Sprintf("M%.1f,%.1f C%.1f,%.1f %.1f,%.1f %.1f,%.1f", c.x1, c.y1, c.cx1, c.y1, c.cx2, c.y2, c.x2, c.y2)
 }
@@ -25,8 +25,8 @@ type arrow struct {
 	unlabeled bool    // there is no room
 }
 
-// arrows finds the edges between bars that are drawn, and moves the bars to the right where an edge that goes round
-// their left-hand side needs room for its name.
+// arrows finds the edges between drawn bars. It moves bars to the right if an edge around their left side needs space
+// for its name.
 func (f *timelineFigure) arrows() (out []arrow) {
 	shift := 0.0
 	for i, e := range f.s.edges {
@@ -58,8 +58,7 @@ func (f *timelineFigure) arrows() (out []arrow) {
 	return out
 }
 
-// name finds the places of the names of edges, none of which meets a bar or another one, and returns how far right they
-// reach.
+// name places the names of edges so that none touches a bar or another name. It returns their right end.
 func (f *timelineFigure) name(arrows []arrow, axisY float64) (right float64) {
 	taken := []area{{0, axisY - 6, math.Inf(1), math.Inf(1)}}
 	for i := range f.bars {
@@ -84,7 +83,7 @@ func (f *timelineFigure) name(arrows []arrow, axisY float64) (right float64) {
 	return right
 }
 
-// anchor returns the height at which an edge meets a bar: that of the operation, or of the name.
+// anchor returns the height at which an edge meets a bar: the line of the operation or, without one, of the name.
 func (f *timelineFigure) anchor(b *bar, op uint32) float64 {
 	if i := slices.Index(b.box.ops, op); op != history.None && i >= 0 {
 		return b.y + barPad + 9 + float64(i+1)*lineHeight - 4
@@ -92,7 +91,7 @@ func (f *timelineFigure) anchor(b *bar, op uint32) float64 {
 	return b.y + min(b.box.h/2, barPad+6)
 }
 
-// draw writes the figure: the edges below the bars, whose text stays readable.
+// draw writes the figure. Edges lie below bars, so that the text in bars stays readable.
 func (f *timelineFigure) draw(ids edgeIDs) string {
 	h := f.r.H
 	arrows := f.arrows()
@@ -146,8 +145,8 @@ func (f *timelineFigure) draw(ids edgeIDs) string {
 	return b.String()
 }
 
-// drawTicks writes the moments at which a transaction of the evidence begins or ends, and the idle spans, and returns
-// how far right they reach.
+// drawTicks writes the begins and ends of the evidence's transactions, and the idle spans. It returns the rightmost
+// point of what it wrote.
 func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) (last float64) {
 	if !f.clock.scale {
 		return 0
@@ -210,7 +209,6 @@ func (f *timelineFigure) spanText(d float64) string {
 	return spanText(d)
 }
 
-// drawBar writes a transaction.
 func (f *timelineFigure) drawBar(b *strings.Builder, r *bar) {
 	h := f.r.H
 	class := "bar context"

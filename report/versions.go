@@ -10,13 +10,13 @@ import (
 	"isovet/internal/sorts"
 )
 
-// Bounds of a figure of a key's versions.
+// Limits of a figure of a key's versions.
 const (
 	maxMarkedKeys = 2
 	maxMarks      = 10
 )
 
-// versionMark is a version on the time axis, at its writer's commit.
+// versionMark is a version on the time axis, at the commit of its writer.
 type versionMark struct {
 	at          int64
 	x, s        float64
@@ -24,8 +24,8 @@ type versionMark struct {
 	text, about string
 }
 
-// markVersions adds a row for each key that an anomaly of timestamps is about, with the versions that were committed
-// around: the one that a snapshot shows is the last to the left of its begin.
+// markVersions adds a row for each key of an anomaly of timestamps. The row shows the versions that committed around
+// that time: a snapshot must see the last version to the left of its begin.
 func (f *timelineFigure) markVersions() {
 	h := f.r.H
 	if !f.r.Timestamps || !f.clock.scale || len(f.moments) == 0 {
@@ -80,7 +80,7 @@ func (f *timelineFigure) markVersions() {
 	}
 }
 
-// xAt returns the position of a moment, which may lie between those of the bars.
+// xAt returns the position of a moment, which may lie between the begins and ends of the bars.
 func (f *timelineFigure) xAt(at int64, x []float64) float64 {
 	i, found := slices.BinarySearch(f.moments, at)
 	switch {
@@ -94,7 +94,7 @@ func (f *timelineFigure) xAt(at int64, x []float64) float64 {
 	return (x[i-1] + x[i]) / 2
 }
 
-// drawMarks writes the versions, each name as far as the next mark leaves room.
+// drawMarks writes the versions. It shortens each name to the space before the next mark.
 func (f *timelineFigure) drawMarks(b *strings.Builder) {
 	for i, m := range f.marks {
 		room := 40

@@ -1,6 +1,7 @@
 package solver
 
-// analysis is that of conflicts. seen is all zero, cleanup empty and marked all false between them.
+// analysis is the working memory of conflict analysis. Between conflicts, seen is all zero, cleanup empty and marked
+// all false.
 type analysis struct {
 	seen        []uint8
 	cleanup     []Lit
@@ -14,9 +15,9 @@ type analysis struct {
 	conflictRef clauseRef
 }
 
-// learn resolves the false clause c, at least one of whose literals is of the current level, back to
-// the first unique implication point, jumps back, adds the learned clause and propagates its first
-// literal. The current level must not be 0.
+// learn resolves the false clause c, at least one of whose literals is of the current level, back to the first unique
+// implication point, jumps back, adds the learned clause and propagates its first literal. The current level must not
+// be 0.
 func (s *Solver) learn(c []Lit) {
 	out := append(s.learnt[:0], 0) // room for the asserting literal
 	level := int32(len(s.trailLim))
@@ -114,8 +115,7 @@ const (
 	seenPoison    = 3 // known not to be
 )
 
-// reasonLits returns the reason clause of the true literal p, p itself included, and its place in the
-// arena if it has one.
+// reasonLits returns the clause that forced the true literal p, with p in it, and its reference if it is in the arena.
 func (s *Solver) reasonLits(p Lit) ([]Lit, clauseRef) {
 	r := s.vars[p>>1].reason
 	if r&reasonTag == reasonTheory {
@@ -136,7 +136,7 @@ func (s *Solver) reasonLits(p Lit) ([]Lit, clauseRef) {
 	return nil, 0
 }
 
-// useClause remembers that a learned clause was of use and lowers its glue if it has become better.
+// useClause records that a learned clause was used, and lowers its glue if that has become smaller.
 func (s *Solver) useClause(ref clauseRef) {
 	glue := s.arena.glue(ref)
 	if glue > 2 {
@@ -147,7 +147,7 @@ func (s *Solver) useClause(ref clauseRef) {
 	s.arena.setGlueUsed(ref, glue, usedAfter(glue))
 }
 
-// usedAfter says for how many reductions a clause just used is safe.
+// usedAfter returns how many reductions a clause of this glue survives after it was used.
 func usedAfter(glue int) int {
 	if glue <= 6 {
 		return 2
@@ -155,7 +155,7 @@ func usedAfter(glue int) int {
 	return 1
 }
 
-// glueOf returns the number of decision levels among lits.
+// glueOf returns the number of different decision levels among lits.
 func (s *Solver) glueOf(lits []Lit) int {
 	s.stamp++
 	n := 0
@@ -172,8 +172,8 @@ func (s *Solver) glueOf(lits []Lit) int {
 // minimize removes the literals that the others imply. Without it random 3-SAT takes 192,308 conflicts in place of
 // 142,852, and pigeonhole 8 takes 24,356 in place of 22,130 (BenchmarkTechniques).
 //
-// Source: N. Sörensson, A. Biere, Minimizing learned clauses, SAT 2009, with MiniSat's early abort on
-// levels that the clause does not have.
+// Source: N. Sörensson, A. Biere, Minimizing learned clauses, SAT 2009, with MiniSat's early abort on levels that the
+// clause does not have.
 func (s *Solver) minimize(c []Lit) []Lit {
 	s.stamp++
 	for _, l := range c[1:] {
@@ -188,8 +188,8 @@ func (s *Solver) minimize(c []Lit) []Lit {
 	return kept
 }
 
-// implied reports whether the false literal l follows, through reasons, from seen literals only.
-// Visited variables are marked, so that all calls for one clause together are linear.
+// implied reports whether the false literal l follows, through reasons, from seen literals only. It marks the variables
+// it visits, so that all calls for one clause together take linear time.
 func (s *Solver) implied(l Lit) bool {
 	type frame = minimizeFrame
 	stack := append(s.minStack[:0], frame{p: l ^ 1})
@@ -231,7 +231,7 @@ func (s *Solver) implied(l Lit) bool {
 		stack = stack[:len(stack)-1]
 	}
 	if !ok {
-		// Everything on the stack needs the literal that failed.
+		// Everything on the stack depends on the literal that failed.
 		for _, f := range stack {
 			if v := f.p >> 1; s.seen[v] == 0 {
 				s.seen[v] = seenPoison
@@ -248,9 +248,9 @@ type minimizeFrame struct {
 	next int
 }
 
-// minimizeBinary removes the literals q for which (¬out[0] → ¬q) is not needed because of a binary
-// clause (out[0] ∨ ¬q). Without it random 3-SAT takes 152,230 conflicts in place of 142,852; pigeonhole 8 takes 16,228
-// in place of 22,130, so it does not help everywhere (BenchmarkTechniques).
+// minimizeBinary removes the literals q for which (¬out[0] → ¬q) is not needed because of a binary clause (out[0] ∨
+// ¬q). Without it random 3-SAT takes 152,230 conflicts in place of 142,852; pigeonhole 8 takes 16,228 in place of
+// 22,130, so it does not help everywhere (BenchmarkTechniques).
 //
 // Source: G. Audemard, L. Simon, Glucose 2.
 func (s *Solver) minimizeBinary(c []Lit) []Lit {
@@ -278,7 +278,7 @@ func (s *Solver) minimizeBinary(c []Lit) []Lit {
 	return kept
 }
 
-// analyzeFinal computes which assumptions make the assumption a false.
+// analyzeFinal finds the assumptions that together make the assumption a false.
 func (s *Solver) analyzeFinal(a Lit) {
 	s.failed = append(s.failed[:0], a)
 	if s.vars[a>>1].level > 0 {

@@ -21,7 +21,7 @@ const (
 	usedBits = 2
 	usedMask = 1<<usedBits - 1
 
-	// maxArena keeps references small enough to share a word with the reason's tag.
+	// maxArena keeps references small enough to be stored in one word with the tag of a reason.
 	maxArena = 1 << 30
 )
 
@@ -44,7 +44,7 @@ func (a arena) setGlueUsed(c clauseRef, glue, used int) {
 
 func (a arena) has(c clauseRef, flag Lit) bool { return a[c]&flag != 0 }
 
-// alloc appends a clause and returns its place, or 0 if the arena is full.
+// alloc appends a clause and returns its reference, or 0 if the arena is full.
 func (s *Solver) alloc(lits []Lit, flags Lit, glue int) clauseRef {
 	if len(s.arena)+len(lits)+headerLen > s.opts.MaxArena {
 		s.exhausted = true
@@ -64,8 +64,8 @@ func (s *Solver) markGarbage(c clauseRef) {
 	}
 }
 
-// collect moves the live clauses together and rewrites every reference to them. No clause that is a
-// reason may be garbage.
+// collect removes garbage: it moves the live clauses together and rewrites all references to them. A clause that is a
+// reason must not be garbage.
 //
 // Cost: linear in the arena and the watch lists.
 func (s *Solver) collect() {

@@ -2,17 +2,16 @@ package solver
 
 import "context"
 
-// Backend is what a caller needs of any incremental SAT solver. *[Solver] has it, and the adapters
-// solver/gini and solver/gophersat. Clauses may be added and variables made between calls of Solve,
-// so that a lazy loop (solve, find a cycle, add its clause, solve again) works with every one of them.
+// Backend is what callers need of an incremental SAT solver. *[Solver] implements it, and so do the adapters
+// solver/gini and solver/gophersat. Clauses and variables may be added between calls of Solve, so that a lazy loop
+// (solve, find a cycle, add its clause, solve again) works with every one of them.
 type Backend interface {
 	// NewVars makes n variables and returns the first; they are numbered consecutively.
 	NewVars(n int) Var
-	// AddClause adds a clause. It returns false if the formula is now known to be unsatisfiable;
-	// true promises nothing.
+	// AddClause adds a clause. It returns false if the formula is now known to be unsatisfiable; true promises nothing.
 	AddClause(lits ...Lit) bool
-	// Solve looks for a model in which the assumptions are true. It returns Unknown only when ctx
-	// ended or a budget was used up.
+	// Solve looks for a model in which the assumptions are true. It returns Unknown only if ctx ended, a budget was
+	// used up or the solver ran out of room.
 	Solve(ctx context.Context, assumptions ...Lit) Status
 	// Value returns v's value in the model of the last Solve; meaningful only after Sat.
 	Value(v Var) bool

@@ -1,7 +1,7 @@
 package solver
 
-// varHeap is a binary heap of variables, the most active first. It holds every variable that is open
-// and not dormant, and perhaps others.
+// varHeap is a binary heap of variables, the most active first. It holds every variable that is open and not dormant,
+// and perhaps others.
 type varHeap struct {
 	activity []float64
 	order    []Var
@@ -21,7 +21,7 @@ func (h *varHeap) push(v Var) {
 	h.up(v)
 }
 
-// up restores the heap after v became more active.
+// up restores the order of the heap after v became more active.
 func (h *varHeap) up(v Var) {
 	i := h.pos[v]
 	if i < 0 {
@@ -42,7 +42,7 @@ func (h *varHeap) up(v Var) {
 	h.pos[v] = i
 }
 
-// pop removes the most active variable.
+// pop removes and returns the most active variable.
 func (h *varHeap) pop() Var {
 	top := h.order[0]
 	h.pos[top] = -1
@@ -75,7 +75,7 @@ func (h *varHeap) pop() Var {
 	return top
 }
 
-// nextVar returns the most active variable that is open and to be decided, if there is one.
+// nextVar returns the most active variable that is open and decidable, if there is one.
 func (s *Solver) nextVar() (Var, bool) {
 	for len(s.heap.order) > 0 {
 		if v := s.heap.pop(); s.vals[Pos(v)] == 0 && !s.dormant[v] {
@@ -85,10 +85,9 @@ func (s *Solver) nextVar() (Var, bool) {
 	return 0, false
 }
 
-// SetDecidable says whether decisions may be made on v; at first they may on every variable. A theory
-// may call it at any time, in constant or logarithmic time. When all variables that may be decided
-// have values but others are open, that is as if [Theory.Decide] had answered [LitNone]: the theory
-// must accept the completion by its [Completer].
+// SetDecidable sets whether v may be decided; at first every variable may. A theory may call it at any time, at
+// constant or logarithmic cost. If all decidable variables have values but others are open, that counts as if
+// [Theory.Decide] had answered [LitNone]: the theory must accept the completion by its [Completer].
 func (s *Solver) SetDecidable(v Var, decidable bool) {
 	s.dormant[v] = !decidable
 	if decidable && s.heap.pos[v] < 0 && s.vals[Pos(v)] == 0 {
@@ -112,14 +111,14 @@ func (s *Solver) bump(v Var) {
 	s.heap.up(v)
 }
 
-// decay makes all variables less active by making later bumps larger: by a factor of 0.95 a conflict. Conflicts of
-// random 3-SAT and pigeonhole 8 with 0.95: 142,852 and 22,130; with 0.80: 234,012 and 34,700; with 0.99: 139,466 and
-// 19,762 (BenchmarkTechniques).
+// decay makes all variables less active, by making later bumps larger: by default activity falls by a factor of 0.95
+// per conflict. Conflicts of random 3-SAT and pigeonhole 8 with 0.95: 142,852 and 22,130; with 0.80: 234,012 and
+// 34,700; with 0.99: 139,466 and 19,762 (BenchmarkTechniques).
 func (s *Solver) decay() { s.inc /= s.opts.VarDecay }
 
-// restartLevel returns the level down to which a restart must go: decisions that would be made again, in some order,
-// can stay. Without this random 3-SAT takes 151,921 conflicts in place of 142,852, and pigeonhole 8 takes 28,548 in
-// place of 22,130 (BenchmarkTechniques).
+// restartLevel returns the level down to which a restart must go: decisions that would be made again, in whatever
+// order, can stay. Without this random 3-SAT takes 151,921 conflicts in place of 142,852, and pigeonhole 8 takes 28,548
+// in place of 22,130 (BenchmarkTechniques).
 //
 // Source: P. van der Tak, A. Ramos, M. Heule, Reusing the assignment trail in CDCL solvers, JSAT 2011.
 func (s *Solver) restartLevel() int {

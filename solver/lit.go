@@ -11,8 +11,8 @@ type Lit uint32
 const (
 	// LitUndef is no literal. [Theory.Decide] returns it to leave the decision to the solver.
 	LitUndef Lit = 1<<32 - 1
-	// LitNone is what [Theory.Decide] returns to say that nothing more needs to be decided: the
-	// unassigned variables are don't-cares. See [Completer].
+	// LitNone is what [Theory.Decide] returns if nothing more needs to be decided: the unassigned variables are
+	// don't-cares. See [Completer].
 	LitNone Lit = 1<<32 - 2
 )
 

@@ -1,6 +1,6 @@
 package solver
 
-// RestartKind says when the search starts again from the root.
+// RestartKind chooses when the search starts again from level 0.
 type RestartKind uint8
 
 const (
@@ -10,12 +10,12 @@ const (
 	RestartLuby RestartKind = iota
 	// RestartGlue restarts when the glue of recently learned clauses is worse than the average.
 	//
-	// Source: G. Audemard, L. Simon, Refining restarts strategies for SAT and UNSAT, CP 2012; the
-	// exponential averages are those of A. Biere, A. Fröhlich, POS 2015.
+	// Source: G. Audemard, L. Simon, Refining restarts strategies for SAT and UNSAT, CP 2012; the exponential averages
+	// are those of A. Biere, A. Fröhlich, POS 2015.
 	RestartGlue
 )
 
-// HeuristicKind says which open variable is decided next, when the theory has no opinion.
+// HeuristicKind chooses which open variable is decided next if the theory leaves it to the solver.
 type HeuristicKind uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	HeuristicStatic
 )
 
-// Options change how a [Solver] searches, never what it answers. The zero value is the default.
+// Options change how a [Solver] searches, never its answer. The zero value is the default.
 type Options struct {
 	NoMinimize       bool // do not remove implied literals from learned clauses
 	NoBinaryMinimize bool // do not shorten learned clauses of low glue with binary clauses
@@ -44,16 +44,15 @@ type Options struct {
 
 	// Seed, if not 0, shuffles the initial order of the variables. Equal seeds give equal runs.
 	Seed uint64
-	// ConflictBudget, if greater than 0, bounds the conflicts of each call of Solve; Solve then
-	// returns Unknown.
+	// ConflictBudget, if greater than 0, bounds the conflicts of each call of Solve, which then returns Unknown.
 	ConflictBudget int64
-	// Enough, if not nil, is asked after each conflict, with how many there have been in the solver's life; where it
-	// returns true, Solve returns Unknown.
+	// Enough, if not nil, is asked after each conflict with the number of conflicts in the solver's life; if it returns
+	// true, Solve returns Unknown.
 	Enough func(conflicts int64) bool
-	// MaxArena bounds the words of 4 bytes that clauses of three and more literals take, up to 2^30, the default; see
-	// [Solver.Exhausted].
+	// MaxArena bounds the memory of clauses of three and more literals, in words of 4 bytes; 2^30, the default, is the
+	// most. See [Solver.Exhausted].
 	MaxArena int
-	// Proof, if not nil, receives every clause that comes, is learned, or goes.
+	// Proof, if not nil, receives every clause that is added, learned or deleted.
 	Proof Proof
 }
 
@@ -83,19 +82,19 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Proof receives the clauses of a run in the order in which they matter. The slices belong to the
-// solver and are valid during the call only. internal/test/solvertest/proof has a text form and a checker.
+// Proof receives the clauses of a run in the order needed to check them. The slices belong to the solver and are valid
+// during the call only. internal/test/solvertest/proof has a text form and a checker.
 //
-// After Solve returned Unsat the last learned clause is the empty one, or, under assumptions, the
-// clause of the negations of [Solver.Failed].
+// After Solve returned Unsat the last learned clause is the empty one, or, under assumptions, the clause of the
+// negations of [Solver.Failed].
 type Proof interface {
 	// Input: the caller added this clause.
 	Input(lits []Lit)
-	// Lemma: the theory vouches for this clause (a conflict, a reason, or a clause of FinalCheck).
+	// Lemma: the theory implies this clause (a conflict, a reason, or a clause of FinalCheck).
 	Lemma(lits []Lit)
-	// Learn: this clause follows by reverse unit propagation (RUP) from those present. May be empty.
+	// Learn: this clause follows from the present ones by reverse unit propagation (RUP). It may be empty.
 	Learn(lits []Lit)
-	// Delete: this clause is not used any more.
+	// Delete: this clause is no longer used.
 	Delete(lits []Lit)
 }
 

@@ -1,13 +1,13 @@
 package solver
 
-// A watch is an entry of a literal's watch list: the clause, and some other literal of it. While the
+// watch is an entry of a literal's watch list: a clause and a blocker, which is another literal of it. While the
 // blocker is true the clause need not be looked at.
 type watch struct {
 	ref     clauseRef
 	blocker Lit
 }
 
-// A reason says why a literal is true. The tag in the low bits says which kind:
+// A reason says why a literal is true; the tag in its low bits says which kind it is:
 //
 //	none      a decision, an assumption, or a fact of level 0
 //	clause    arena reference
@@ -39,8 +39,8 @@ func (s *Solver) assign(l Lit, reason uint32) {
 	s.trail = append(s.trail, l)
 }
 
-// propagate follows the clauses to a fixpoint. It returns a clause all of whose literals are false,
-// or nil. A conflict in the arena leaves its reference in s.conflictRef, otherwise that is 0.
+// propagate assigns what the clauses imply until nothing more follows. It returns a clause all of whose literals are
+// false, or nil. If that clause is in the arena, s.conflictRef is its reference, otherwise 0.
 //
 // Cost: the watch lists of the literals that became true.
 func (s *Solver) propagate() []Lit {

@@ -2,11 +2,11 @@ package solver
 
 import "slices"
 
-// reducer says when learned clauses are thrown away: after 1,000 conflicts, then each time 30 conflicts later than the
+// reducer says when to delete learned clauses: after 1,000 conflicts, then each time after 30 conflicts more than the
 // time before. A later and faster growing schedule was dropped: with the present one, pigeonhole 9 took 2.6 s where it
-// had taken 7.5 s, and random 3-SAT 26 % less time. Conflicts of other schedules (BenchmarkTechniques, as at restarter;
-// default 142,852 and 22,130): never reducing 132,600 and 16,992; from 2,000 on by 300 154,356 and 19,041; from 300 on
-// by 30 164,308 and 30,793.
+// had taken 7.5 s, and random 3-SAT 26 % less time. Conflicts with other schedules (BenchmarkTechniques, as at
+// restarter; default 142,852 and 22,130): never reducing 132,600 and 16,992; from 2,000 on by 300 154,356 and 19,041;
+// from 300 on by 30 164,308 and 30,793.
 type reducer struct {
 	next  int64 // conflict count
 	step  int64
@@ -18,16 +18,16 @@ func (r *reducer) init(o *Options) {
 	r.next = r.step
 }
 
-// maxLooseReasons bounds the explanations that wait for the next reduction.
+// maxLooseReasons bounds the stored explanations that are no longer reasons and wait for the next reduction.
 const maxLooseReasons = 1 << 14
 
 func (r *reducer) due(s *Solver) bool {
 	return s.stats.Conflicts >= r.next || len(s.reasons) >= 2*maxLooseReasons
 }
 
-// reduce throws away the half of the learned clauses that promises least: of high glue, then long. It
-// keeps reasons, clauses of glue at most 2, and those used since the last time (twice, if their glue
-// is at most 6). It also drops clauses that are true at level 0 and loose explanations.
+// reduce deletes the less promising half of the learned clauses: those of high glue, then the long ones. It keeps
+// reasons, clauses of glue at most 2, and those used since the last time (twice, if their glue is at most 6). It also
+// deletes clauses that are true at level 0, and explanations that are no longer reasons.
 func (s *Solver) reduce() {
 	s.sweepReasons()
 	facts := len(s.trail)

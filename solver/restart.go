@@ -2,10 +2,10 @@ package solver
 
 // restarter says when to restart.
 //
-// Luby's sequence is the default. Measured beside it (BenchmarkTechniques: random 3-SAT of 200 variables, ten formulas,
-// and pigeonhole 8; conflicts, default 142,852 and 22,130): restarts by glue 129,105 and 12,975; a Luby unit of 32
-// 135,072 and 30,058, of 512 138,416 and 19,519; no restarts at all 166,515 and 10,141. So no choice is best on both;
-// the choice makes no difference to what is answered.
+// Luby's sequence is the default. Conflicts of other choices (BenchmarkTechniques: random 3-SAT of 200 variables, ten
+// formulas, and pigeonhole 8; default 142,852 and 22,130): restarts by glue 129,105 and 12,975; a Luby unit of 32
+// 135,072 and 30,058, of 512 138,416 and 19,519; no restarts at all 166,515 and 10,141. So none is best on both; the
+// choice never changes an answer.
 type restarter struct {
 	opts *Options
 	next int64 // conflict count at which a restart is due
@@ -13,7 +13,7 @@ type restarter struct {
 	luby uint64 // runs so far
 
 	fast, slow   float64 // exponential averages of the learned clauses' glue
-	wfast, wslow float64 // their weights so far, against the bias of starting at 0
+	wfast, wslow float64 // their weights so far, which correct for starting at 0
 }
 
 const (
@@ -25,13 +25,13 @@ const (
 
 func (r *restarter) init(o *Options) { r.opts = o }
 
-// start begins a call of Solve.
+// start plans the first restart of a call of Solve.
 func (r *restarter) start(conflicts int64) {
 	r.luby = 0
 	r.done(conflicts)
 }
 
-// done plans the next run.
+// done plans the next restart.
 func (r *restarter) done(conflicts int64) {
 	if r.opts.Restart == RestartGlue {
 		r.next = conflicts + glueMinRun
@@ -51,7 +51,7 @@ func (r *restarter) due(conflicts int64) bool {
 	return true
 }
 
-// noteGlue tells the restarts how good a learned clause was.
+// noteGlue updates the averages of glue, by which restarts may be chosen, with that of a learned clause.
 func (s *Solver) noteGlue(glue int) {
 	r := &s.restart
 	g := float64(glue)

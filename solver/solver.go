@@ -15,7 +15,7 @@ type Solver struct {
 	exhausted bool            // the arena is full: no answer any more
 	done      <-chan struct{} // ends the present Solve
 	steps     steps
-	cut       bool // fixpoint found that it has ended
+	cut       bool // fixpoint found that Solve must end
 
 	// The assignment; see doc.go.
 	vals     []int8
@@ -36,8 +36,8 @@ type Solver struct {
 	failed []Lit
 }
 
-// told is what the theory was told and says. Invariant: trail[:theoryHead] has been told to it, but for the literals in
-// late.
+// told is what the theory has been told and has answered. Invariant: trail[:theoryHead] has been told to it, except for
+// the literals in late.
 type told struct {
 	theory     Theory
 	completer  Completer
@@ -50,10 +50,10 @@ type told struct {
 	lemmaFlat  []Lit
 	lemmaEnds  []int
 	openScan   int // the clause that was last seen to fail under a completion
-	openBin    int // the same of clauses of two: the literal that they follow
+	openBin    int // likewise for binary clauses: the literal of their list
 }
 
-// decisions say what is decided next.
+// decisions is what the choice of the next decision needs.
 type decisions struct {
 	heap    varHeap
 	inc     float64 // what a bump adds
@@ -63,7 +63,7 @@ type decisions struct {
 	assume  []Lit
 }
 
-// clauseBase has the clauses; see doc.go.
+// clauseBase stores the clauses; see doc.go.
 type clauseBase struct {
 	arena   arena
 	wasted  int // arena words of garbage
@@ -116,10 +116,10 @@ func (s *Solver) NewVars(n int) Var {
 	return Var(first)
 }
 
-// SetPhase says which value a decision on v tries first. Phase saving replaces it by v's last value. The phase of a new
-// variable is false. Saving the last value as the next phase makes no large difference on random 3-SAT (142,852
-// conflicts with it, 133,091 without) and pigeonhole 8 (22,130 and 21,650; BenchmarkTechniques); problems of histories
-// are given their phases, by client times or by the order guessed.
+// SetPhase sets which value a decision on v tries first. Phase saving replaces it by v's last value. The phase of a new
+// variable is false. Phase saving makes no large difference on random 3-SAT (142,852 conflicts with it, 133,091
+// without) and pigeonhole 8 (22,130 and 21,650; BenchmarkTechniques); encoded histories set phases, by client times or
+// by a guessed order.
 func (s *Solver) SetPhase(v Var, positive bool) { s.phase[v] = positive }
 
 // Phase returns the value that a decision on v would try first.
@@ -131,9 +131,9 @@ func (s *Solver) NumVars() int { return len(s.vars) }
 // Stats returns the counters.
 func (s *Solver) Stats() Stats { return s.stats }
 
-// AddClause adds the clause of the given literals, any number of them, repetitions and both signs
-// allowed. It returns false if the formula is now known to be unsatisfiable, without the theory
-// having been asked. It may be called between calls of Solve, not during one.
+// AddClause adds the clause of the given literals; there may be any number, repetitions and both signs of a variable.
+// It returns false if the formula is now known to be unsatisfiable, without asking the theory. It may be called between
+// calls of Solve, not during one.
 func (s *Solver) AddClause(lits ...Lit) bool {
 	if !s.ok {
 		return false
@@ -161,8 +161,8 @@ func (s *Solver) AddClause(lits ...Lit) bool {
 	return true
 }
 
-// normalize sorts a clause, drops repeated literals and those false at level 0, and reports whether it
-// holds anyway. The result is valid until the next call.
+// normalize sorts a clause, drops repeated literals and those false at level 0, and reports whether it is always true.
+// The result is valid until the next call.
 func (s *Solver) normalize(lits []Lit) (c []Lit, holds bool) {
 	c = append(s.addBuf[:0], lits...)
 	s.addBuf = c
@@ -204,9 +204,9 @@ func (s *Solver) learnEmpty() {
 }
 
 // Solve looks for a model of the clauses that the theory accepts and in which the assumptions are true. It returns
-// Unknown if ctx ended, which is looked at once a conflict, once every 16 decisions and once for each reason that a
-// proof asks for at level 0, if the conflict budget was used up or Options.Enough said so, or if the solver is
-// exhausted. What was learned is kept for the next call.
+// Unknown if ctx ended (it looks once per conflict, once every 16 decisions, and once for each reason that a proof asks
+// for at level 0), if the conflict budget was used up, if Options.Enough said so, or if the solver is exhausted. What
+// was learned is kept for the next call.
 func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) Status {
 	s.model = s.model[:0]
 	s.failed = s.failed[:0]
@@ -233,12 +233,12 @@ func (s *Solver) Value(v Var) bool {
 	return int(v) < len(s.model) && s.model[v]
 }
 
-// Failed returns, after Unsat, assumptions that cannot be true together; not a smallest set. It is
-// empty if there is no model at all. The slice is valid until the next Solve.
+// Failed returns, after Unsat, assumptions that cannot be true together, not necessarily a smallest set. It is empty if
+// there is no model at all. The slice is valid until the next Solve.
 func (s *Solver) Failed() []Lit { return s.failed }
 
-// Exhausted reports whether a clause was lost since there was no room for it ([Options].MaxArena). From then on Solve
-// returns Unknown, and asking again is of no use.
+// Exhausted reports whether a clause was lost for lack of room ([Options].MaxArena). From then on Solve always returns
+// Unknown.
 func (s *Solver) Exhausted() bool { return s.exhausted }
 
 func (s *Solver) search() Status {
@@ -292,8 +292,8 @@ func (s *Solver) search() Status {
 	}
 }
 
-// pick returns the next literal to decide: an assumption, the theory's choice, or ours. It returns a
-// status instead when there is nothing left to decide, and neither if lemmas came in between.
+// pick returns the next literal to decide: an assumption, the theory's choice, or the solver's. If nothing is left to
+// decide it returns a status instead; if the theory added lemmas meanwhile, neither.
 func (s *Solver) pick() (Lit, Status) {
 	for len(s.trailLim) < len(s.assume) {
 		a := s.assume[len(s.trailLim)]
@@ -307,7 +307,7 @@ func (s *Solver) pick() (Lit, Status) {
 			s.analyzeFinal(a)
 			return LitUndef, Unsat
 		}
-		s.newLevel() // true already: a level of its own keeps the count right
+		s.newLevel() // already true, but one level per assumption keeps the count right
 	}
 	open := false
 	if s.theory != nil {
@@ -348,7 +348,7 @@ func (s *Solver) pick() (Lit, Status) {
 	return LitUndef, Sat
 }
 
-// complete writes the model, asking the theory for the values of the don't-cares.
+// complete stores the model, asking the theory for the values of the don't-cares.
 func (s *Solver) complete() {
 	n := len(s.vars)
 	s.model = slices.Grow(s.model[:0], n)[:n]
@@ -357,7 +357,7 @@ func (s *Solver) complete() {
 	}
 }
 
-// completed is a variable's value, or the one that it has in the completion.
+// completed returns a variable's value or, if it is open, its value in the theory's completion.
 func (s *Solver) completed(v Var) bool {
 	val := s.vals[Pos(v)]
 	switch {
@@ -373,11 +373,11 @@ func (s *Solver) completed(v Var) bool {
 // holds reports whether a literal is true in the completion.
 func (s *Solver) holds(l Lit) bool { return s.completed(l.Var()) != l.IsNeg() }
 
-// uncovered tests the clauses under the theory's completion. It returns LitUndef if all hold, else an open literal of a
-// clause that does not. The search starts at the clause that failed last, and only literals that it comes upon are
-// completed: many decisions are made between one conflict and the next, each for the next clause.
+// uncovered tests the clauses under the theory's completion. It returns LitUndef if all are true, else an open literal
+// of a clause that is not. The search starts at the clause that failed last, and only literals that it meets are
+// completed: between two conflicts many decisions are made, each because of the next such clause.
 //
-// Cost: linear in the clauses up to the next that does not hold.
+// Cost: linear in the clauses up to the next that fails.
 func (s *Solver) uncovered() Lit {
 	n := len(s.clauses)
 	for i := range n {
@@ -413,7 +413,7 @@ func (s *Solver) uncovered() Lit {
 	return LitUndef
 }
 
-// openLit returns LitUndef if c holds in the completion, else its most active open literal.
+// openLit returns LitUndef if c is true under the completion, else its most active open literal.
 func (s *Solver) openLit(c []Lit) Lit {
 	best := LitUndef
 	for _, l := range c {
@@ -440,7 +440,7 @@ func (s *Solver) newLevel() {
 	}
 }
 
-// backtrack closes all levels above level.
+// backtrack undoes all levels above level.
 func (s *Solver) backtrack(level int) {
 	if len(s.trailLim) <= level {
 		return

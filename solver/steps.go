@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// meter counts the steps of all searches with a context, and ends the context once they are used up.
+// meter counts the steps of all searches with one context, and ends the context when its steps are used up.
 type meter struct {
 	left   atomic.Int64
 	cancel context.CancelFunc
@@ -14,10 +14,9 @@ type meter struct {
 
 type meterKey struct{}
 
-// WithSteps returns a context that ends once so many steps are spent, and what ends it and says how many are left,
-// which the caller calls when the searches are done. A step is a literal propagated, a decision, or a part of the graph
-// that a theory looks at: some 50 ns. The same searches take the same steps on every machine and under any load, where
-// one goroutine does them.
+// WithSteps returns a context that ends after so many steps, and a function that ends it and returns the steps left, to
+// be called when the searches are done. A step is a literal propagated, a decision, or a part of the graph that a
+// theory looks at: some 50 ns. On one goroutine a search takes the same steps on every machine and under any load.
 func WithSteps(ctx context.Context, steps int64) (stepping context.Context, end func() (left int64)) {
 	above, _ := ctx.Value(meterKey{}).(*meter)
 	ctx, cancel := context.WithCancel(ctx)
@@ -32,8 +31,8 @@ func WithSteps(ctx context.Context, steps int64) (stepping context.Context, end 
 	}
 }
 
-// HalfSteps is WithSteps of half of what a context has left, so that the rest remains; of one that has any number of
-// steps it is that context.
+// HalfSteps is WithSteps with half of the steps that a context has left, so that the other half remains; if the context
+// has no limit, it returns the context itself.
 func HalfSteps(ctx context.Context) (stepping context.Context, end func() (left int64)) {
 	if m, _ := ctx.Value(meterKey{}).(*meter); m != nil {
 		return WithSteps(ctx, m.left.Load()/2)
@@ -41,7 +40,7 @@ func HalfSteps(ctx context.Context) (stepping context.Context, end func() (left 
 	return ctx, func() int64 { return 0 }
 }
 
-// Spend takes steps of a context, if it has any.
+// Spend uses up steps of a context, if its steps are limited.
 func Spend(ctx context.Context, steps int64) {
 	m, _ := ctx.Value(meterKey{}).(*meter)
 	m.spend(steps)
@@ -55,20 +54,20 @@ func (m *meter) spend(steps int64) {
 	}
 }
 
-// Worker is what a [Theory] has besides if its work counts as steps.
+// Worker is implemented by a [Theory] whose work counts as steps.
 type Worker interface {
-	// Work is the number of steps so far.
+	// Work returns the number of steps so far.
 	Work() int64
 }
 
-// steps are those of a solver.
+// steps is the part of a solver that counts its steps.
 type steps struct {
 	meter  *meter // of the present Solve's context; nil: none
 	theory Worker // nil: its work does not count
 	paid   int64
 }
 
-// pay spends the steps since it was last called.
+// pay spends the steps taken since its last call.
 func (s *Solver) pay() {
 	if s.steps.meter == nil {
 		return
@@ -81,7 +80,7 @@ func (s *Solver) pay() {
 	s.steps.paid = now
 }
 
-// ended reports whether the present Solve is to end.
+// ended reports whether the present Solve must end.
 func (s *Solver) ended() bool {
 	s.pay()
 	select {

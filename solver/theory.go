@@ -1,70 +1,66 @@
 package solver
 
-// Theory is the second half of CDCL(T): it watches the assignment grow and shrink, and speaks up in
-// clauses. It is attached by [Solver.SetTheory] and hears of the variables given to [Solver.Observe].
+// Theory is the second half of CDCL(T): it is told how the assignment grows and shrinks, and answers in clauses.
+// [Solver.SetTheory] attaches it; it is told only of variables given to [Solver.Observe].
 //
-// Every slice that a method returns belongs to the theory, which may use it again in its next call;
-// the solver copies what it keeps. A method must not call Solve, AddClause or SetTheory; FinalCheck
-// may call NewVar and Observe.
+// Every slice that a method returns belongs to the theory, which may use it again in its next call; the solver copies
+// what it keeps. A method must not call Solve, AddClause or SetTheory; FinalCheck may call NewVar and Observe.
 //
-// Source: the division of labour follows K. Fazekas et al., IPASIR-UP: User Propagators for CDCL,
-// SAT 2023 (CaDiCaL's ExternalPropagator).
+// Source: the division of labour follows K. Fazekas et al., IPASIR-UP: User Propagators for CDCL, SAT 2023 (CaDiCaL's
+// ExternalPropagator).
 type Theory interface {
-	// Assign tells that l became true at the current level. It is called once for every observed
-	// literal until Backtrack takes it back, in trail order, after the clauses have been propagated
-	// to a fixpoint.
+	// Assign tells that l became true at the current level. It is called once for every observed literal until
+	// Backtrack takes it back, in trail order, after the clauses have been propagated.
 	//
-	// It returns nil, or a conflict: a clause that the theory implies and all of whose literals are
-	// false now. The clause may be a unit, or consist of facts of level 0 only, or be empty but not
-	// nil; the latter two end the search with Unsat. After a conflict the next call is Backtrack,
-	// or none at all.
+	// It returns nil, or a conflict: a clause that the theory implies and all of whose literals are false now. The
+	// clause may be a unit, or consist of facts of level 0 only, or be empty but not nil; the latter two end the search
+	// with Unsat. After a conflict the next call is Backtrack, or none at all.
 	Assign(l Lit) (conflict []Lit)
 
-	// NewLevel tells that a decision level opens. Levels are counted from 1; everything assigned
-	// before the first call is at level 0. All earlier assignments have been told by then.
+	// NewLevel tells that a decision level begins. Levels are counted from 1; everything assigned before the first call
+	// is at level 0. All earlier assignments have been told by then.
 	NewLevel()
 
-	// Backtrack tells that all levels above level are closed. The theory must forget what it was
-	// told there, in particular what it was told in a call that answered with a conflict.
+	// Backtrack tells that all levels above level are undone. The theory must forget what it was told there, in
+	// particular what it was told in a call that it answered with a conflict.
 	Backtrack(level int)
 
-	// Propagate returns literals that follow from the assignments told so far. It is called when
-	// clauses and Assign are at a fixpoint, and again until nothing new comes. Literals already
-	// true are ignored; one that is false is a conflict, explained by Explain at once. Where Solve ends meanwhile, some
-	// may be forgotten: the theory must refuse their negations, by Assign or FinalCheck, all the same.
+	// Propagate returns literals that follow from the assignments told so far. It is called when clauses and Assign
+	// yield nothing more, and again until it returns nothing new. Literals already true are ignored; one that is false
+	// is a conflict, explained by Explain at once. If Solve ends meanwhile, some may be forgotten: the theory must
+	// refuse their negations, by Assign or FinalCheck, all the same.
 	Propagate() []Lit
 
-	// Explain returns the reason of a literal that Propagate returned: a clause that the theory
-	// implies, which contains l and whose other literals are false and became so before l became
-	// true (or, if l is false, are false now). It is called lazily, while l is assigned, at most
-	// once for every propagation; at level 0 only when a proof is written.
+	// Explain returns the reason of a literal that Propagate returned: a clause that the theory implies, which contains
+	// l and whose other literals are false and became so before l became true (or, if l is false, are false now). It is
+	// called lazily, while l is assigned, at most once for every propagation; at level 0 only when a proof is written.
 	Explain(l Lit) []Lit
 
-	// Decide is called when a decision is needed and all assumptions hold. It returns an open
-	// literal to make true, LitUndef to let the solver choose, or LitNone: the theory accepts every
-	// completion given by its Completer, so that the open variables need not be decided at all.
-	// The solver then tests the clauses under that completion and decides on only where one fails.
+	// Decide is called when a decision is needed and all assumptions are true. It returns an open literal to make true,
+	// LitUndef to let the solver choose, or LitNone if the theory accepts every completion given by its Completer, so
+	// that open variables need no decisions. The solver then tests the clauses under that completion and decides only
+	// where one fails.
 	Decide() Lit
 
-	// FinalCheck is called when every variable has a value or is a don't-care. It returns clauses
-	// that the theory implies to be added for good. None accepts the model; otherwise at least one
-	// must be false under the assignment or have an unassigned or new variable, or the search would not end.
+	// FinalCheck is called when every variable has a value or is a don't-care. It returns clauses that the theory
+	// implies, to be added to stay. None accepts the model; otherwise at least one must be false under the assignment
+	// or have an unassigned or new variable, or the search would not end.
 	FinalCheck() [][]Lit
 }
 
-// Completer is what a [Theory] has besides if it answers LitNone: the values of open variables. Without
-// it they have their saved phase.
+// Completer is implemented by a [Theory] that answers LitNone; it gives the values of open variables. Without it they
+// get their saved phase.
 type Completer interface {
-	// Complete returns the value of v, which has none, in the model about to be accepted. It is
-	// called between a LitNone and the next Backtrack only.
+	// Complete returns the value of v, which has none, in the model about to be accepted. It is called only between a
+	// LitNone and the next Backtrack.
 	Complete(v Var) bool
 }
 
-// TheoryBase does nothing. Embed it to write only the methods that a theory needs; a theory must at
-// least have its own Assign or FinalCheck, and its own Explain if it has Propagate.
+// TheoryBase does nothing. Embed it to write only the methods that a theory needs: at least its own Assign or
+// FinalCheck, and its own Explain if it has Propagate.
 type TheoryBase struct{}
 
-// Assign accepts.
+// Assign accepts every assignment.
 func (TheoryBase) Assign(Lit) []Lit { return nil }
 
 // NewLevel ignores the level.
@@ -81,14 +77,14 @@ func (TheoryBase) Explain(l Lit) []Lit {
 	panic("solver: a Theory that propagates must explain")
 }
 
-// Decide leaves it to the solver.
+// Decide leaves the choice to the solver.
 func (TheoryBase) Decide() Lit { return LitUndef }
 
-// FinalCheck accepts.
+// FinalCheck accepts every model.
 func (TheoryBase) FinalCheck() [][]Lit { return nil }
 
-// SetTheory attaches t, replacing an earlier theory. The new theory is told the facts of level 0 about
-// the variables observed so far when Solve is next called.
+// SetTheory attaches t, replacing an earlier theory. At the next Solve the new theory is told the facts of level 0
+// about the variables observed so far.
 func (s *Solver) SetTheory(t Theory) {
 	s.theory = t
 	s.completer, _ = t.(Completer)
@@ -97,8 +93,8 @@ func (s *Solver) SetTheory(t Theory) {
 	s.late = s.late[:0]
 }
 
-// Observe makes the theory hear of v. A value that v already has at level 0 is told later.
-// It must not be called for a variable with a value at a higher level.
+// Observe makes the solver tell the theory of v. A value that v already has at level 0 is told later. It must not be
+// called for a variable with a value at a higher level.
 func (s *Solver) Observe(v Var) {
 	if s.observed[v] {
 		return
@@ -122,7 +118,7 @@ func (s *Solver) Observe(v Var) {
 	}
 }
 
-// fixpoint propagates clauses and theory until nothing follows. It returns a false clause or nil.
+// fixpoint propagates clauses and theory until nothing follows. It returns a false clause, or nil.
 func (s *Solver) fixpoint() []Lit {
 	for {
 		if c := s.propagate(); c != nil {
@@ -145,7 +141,7 @@ func (s *Solver) fixpoint() []Lit {
 				return s.theoryConflict(s.theory.Explain(l))
 			}
 			if len(s.trailLim) == 0 && s.opts.Proof != nil {
-				if s.ended() { // each reason may be a long search; what is left untold is found as a conflict
+				if s.ended() { // a reason may take a long search; literals left out show up as conflicts
 					s.cut = true
 					return nil
 				}
@@ -159,7 +155,7 @@ func (s *Solver) fixpoint() []Lit {
 	}
 }
 
-// tellTheory passes on the new part of the trail.
+// tellTheory tells the theory the new part of the trail, and returns its conflict, if any.
 func (s *Solver) tellTheory() []Lit {
 	for len(s.late) > 0 && len(s.trailLim) == 0 {
 		l := s.late[len(s.late)-1]
@@ -181,13 +177,13 @@ func (s *Solver) tellTheory() []Lit {
 	return nil
 }
 
-// theoryConflict copies a conflict of the theory and goes back to the highest level of its literals,
-// so that at least one of them is of the current level.
+// theoryConflict copies a conflict of the theory and goes back to the highest level of its literals, so that at least
+// one of them is of the current level.
 func (s *Solver) theoryConflict(c []Lit) []Lit {
 	s.conflictRef = 0
 	s.lemma = append(s.lemma[:0], c...)
 	if s.lemma == nil {
-		s.lemma = []Lit{} // the empty conflict is one, nil is none
+		s.lemma = []Lit{} // empty, not nil: a conflict without literals
 	}
 	if s.opts.Proof != nil {
 		s.opts.Proof.Lemma(s.lemma)
@@ -203,8 +199,8 @@ func (s *Solver) theoryConflict(c []Lit) []Lit {
 	return s.lemma
 }
 
-// explain asks the theory for the reason of the true literal l, and stores it as l's reason clause,
-// unless the arena is full.
+// explain asks the theory for the reason of the true literal l and stores it as l's reason clause, unless the arena is
+// full.
 func (s *Solver) explain(l Lit) {
 	c := s.theory.Explain(l)
 	s.explained = append(s.explained[:0], l)
@@ -232,7 +228,7 @@ func (s *Solver) explain(l Lit) {
 	s.vars[l>>1].reason = ref<<reasonShift | reasonClause
 }
 
-// sweepReasons marks the explanations that are no reason any more.
+// sweepReasons marks as garbage the explanations that are no longer reasons.
 func (s *Solver) sweepReasons() {
 	for _, c := range s.reasons {
 		l := s.arena.lits(c)[0]
@@ -243,7 +239,7 @@ func (s *Solver) sweepReasons() {
 	}
 }
 
-// addLemmas adds the clauses of FinalCheck, whatever their state. It returns false if the formula is
+// addLemmas adds the clauses of FinalCheck, whatever the values of their literals. It returns false if the formula is
 // unsatisfiable.
 func (s *Solver) addLemmas(lemmas [][]Lit) bool {
 	// The theory may use its slices again as soon as we backtrack.
@@ -267,14 +263,14 @@ func (s *Solver) addLemmas(lemmas [][]Lit) bool {
 	return true
 }
 
-// addLemma adds one clause at any level: it goes back as far as is needed for the clause to be a
-// conflict of the current level or to propagate at the level where it became unit.
+// addLemma adds one clause at any level: it goes back as far as is needed for the clause to be a conflict of the
+// current level, or to propagate at the level where it became unit.
 func (s *Solver) addLemma(c []Lit) bool {
 	c, holds := s.normalize(c)
 	if holds {
 		return true
 	}
-	// The two best literals to watch: not false before false, then the higher level.
+	// Prefer to watch literals that are not false, then those of higher levels.
 	rank := func(l Lit) int {
 		if s.vals[l] >= 0 {
 			return 1 << 31
@@ -319,8 +315,8 @@ func (s *Solver) addLemma(c []Lit) bool {
 	return true
 }
 
-// attach stores a clause of at least two literals for good, watching the first two, and returns what
-// is the reason of its first literal, should that be propagated.
+// attach stores a clause of at least two literals to stay, watches the first two, and returns the clause as a reason
+// for its first literal, should that be propagated.
 func (s *Solver) attach(c []Lit) (reason uint32, ref clauseRef) {
 	if len(c) == 2 {
 		s.watchBinary(c[0], c[1])

@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// LostError says that a log has lost lines: it ends before a checkpoint's place, or is damaged in the middle. With
-// Config.AcceptLoss the watch goes on without them.
+// LostError says that a log has lost lines: it ends before the place of a checkpoint, or it is damaged in the middle.
+// With Config.AcceptLoss the watch goes on without the lost lines.
 type LostError struct{ what string }
 
 func (e *LostError) Error() string {
@@ -21,7 +21,7 @@ func (e *LostError) Error() string {
 		"part and asks the source for the rest again"
 }
 
-// beforeLoss is the ending of files that are put aside when a loss is accepted, damagedName that of segments.
+// beforeLoss is the suffix of files that are put aside when a loss is accepted; damagedName is that of segments.
 const beforeLoss, damagedName = ".before-loss", ".damaged"
 
 // reaches returns an error if a log ends before a position.
@@ -55,8 +55,8 @@ func (l *Log) reaches(at Position) error {
 	return nil
 }
 
-// accept reads the log after the checkpoint that the judge returns to, and cuts it before the first damaged record. If
-// lines are lost, it puts aside the violations that were reported since, so that they are reported again.
+// accept reads the log after the checkpoint from which the judge resumes, and cuts it before the first damaged record.
+// If lines are lost, it puts aside the violations reported after that checkpoint, since they will be reported again.
 func (w *watcher) accept() error {
 	l := Log{dir: w.cfg.Dir, at: w.from.Log, places: Places{}}
 	l.at.Segment = max(l.at.Segment, 1)
@@ -98,7 +98,7 @@ func (w *watcher) accept() error {
 	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
 }
 
-// cutLog ends a log at a position. The part behind it stays in files of other names.
+// cutLog ends a log at a position. It renames the files with the rest.
 func cutLog(dir string, at Position) error {
 	list, err := segments(dir)
 	if err != nil {
@@ -141,7 +141,8 @@ func cutLog(dir string, at Position) error {
 	return syncDir(dir)
 }
 
-// tellAnew puts aside the lines of violations after number last, and the folders of incidents. Both are written anew.
+// tellAnew puts aside the lines of violations after number last, and the folders of incidents. The watch writes both
+// again.
 func tellAnew(dir string, last int64) error {
 	old, err := oldFiles(dir)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 // AionOptions are the parameters of NewAion.
 type AionOptions struct {
 	timestamp.Options
-	// Lateness is the distance, in the database's timestamps, by which a transaction may start before the latest
-	// start seen without being late.
+	// Lateness is in units of the database's timestamps. A transaction is late if it starts earlier than this before
+	// the latest start seen.
 	Lateness int64
-	// Wait, if positive, replaces Lateness by a duration. If the timestamps are times, it is a difference of
-	// timestamps, and the watermark stays at least that far behind the clock. Otherwise the watermark is the
-	// stream's progress of that long ago, by the clock, as with AION's time-outs.
+	// Wait, if positive, replaces Lateness by a duration. If the timestamps are times, Wait is a difference of
+	// timestamps, and the watermark stays at least Wait behind the clock. Otherwise the watermark is the progress that
+	// the stream had Wait ago by the clock, like AION's time-outs.
 	Wait time.Duration
-	// Unit is the unit of the timestamps; UnitUnknown: the first ones show it.
+	// Unit is the unit of the timestamps. With UnitUnknown, the first timestamps show it.
 	Unit   Unit
 	Attach Attach
 	Gate   GateOptions
@@ -33,9 +33,10 @@ type AionOptions struct {
 type Attach uint8
 
 const (
-	// AttachNever takes them from the header and the initial transaction, else null.
+	// AttachNever takes the initial values from the header and the initial transaction; all others are null.
 	AttachNever Attach = iota
-	// AttachAuto takes them for unknown if there is neither an initial transaction nor an initial value.
+	// AttachAuto treats initial values as unknown if the stream has neither an initial transaction nor an initial
+	// value.
 	AttachAuto
 	AttachAlways
 )
@@ -57,7 +58,7 @@ func ParseAttach(name string) (Attach, error) {
 	return 0, fmt.Errorf("unknown mode %q; expected one of %v", name, attachNames)
 }
 
-// AllLate is a lateness at which nothing is final before the stream ends.
+// AllLate is a lateness so large that nothing becomes final before the stream ends.
 const AllLate = 1 << 60
 
 // aion judges by the database's timestamps.
@@ -150,7 +151,7 @@ func (j *aion) Take(b *Batch, bad func(place int64, err error)) error {
 	return j.p.err
 }
 
-// let takes the lines that the gate releases, and its findings. It returns true if another batch has begun.
+// let judges the lines that the gate releases and reports the gate's findings. It returns true if another batch began.
 func (j *aion) let(bad func(place int64, err error)) (any bool) {
 	j.found = append(j.found, j.g.take()...)
 	j.settle(j.o.Gate.Patience)
@@ -182,7 +183,7 @@ func (j *aion) line(b *Batch, i int, bad func(place int64, err error)) {
 	j.judge(b, i, bad)
 }
 
-// judge takes a line that has passed the gate.
+// judge judges a line that the gate has passed.
 func (j *aion) judge(b *Batch, i int, bad func(place int64, err error)) {
 	if n := b.Lines[i].Txn; b.Lines[i].Err == nil && n != history.None {
 		j.wrote.begin()
@@ -206,7 +207,7 @@ func (j *aion) judge(b *Batch, i int, bad func(place int64, err error)) {
 	j.add(t, who)
 }
 
-// at returns the time of a transaction that the watermark compares.
+// at returns the timestamp of a transaction that is compared with the watermark.
 func (j *aion) at(t *timestamp.Arrival) int64 {
 	if j.o.Level.Serial() && !j.o.ReadOnlyAtStart {
 		return t.Commit
@@ -239,13 +240,13 @@ func (j *aion) add(t *timestamp.Arrival, who int64) {
 	j.shorten()
 }
 
-// explain settles reads that wait for a late transaction's writes.
+// explain settles reads that waited for the writes of t, a late transaction.
 func (j *aion) explain(t *timestamp.Arrival) {
 	j.suspects.late(t, j.p.keys.Sum, func(x *suspect) { j.acquit(x, t.ID) })
 	j.suspects.came(t, j.p.keys.Sum, j.a.Arrived()-1, j.max)
 }
 
-// follow moves the watermark by the timestamps, if these are times.
+// follow moves the watermark to the stream's progress, if the lateness is known in timestamps.
 func (j *aion) follow() {
 	v, any := j.front.value()
 	if !any {
@@ -271,7 +272,7 @@ func (j *aion) late() (ticks int64, known bool) {
 	return j.o.Lateness, true
 }
 
-// Clock moves the watermark if the timestamps are no times, and ends waits for writers.
+// Clock ends waits for late writers. If the timestamps are not times, it also moves the watermark.
 func (j *aion) Clock(now int64) {
 	j.g.tick(now)
 	j.suspects.expire(j.g.pace.clock, j.convict)
@@ -323,7 +324,7 @@ func (j *aion) End() {
 	j.suspects.expire(math.MaxInt64, j.convict)
 }
 
-// settle takes the final findings. A read that a late writer may explain waits for it.
+// settle collects the final findings. A read that a late writer may explain waits for this time, if it is positive.
 func (j *aion) settle(patience time.Duration) {
 	for _, f := range j.a.Take() {
 		key, sum := "", uint64(0)
@@ -358,8 +359,8 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 	}
 }
 
-// mayBeLate reports whether a wrong read may have seen a write of a transaction that has not arrived. So it is if no
-// other transaction that committed before has written the value, or if values repeat, or may do so later.
+// mayBeLate reports whether a wrong read may have seen a write that has not arrived yet. It is possible if no other
+// transaction that committed earlier wrote the value, or if values repeat.
 func (j *aion) mayBeLate(f *timestamp.Final) bool {
 	if f.Axiom != timestamp.EXT {
 		return false

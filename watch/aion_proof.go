@@ -15,8 +15,8 @@ import (
 )
 
 // prove makes a history of a violation's transactions: the failing one, the one that it should have seen or that it
-// conflicts with, and the writer of the version read. It has their operations on the violation's key; only the reader
-// keeps its reads, so that no other read is accused. The verdict of CHRONOS on it is the certificate.
+// conflicts with, and the writer of the version that it read. The history has their operations on the violation's key.
+// Only the failing transaction keeps its reads, so that no other read can fail. CHRONOS's verdict is the certificate.
 func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 	ids := []int64{v.Txn}
 	if v.Other != nil {
@@ -96,8 +96,8 @@ func (j *aion) addMembers(p *aionPart, v *Violation, members []recalled) {
 	}
 }
 
-// named finds transactions by their names in violations: their ids, or, for lines without ids, their places behind the
-// header.
+// named finds transactions by the numbers that violations use for them: ids or, for lines without ids, numbers of
+// lines after the header.
 func (j *aion) named(log *Log, ids []int64) (map[int64]recalled, error) {
 	known := map[int64]recalled{}
 	var rest []int64
@@ -123,8 +123,8 @@ func (j *aion) named(log *Log, ids []int64) (map[int64]recalled, error) {
 	return known, err
 }
 
-// source finds the writers of the version that an operation read, if it is none of members: a transaction, or the
-// initial one. why says that there is none.
+// source finds the writers of the version that an operation read, unless members has one: a transaction, or the
+// initial one. why says why there is none.
 func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *history.Builder) (w []recalled,
 	why string, err error) {
 	lo, hi := me.h.TxnOps(me.t)
@@ -177,7 +177,7 @@ func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *h
 	return nil, fmt.Sprintf("no transaction in the last %d MiB of the log wrote the value read", searched>>20), nil
 }
 
-// aionPart makes a history of a violation's transactions.
+// aionPart builds a history of a violation's transactions.
 type aionPart struct {
 	copier
 	key   string // as JSON; "": all
@@ -189,7 +189,6 @@ func (p *aionPart) mine(h *history.History, key uint32) bool {
 	return p.key == "" || h.KeyString(key) == p.key
 }
 
-// note notes a transaction's appends.
 func (p *aionPart) note(w recalled) {
 	lo, hi := w.h.TxnOps(w.t)
 	for op := lo; op < hi; op++ {
@@ -199,9 +198,9 @@ func (p *aionPart) note(w recalled) {
 	}
 }
 
-// member adds a transaction with its operations on the key: its reads if it is the failing one, all its writes if
-// writes is set, and none if the violation is about the session only. It leaves out elements of lists that no member
-// appended.
+// member adds a transaction with its writes of the violation's key, or of all keys if writes is set, and with its
+// reads of that key if reads is set. If session is set, it adds no operations. It leaves out the elements of lists
+// that no member appended.
 func (p *aionPart) member(w recalled, reads, writes, session bool) {
 	h := w.h
 	lo, hi := h.TxnOps(w.t)

@@ -12,8 +12,8 @@ import (
 	"isovet/internal/safego"
 )
 
-// Batch is a run of lines of a stream, with the transactions that the reader of the history format makes from them.
-// Batches are read in parallel, and judged one after the other.
+// Batch is some consecutive lines of a stream, with the transactions that the reader of the history format made from
+// them. Batches are read in parallel and judged in order.
 type Batch struct {
 	// First is the number of the first line in the stream.
 	First int64
@@ -21,7 +21,7 @@ type Batch struct {
 	Lines []LineRead
 	// Header is the stream's header, if the first line is one.
 	Header *history.History
-	// H has the transactions, one a line, in the form of a draft; Heads has the lines' other fields.
+	// H has one transaction for each line that has one, as a draft. Heads has the other fields of these lines.
 	H     *history.History
 	Heads []history.TxnHead
 
@@ -33,7 +33,7 @@ type Batch struct {
 	broken *safego.Panic
 }
 
-// LineRead describes a line: a transaction of H, bad input if Err is set, or neither, such as a header.
+// LineRead describes a line. It is a transaction of H, an error (Err), or neither, such as a header.
 type LineRead struct {
 	N      int64 // its number in the stream
 	Place  int64
@@ -42,14 +42,14 @@ type LineRead struct {
 	lo, hi int // in text
 }
 
-// outsized is the unused room, besides eight times the needed, from which a batch gives its text buffer up.
+// outsized limits an oversized text buffer: a batch frees it if it exceeds eight times the needed size plus outsized.
 const outsized = 16 << 20
 
 func newBatch() *Batch {
 	return &Batch{lines: jsonl.NewStream(), ready: make(chan struct{}, 1)}
 }
 
-// NewBatch reads lines, the first of which has the number first.
+// NewBatch reads lines. first is the number of the first line.
 func NewBatch(first int64, lines [][]byte) *Batch {
 	b := newBatch()
 	b.reset(first)
@@ -70,7 +70,7 @@ func (b *Batch) reset(first int64) {
 	b.lines.Reset()
 }
 
-// add adds a line in the log's form.
+// add appends a line in the form in which the log stores it.
 func (b *Batch) add(l Line) {
 	b.moved(l.Of, l.Place)
 	b.addNumber(b.First+int64(len(b.Lines)), l)
@@ -92,14 +92,14 @@ func (b *Batch) moved(of string, place int64) {
 	b.last = append(b.last, lastPlace{of, place})
 }
 
-// moves moves the places on.
+// moves sets p to the places of the batch's last lines.
 func (b *Batch) moves(p Places) {
 	for _, x := range b.last {
 		p.set(x.of, x.place)
 	}
 }
 
-// addNumber adds line n.
+// addNumber appends a line with number n.
 func (b *Batch) addNumber(n int64, l Line) {
 	place, line := l.Place, l.Text
 	begin := len(b.text)
@@ -121,7 +121,7 @@ func (b *Batch) addNumber(n int64, l Line) {
 	b.text = append(b.text, '\n')
 }
 
-// logged returns the text for the log.
+// logged returns the bytes to append to the log.
 func (b *Batch) logged() []byte {
 	if len(b.Lines) == 0 {
 		return nil
@@ -131,13 +131,13 @@ func (b *Batch) logged() []byte {
 
 var margin [jsonl.Margin]byte
 
-// seal ends the adding of lines.
+// seal appends the margin that the reader needs. No line can follow.
 func (b *Batch) seal() { b.text = append(b.text, margin[:]...) }
 
-// Text returns line i; it is valid as long as the batch.
+// Text returns line i. It is valid while the batch is in use.
 func (b *Batch) Text(i int) []byte { return b.text[b.Lines[i].lo:b.Lines[i].hi] }
 
-// read reads the lines. Cost: that of the history format's scanner, and 13 bytes an operation.
+// read reads the lines. Cost: that of the history format's scanner, and 13 bytes for each operation.
 func (b *Batch) read() {
 	begins := b.First == 0 // a header may stand here
 	for i := range b.Lines {
@@ -166,7 +166,7 @@ func (b *Batch) read() {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// header takes line i, and returns true, if it is a header.
+// header stores line i as the header and returns true, if it is one.
 func (b *Batch) header(i int) bool {
 	line := b.Text(i)
 	if !jsonl.MayBeHeader(line) {
@@ -184,8 +184,8 @@ func (b *Batch) header(i int) bool {
 	return false
 }
 
-// comesAgain reports whether a line repeats the stream's header. A sender may start anew, with another file or as
-// another process.
+// comesAgain reports whether a line repeats the stream's header. A sender repeats it when it starts again, with
+// another file or as another process.
 func (l *LineRead) comesAgain(header, text []byte) bool {
 	return l.Err != nil && len(header) > 0 && bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(header))
 }
@@ -220,7 +220,7 @@ func newReaders(n int) *readers {
 	return r
 }
 
-// tryRead is read for another goroutine: it passes a panic to the goroutine that waits for the batch.
+// tryRead calls read. It stores a panic for the goroutine that waits for the batch.
 func (b *Batch) tryRead() {
 	defer func() {
 		if v := recover(); v != nil {
@@ -231,7 +231,7 @@ func (b *Batch) tryRead() {
 	b.read()
 }
 
-// wait waits until the batch has been read.
+// wait waits for the batch to be read.
 func (b *Batch) wait() {
 	<-b.ready
 	if b.broken != nil {

@@ -15,15 +15,15 @@ import (
 
 // Bounds bounds the memory of a judge.
 type Bounds struct {
-	// Memory is the memory of the whole process in bytes; 0: no bound. States of idle keys and sessions that do not
-	// fit go to Dir.
+	// Memory bounds the memory of the whole process in bytes; 0 means no bound. If it is short, the states of idle
+	// keys and sessions go to files in Dir.
 	Memory int64
-	// Dir is a folder that only the judge uses, such as "keys" in the folder of the log. It is deleted when the
-	// judge begins.
+	// Dir is a folder for this judge alone, such as "keys" in the folder of the log. The judge empties it when it
+	// begins.
 	Dir string
 }
 
-// store makes the store of keys; nil: everything is in memory.
+// store makes the store of keys. It returns nil if everything stays in memory.
 func (o *Bounds) store() *keystore.Store {
 	if o.Memory <= 0 {
 		return nil
@@ -48,7 +48,7 @@ func (j *aion) Restore(dir string) error {
 	return j.o.restore(dir, j.store)
 }
 
-// keysCheckpoint writes the states on disk to a checkpoint.
+// keysCheckpoint adds the states on disk to a checkpoint.
 func keysCheckpoint(s *keystore.Store, dir string) error {
 	if s == nil {
 		return nil
@@ -56,7 +56,7 @@ func keysCheckpoint(s *keystore.Store, dir string) error {
 	return s.Checkpoint(filepath.Join(dir, keysFolder))
 }
 
-// restore restores the states on disk from a checkpoint.
+// restore loads the states on disk from a checkpoint.
 func (o *Bounds) restore(dir string, s *keystore.Store) error {
 	dir = filepath.Join(dir, keysFolder)
 	if s != nil {
@@ -72,8 +72,8 @@ func (o *Bounds) restore(dir string, s *keystore.Store) error {
 	return nil
 }
 
-// shares returns the shares of the memory: for the states of keys, sessions and transactions, and, of these, for
-// transactions that are not final. The rest is for lines in progress, ids seen, the store, and the garbage collector.
+// shares splits the memory. state is for keys, sessions and transactions; window is the part of it for transactions
+// that are not final. The rest is for lines in progress, known ids, the store, and the garbage collector.
 func (o *Bounds) shares() shares {
 	if o.Memory <= 0 {
 		return shares{1 << 62, 1 << 62}
@@ -83,8 +83,8 @@ func (o *Bounds) shares() shares {
 
 type shares struct{ state, window int64 }
 
-// halfSeen returns the number of ids in a half of the gate's table: a million if they take at most a sixteenth of the
-// memory.
+// halfSeen returns the size of each half of the gate's table: a million ids, or fewer if at 48 bytes each they would
+// take more than an eighth of the memory.
 func (o *Bounds) halfSeen() int {
 	if o.Memory <= 0 {
 		return halfSeen
@@ -96,8 +96,8 @@ func (o *Bounds) halfSeen() int {
 	return n
 }
 
-// spread estimates the number of different texts so far, with a bit for each. It does not depend on which ones are in
-// memory.
+// spread estimates the number of different texts so far, with one bit for each hash. Eviction from memory does not
+// change it.
 type spread struct {
 	bits []uint64
 	n    int
@@ -117,7 +117,7 @@ func (s *spread) add(text []byte) {
 	}
 }
 
-// most estimates the greatest number of different keys that n reads can access.
+// most returns an upper estimate of the number of different keys among n reads.
 func (s *spread) most(n int) int {
 	if s.n > spreadBits/2 {
 		return n
@@ -144,7 +144,7 @@ func (j *aion) evict() error {
 	return err
 }
 
-// compact shrinks the tables of keys and sessions if many more of them were in memory before.
+// compact shrinks the tables of keys and sessions if most of their entries are free.
 func (j *aion) compact() error {
 	if err := j.p.compact(); err != nil || !j.p.sessions.Sparse() {
 		return err
@@ -165,7 +165,6 @@ func (p *parser) saveKey(n uint32, buf []byte) ([]byte, bool) {
 	return p.aion.SaveKey(n, p.initial, buf)
 }
 
-// compact shrinks the tables of keys.
 func (p *parser) compact() error {
 	if !p.keys.Sparse() {
 		return nil
@@ -182,7 +181,7 @@ func (p *parser) compact() error {
 	return err
 }
 
-// leopardKeys numbers the keys of a leopard.
+// leopardKeys gives the keys of a leopard numbers.
 type leopardKeys struct{ j *leopard }
 
 func (k leopardKeys) Number(text []byte) (uint32, bool) {
@@ -249,13 +248,13 @@ func (j *leopard) evict() error {
 	return err
 }
 
-// vacant returns the memory of free numbers, which will be reused.
+// vacant returns the memory of free numbers, which later keys and sessions will use.
 func (j *aion) vacant() int64 {
 	return int64(j.p.keys.Numbers()-j.p.keys.Len())*(timestamp.KeyBytes+keystore.NumberBytes) +
 		int64(j.p.sessions.Numbers()-j.p.sessions.Len())*(timestamp.SessionBytes+keystore.NumberBytes)
 }
 
-// shorten makes transactions final early if the others take more memory than they may.
+// shorten makes transactions final early if those that are not final take more than their share of the memory.
 func (j *aion) shorten() {
 	bytes, reads := j.a.WindowBytes()
 	bytes += int64(j.p.spread.most(reads)) * (timestamp.KeyBytes + keystore.NumberBytes + 64)

@@ -20,10 +20,10 @@ import (
 )
 
 // A checkpoint is a folder such as checkpoint-00000017 in the watch's folder. It has the judge's files, and a manifest
-// with the place in the log and the number of violations written. It is made under another name, synced, and renamed,
-// so that a checkpoint with its final name is complete. The one before stays.
+// with the position in the log and the number of violations written. It gets its final name only when it is complete
+// and synced, so a folder with such a name is complete. The previous checkpoint stays.
 
-// manifest is the content of a checkpoint's file of that name.
+// manifest is the content of a checkpoint's file manifest.
 type manifest struct {
 	Version   int               `json:"version"`
 	Written   time.Time         `json:"written"`
@@ -39,13 +39,13 @@ type manifest struct {
 	StateSize map[string]int64  `json:"files"` // by name
 }
 
-// manifestVersion is the version that this isovet writes.
+// manifestVersion is the version of the manifests that this isovet writes.
 const manifestVersion = 3
 
 const (
 	manifestFile   = "manifest"
 	checkpointName = "checkpoint-%08d"
-	// keptCheckpoints is the number of checkpoints in the folder: the latest, and one to use if that is damaged.
+	// keptCheckpoints is the number of checkpoints in the folder: the latest, and one more in case that is damaged.
 	keptCheckpoints = 2
 )
 
@@ -92,7 +92,7 @@ func readManifest(dir string) (*manifest, error) {
 	return &m, nil
 }
 
-// checkpoints lists the checkpoints of a folder, the latest first, and the remains of an unfinished one.
+// checkpoints lists the complete checkpoints in a folder, latest first, and the remains of unfinished ones.
 func checkpoints(dir string) (whole []int, rest []string, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -113,7 +113,7 @@ func checkpoints(dir string) (whole []int, rest []string, err error) {
 	return whole, rest, nil
 }
 
-// restore restores the judge from the latest complete checkpoint; nil if there is none.
+// restore loads the judge's state from the latest complete checkpoint. It returns nil if there is none.
 func (w *watcher) restore() (*manifest, error) {
 	whole, rest, err := checkpoints(w.cfg.Dir)
 	if err != nil {
@@ -172,7 +172,7 @@ type kept struct {
 	at     Position
 }
 
-// keeper syncs and renames checkpoints, in parallel with the judge.
+// keeper completes checkpoints while the judge goes on: it syncs and renames them.
 type keeper struct {
 	number int    // the greatest so far
 	whole  []kept // the latest first
@@ -180,11 +180,11 @@ type keeper struct {
 	group  safego.Group
 	last   time.Time // begin of the latest
 	failed bool      // the failure was reported
-	// closing says that only necessary work is left
+	// closing says that the watch ends, so that only necessary work remains.
 	closing atomic.Bool
 }
 
-// due reports whether it is time for a checkpoint and the one before is finished.
+// due reports whether it is time for a checkpoint. It is not while an earlier checkpoint is unfinished.
 func (w *watcher) due() bool {
 	if w.cfg.Checkpoint <= 0 || !w.isNew() || !w.settled() || time.Since(w.keeper.last) < w.cfg.Checkpoint {
 		return false
@@ -201,8 +201,8 @@ func (w *watcher) due() bool {
 // isNew reports whether the judge has advanced since the latest checkpoint.
 func (w *watcher) isNew() bool { return w.state.at != w.state.saved || w.state.under != nil }
 
-// checkpoint makes the judge write its state. Another goroutine does the rest, syncs and renames. A full disk is no
-// error: the next checkpoint may fit.
+// checkpoint makes the judge write its state. Another goroutine writes the manifest, syncs and renames. A full disk is
+// not an error, since a later checkpoint may succeed.
 func (w *watcher) checkpoint() {
 	k := &w.keeper
 	k.busy <- struct{}{}
@@ -235,13 +235,12 @@ func (w *watcher) checkpoint() {
 	})
 }
 
-// checkpointed describes the latest checkpoint.
 type checkpointed struct {
 	at   time.Time
 	size int64
 }
 
-// noCheckpoint reports a failed checkpoint, which is tried again.
+// noCheckpoint reports that a checkpoint failed and will be tried again.
 func (w *watcher) noCheckpoint(dir string, err error) {
 	if e := os.RemoveAll(dir + ".new"); e != nil {
 		err = errors.Join(err, e)
@@ -252,11 +251,11 @@ func (w *watcher) noCheckpoint(dir string, err error) {
 	}
 }
 
-// settled reports whether all violations in the file have been found again.
+// settled reports whether the judge has found all violations of the file again after a restart.
 func (w *watcher) settled() bool { return w.state.out != nil && w.state.out.n >= w.state.out.there }
 
-// writeState writes everything but the manifest, and returns the manifest; all is written when rest has returned. All
-// violations must have been written before.
+// writeState writes the state, and returns the manifest for the caller to write. Some files are complete only when
+// rest has returned. The caller must have written all violations before.
 func (w *watcher) writeState(dir string) (m *manifest, err error) {
 	if d := w.cfg.disk; d != nil {
 		if err := d(); err != nil {
@@ -300,7 +299,7 @@ func (m *manifest) measure(dir string) (total int64, err error) {
 	return total, err
 }
 
-// finish syncs a checkpoint and gives it its name; size is the size of its files.
+// finish syncs a checkpoint and gives it its final name. size is the total size of its files.
 func finish(parent, dir string, m *manifest) (size int64, err error) {
 	path := dir + ".new"
 	if size, err = m.measure(path); err != nil {
@@ -335,8 +334,8 @@ func finish(parent, dir string, m *manifest) (size int64, err error) {
 	return size, syncDir(parent)
 }
 
-// forget removes old checkpoints, and compresses or deletes the parts of the log that no checkpoint needs. It runs in
-// parallel with the judge, one at a time.
+// forget removes old checkpoints, and compresses or deletes the parts of the log that no checkpoint needs. It runs
+// beside the judge, never twice at a time.
 func (w *watcher) forget() error {
 	k := &w.keeper
 	for len(k.whole) > keptCheckpoints {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Halter is a Source that learns when the watch takes no lines because the disk is full, and when it takes them again.
+// Halter is a Source that the watch tells when it stops taking lines because the disk is full, and when it goes on.
 type Halter interface{ Halt(on bool) }
 
-// isFull reports whether an error says that the disk, or the user's quota, is full.
+// isFull reports whether an error means that the disk or the user's quota is full.
 func isFull(err error) bool {
 	var e syscall.Errno
 	return errors.Is(err, syscall.ENOSPC) || errors.As(err, &e) && fullToo(e)
@@ -21,8 +21,8 @@ func isFull(err error) bool {
 // fullEvery is the interval between two tests for free space.
 var fullEvery = 200 * time.Millisecond
 
-// patiently calls what, which needs disk space, until it succeeds. It reports once that the disk is full, and that
-// there is space again. what must have no effect if it fails.
+// patiently repeats what, which needs disk space, until it succeeds. It reports once that the disk is full, and once
+// that there is space again. A failing call of what must have no effect.
 func (w *watcher) patiently(ctx context.Context, file string, what func() error) error {
 	err := what()
 	if !isFull(err) {
@@ -46,7 +46,7 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 	return err
 }
 
-// halt informs the source and the metrics. Two goroutines may halt at once.
+// halt tells the source and the metrics. Two goroutines may call it at once.
 func (w *watcher) halt(on bool) {
 	w.halted.halting.Lock()
 	defer w.halted.halting.Unlock()
@@ -67,7 +67,7 @@ func (w *watcher) halt(on bool) {
 	}
 }
 
-// disk writes files; tests make it fail.
+// disk writes files. Tests use fail to make it fail.
 type disk struct{ fail func() error }
 
 func (d disk) write(f *os.File, b []byte) (int, error) {
@@ -81,7 +81,7 @@ func (d disk) write(f *os.File, b []byte) (int, error) {
 	return n, ofBound(f, err)
 }
 
-// ofBound adds the file and the remedy to an error about a bound of a file's size.
+// ofBound adds the file's name and a remedy to an error about the largest allowed size of a file.
 func ofBound(f *os.File, err error) error {
 	if !errors.Is(err, syscall.EFBIG) {
 		return err
@@ -90,7 +90,7 @@ func ofBound(f *os.File, err error) error {
 		"LimitFSIZE= in a unit of systemd) and start again: nothing is lost", f.Name(), err)
 }
 
-// replace writes a file atomically. Its name is durable once the folder is synced.
+// replace writes a file atomically. Its name survives a crash only after the folder is synced.
 func (d disk) replace(path string, text []byte) error {
 	f, err := create(path + ".new")
 	if err != nil {

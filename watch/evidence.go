@@ -16,14 +16,14 @@ import (
 	"isovet/history/format/jsonl"
 )
 
-// evidenceFolder has the small histories of violations.
+// evidenceFolder is the folder for the small histories of violations.
 const evidenceFolder = "evidence"
 
-// incidentEvidence bounds the violations of an incident that have a history.
+// incidentEvidence bounds the violations of an incident for which the watch makes a small history.
 const incidentEvidence = 3
 
-// prove writes a small history of one of the first violations of an incident, and its certificate. If the violation is
-// found again, it makes them again. An error is reported in the incident, and judging goes on.
+// prove writes a small history and its certificate for one of an incident's first violations. If the violation is
+// found again after a restart, it writes them again. If it fails, the incident has the error, and judging goes on.
 func (e *emitted) prove(x *incident, f *Finding, n int64) {
 	if e.o.evidence <= 0 || len(x.Evidence) >= incidentEvidence || x.Unjudged {
 		return
@@ -55,8 +55,8 @@ func (e *emitted) prove(x *incident, f *Finding, n int64) {
 	}
 }
 
-// certified returns a proof that a level is violated. The header of its history names that level, for isovet check, and
-// notes the level that it named before.
+// certified returns a proof that the history violates the level. It sets the level in the history's header for isovet
+// check, and notes there which level the header named before.
 func certified(h *history.History, r *evidence.Result) *Proof {
 	m := &h.Meta
 	if was := m.Isolation; was != "" && was != r.Level.String() {
@@ -94,8 +94,8 @@ func writeProof(dir string, to disk, p *Proof, has *Evidence) error {
 	return to.replace(filepath.Join(dir, filepath.FromSlash(has.Certificate)), text.Bytes())
 }
 
-// proved notes a history of an incident, and returns the histories to delete if there are too many: first the oldest of
-// incidents that are over, then of incidents with others, then of any.
+// proved adds a history to an incident. If there are too many histories, it returns those to delete: from the oldest
+// incident that is over, or else from the oldest one with several histories, or else from the oldest one.
 func (s *Incidents) proved(x *incident, has Evidence, most int) (gone []Evidence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

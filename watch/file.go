@@ -19,19 +19,19 @@ import (
 
 // FileOptions are the options of a source of files.
 type FileOptions struct {
-	// Path is a file that grows, or a pattern (filepath.Match) of files that follow one another.
+	// Path is a growing file, or a pattern (filepath.Match) for a sequence of files.
 	Path string
-	// Once ends the source with the last file, without waiting for more.
+	// Once ends the source after the last file, instead of waiting for more lines.
 	Once bool
-	// Grace is the time for which a file may still grow after its successor appeared; 0: a second.
+	// Grace is how long a file may still grow after the next file appeared; 0 means a second.
 	Grace time.Duration
 	Log   *slog.Logger
 }
 
-// files follows a growing file through its rotation. When another file takes its place, it reads the rest of the old
-// one, even if that was renamed, copied or compressed meanwhile, and then the files behind it. The place of a line is
-// the byte behind it in its file, decompressed. Line.Of names the file: "@", its number among the files read, and the
-// length and hash of its beginning, which find it again under another name.
+// files reads the lines of a growing file and follows its rotation. When another file takes its place, files reads the
+// rest of the old one, even if that was renamed, copied or compressed, and then the later files. The place of a line
+// is the offset of its end in the decompressed file. Line.Of names the file: "@", its number among the files read, and
+// the length and hash of its beginning, by which it is found under another name.
 type files struct {
 	o      FileOptions
 	f      *os.File
@@ -56,7 +56,7 @@ type files struct {
 const (
 	// headBytes is the length of a file's beginning that identifies it.
 	headBytes = 4096
-	// leftOfLong is the length of what is passed on of a line longer than maxLine, and is no transaction.
+	// leftOfLong is the length to which a line longer than maxLine is cut. The rest is dropped; it is no transaction.
 	leftOfLong = 1 << 10
 )
 
@@ -65,8 +65,8 @@ var maxLine = 64 << 20
 
 func init() { bounds.Register("watch.maxLine", &maxLine) }
 
-// Files returns a source of the lines of one or several growing files, behind those in the log. The error is about a
-// file that cannot be read.
+// Files returns a source of the lines of one or several growing files, after the lines in the log. It returns an error
+// if it cannot read a file.
 func Files(o FileOptions, after Places) (Source, error) {
 	o.Log = loud(o.Log)
 	if o.Grace <= 0 {
@@ -79,7 +79,7 @@ func Files(o FileOptions, after Places) (Source, error) {
 	return s, nil
 }
 
-// resume finds the file of the log's last line.
+// resume finds the file that had the log's last line.
 func (s *files) resume(after Places) error {
 	all, err := members(s.o.Path)
 	if err != nil {
@@ -120,7 +120,6 @@ func (s *files) resume(after Places) error {
 	return s.begin([]member{{s.o.Path, st, packedName().MatchString(s.o.Path)}}, 0)
 }
 
-// begin opens the next file.
 func (s *files) begin(all []member, i int) error {
 	s.number++
 	s.known, s.sum, s.name, s.at = 0, 0, "", 0
@@ -131,7 +130,6 @@ func (s *files) begin(all []member, i int) error {
 	return s.open(all[i], 0)
 }
 
-// open opens a file at a place.
 func (s *files) open(m member, at int64) error {
 	s.shut()
 	f, in, done, err := m.open()
@@ -161,7 +159,7 @@ func (s *files) shut() {
 	}
 }
 
-// called returns the file's name for its lines.
+// called returns the name of the current file for Line.Of.
 func (s *files) called() string {
 	if s.known >= min(headBytes, s.at/2) && s.name != "" {
 		return s.name
@@ -193,7 +191,7 @@ func parseFileName(name string) (number int, known int64, sum uint64, ok bool) {
 	return number, known, sum, e1 == nil && e2 == nil && e3 == nil && known >= 0 && known <= headBytes
 }
 
-// Next waits for a line and takes the further ones that are ready.
+// Next waits for a line, and returns it with the following lines that are complete.
 func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
 	var out []Line
 	size, from := 0, s.at
@@ -260,7 +258,7 @@ func cmpErr(err, or error) error {
 	return or
 }
 
-// grow extends the current line.
+// grow appends to the current line.
 func (s *files) grow(text []byte) {
 	if s.cut > 0 || len(s.part)+len(text) > maxLine {
 		if s.cut == 0 {
@@ -277,7 +275,7 @@ func (s *files) grow(text []byte) {
 	s.part = append(s.part, text...)
 }
 
-// whole takes the finished line, without the file's name.
+// whole returns the finished line, without the file's name.
 func (s *files) whole() Line {
 	s.at += int64(len(s.part)) + s.cut
 	line := Line{Place: s.at, Text: s.part}

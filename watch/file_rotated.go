@@ -21,7 +21,7 @@ import (
 	"isovet/internal/pattern"
 )
 
-// member is one of the files that follow one another.
+// member is one of a sequence of files.
 type member struct {
 	path   string
 	info   fs.FileInfo
@@ -32,12 +32,12 @@ func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
 var (
 	packedName = pattern.Lazy(`\.(gz|zst|bz2|xz)$`)
-	// the part behind a rotated file's name, or before its extension: a number, or a time
+	// rotatedName matches what rotation adds after a file's name or before its extension: a number or a time.
 	rotatedName   = pattern.Lazy(`^[-.]\d[\dTZ:._+-]*$`)
 	rotatedNumber = pattern.Lazy(`\.(\d{1,6})$`)
 )
 
-// members lists the files of a path, the oldest first: those of a pattern, or a file and its rotated predecessors.
+// members lists the files of a path, oldest first: the files of a pattern, or a file after its rotated predecessors.
 func members(path string) ([]member, error) {
 	var names []string
 	if isPattern(path) {
@@ -95,7 +95,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// rotations returns the number behind the name.
+// rotations returns the number after the file's name.
 func (m member) rotations() int {
 	if n := rotatedNumber().FindStringSubmatch(packedName().ReplaceAllString(m.path, "")); n != nil {
 		if i, err := strconv.Atoi(n[1]); err == nil {
@@ -105,7 +105,7 @@ func (m member) rotations() int {
 	return 0
 }
 
-// open opens a member for reading, decompressed.
+// open opens a member and decompresses it.
 func (m member) open() (f *os.File, in io.Reader, done func(), err error) {
 	if f, err = os.Open(m.path); err != nil {
 		return nil, nil, nil, err
@@ -140,7 +140,6 @@ func unpacked(f *os.File, packed bool) (in io.Reader, done func(), err error) {
 	return in, done, err
 }
 
-// headOf reads a file's beginning.
 func headOf(path string, f *os.File, packed bool, most int64) ([]byte, error) {
 	if !packed && f != nil {
 		head := make([]byte, most)
@@ -159,7 +158,7 @@ func headOf(path string, f *os.File, packed bool, most int64) ([]byte, error) {
 	return head, err
 }
 
-// same reports whether a file begins as the current one, and has at least the bytes read.
+// same reports whether a file is the current one: it has the same beginning and at least the bytes read so far.
 func (s *files) same(m member) bool {
 	if s.known == 0 || !m.packed && m.info.Size() < s.at {
 		return false
@@ -168,7 +167,7 @@ func (s *files) same(m member) bool {
 	return err == nil && int64(len(head)) == s.known && xxhash.Sum64(head) == s.sum
 }
 
-// find finds the current file by its beginning, the latest if there are several.
+// find finds the current file by its beginning. If several match, it returns the latest.
 func (s *files) find(all []member, _ int64) (member, bool) {
 	for _, m := range slices.Backward(all) {
 		if s.same(m) {
@@ -178,7 +177,7 @@ func (s *files) find(all []member, _ int64) (member, bool) {
 	return member{}, false
 }
 
-// wait waits for a first file.
+// wait waits for the first file.
 func (s *files) wait(ctx context.Context) (end bool, err error) {
 	if s.o.Once {
 		return true, nil
@@ -193,7 +192,7 @@ func (s *files) wait(ctx context.Context) (end bool, err error) {
 	return false, s.begin(all, 0)
 }
 
-// ended handles the end of the file: it waits, or begins the next file. It returns a last line without line end.
+// ended handles the end of a file: it waits, or begins the next file. It returns a last line that has no line end.
 func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 	if cut, err := s.cutOff(s.at); cut || err != nil {
 		return Line{}, false, err
@@ -223,7 +222,7 @@ func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 	return Line{}, false, sleep(ctx, s.poll)
 }
 
-// rest returns a last line without line end.
+// rest returns the last line if it has no line end.
 func (s *files) rest() Line {
 	if len(s.part) == 0 {
 		return Line{}
@@ -231,8 +230,8 @@ func (s *files) rest() Line {
 	return s.named([]Line{s.whole()})[0]
 }
 
-// cutOff reports whether the file was truncated and is being written from its beginning again. It reads the unread part
-// up to from in the file's copy, if there is one.
+// cutOff reports whether the file was truncated and is written again from its beginning. If there is a copy of the
+// file, it first reads the unread rest there, from offset from on.
 func (s *files) cutOff(from int64) (bool, error) {
 	if s.packed {
 		return false, nil
@@ -268,7 +267,6 @@ func (s *files) cutOff(from int64) (bool, error) {
 	return true, s.begin([]member{{path: path, info: st}}, 0)
 }
 
-// look looks for the next file.
 func (s *files) look() error {
 	s.looked = time.Now()
 	all, err := members(s.o.Path)

@@ -1,8 +1,8 @@
 package watch
 
-// frontier is the progress of a stream as more than one session shows it. A single session ahead of all others, because
-// its clock or a line is wrong, does not move it. It is the second largest of the sessions' latest times. If all others
-// have been silent for lonely lines, or there is only one session, it is the second largest time of all.
+// frontier is the progress of a stream: the second largest of the sessions' latest times. So one session with a wrong
+// clock or a wrong line cannot move it. If only one session was active during lonely lines, or there is only one, it
+// is the second largest of all times.
 type frontier struct {
 	best   [2]ahead // the two sessions that are furthest
 	all    [2]int64 // the two latest times
@@ -15,10 +15,10 @@ type ahead struct {
 	any     bool
 }
 
-// lonely is the number of lines for which a session must be ahead of all others to be believed.
+// lonely is the number of lines for which only one session may be ahead before frontier believes it.
 const lonely = 64
 
-// add adds a time. Each transaction without session counts as a session of its own.
+// add adds a time of session who. Callers give each transaction without a session a session of its own.
 func (f *frontier) add(who, at int64) {
 	if f.n++; f.n == 1 || at > f.all[0] {
 		f.all[0], f.all[1] = at, f.all[0]
@@ -42,7 +42,7 @@ func (f *frontier) add(who, at int64) {
 	}
 }
 
-// value returns the progress; false if it is not known yet.
+// value returns the progress, or false if it is not known yet.
 func (f *frontier) value() (int64, bool) {
 	switch {
 	case f.n < 2:

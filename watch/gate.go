@@ -10,18 +10,18 @@ import (
 	"isovet/internal/keyed"
 )
 
-// GateOptions are the options of every judge for accepting lines.
+// GateOptions are the options by which every judge accepts lines.
 type GateOptions struct {
-	// Once ignores a duplicate transaction, recognised by its id, or, without one, by its place in its session. At
-	// least the last million transactions are remembered.
+	// Once drops duplicates. It recognises a transaction by its id or, without one, by its place in its session. It
+	// remembers at least the last million transactions.
 	Once bool
-	// MaxJump bounds the time by which a transaction may be ahead of the others, and of the clock; one further
-	// ahead goes to quarantine. 0: no bound.
+	// MaxJump bounds how far a transaction's time may be ahead of the other transactions and of the clock; 0 means no
+	// bound. A transaction further ahead goes to quarantine.
 	MaxJump time.Duration
-	// Patience is the time, by the clock, for which an unexplained read waits for a late writer before it becomes a
-	// violation. The wait also ends after Config.Idle without arrivals, and at the end of the stream.
+	// Patience is how long, by the clock, an unexplained read waits for a late writer before it becomes a violation.
+	// The wait also ends after Config.Idle without arrivals, and at the end of the stream.
 	Patience time.Duration
-	// Hash hashes values and the contents of transactions; nil: a key is drawn and stored in checkpoints.
+	// Hash hashes values and the contents of transactions. If it is nil, a key is drawn, and checkpoints contain it.
 	Hash *keyed.Key
 }
 
@@ -36,17 +36,17 @@ func (o GateOptions) settings() []Setting {
 	return []Setting{{"once", fmt.Sprint(o.Once)}, {"max-jump", o.MaxJump.String()}, {"patience", o.Patience.String()}}
 }
 
-// gate filters lines before they are judged. It drops duplicates, and holds back lines too far ahead of all others. It
-// is a function of the lines and the clock in the log.
+// gate filters lines before they are judged: it drops duplicates and puts lines far ahead of all others into
+// quarantine. Its decisions depend only on the lines and the clock in the log.
 type gate struct {
 	o    GateOptions `freeze:"-"`
 	hash *keyed.Key
 	unit Unit
-	// relative says that the times are not counted from 1970, or from an unknown moment. votes has the first times
-	// while that, or the unit, is being detected.
+	// relative says that times do not count from 1970. votes has the first times, by which the unit and this are
+	// detected.
 	relative bool
 	votes    []int64
-	// moment returns the time of a transaction that may be too far ahead; false if it has none.
+	// moment returns the time of a transaction that is compared with others, or false if it has none.
 	moment     func(h *history.TxnHead) (int64, bool) `freeze:"-"`
 	seen       seen
 	front      frontier                     // of the passed lines
@@ -67,7 +67,7 @@ type pace struct {
 	rated ahead   // clock and front when rate was last updated
 }
 
-// quarantine has the lines too far ahead.
+// quarantine has the lines that are too far ahead.
 type quarantine struct {
 	held   []heldLine
 	passed int            // lines since the first of held
@@ -75,8 +75,8 @@ type quarantine struct {
 	free   bool           // the held lines may be released
 }
 
-// firstLines has the first transactions (see gate_first.go), the number of those with times, those to release, and
-// those that went to quarantine.
+// firstLines has the first transactions of the stream (see gate_first.go): those that wait, the number of those with
+// times, those to pass on, and those that went to quarantine.
 type firstLines struct {
 	first       []heldLine
 	timed       int
@@ -84,7 +84,7 @@ type firstLines struct {
 	ready, away []heldLine `freeze:"-"`
 }
 
-// gateCounts counts duplicates, jumps, and lines freed from quarantine.
+// gateCounts counts duplicates, clock jumps, and lines released from quarantine.
 type gateCounts struct{ dups, jumps, freed int64 }
 
 // heldLine is a line in quarantine.
@@ -97,10 +97,10 @@ type heldLine struct {
 	timed    bool // for one of the first transactions
 }
 
-// maxHeld bounds the quarantine; further lines are not judged.
+// maxHeld bounds the lines in quarantine. Further ones are not judged at all.
 const maxHeld = 1 << 12
 
-// maxSince bounds the sessions counted while lines are in quarantine; at least half of them are not ahead.
+// maxSince bounds the sessions that are counted while lines are in quarantine.
 const maxSince = 4 * maxHeld
 
 // fate is the gate's decision about a line.
@@ -113,8 +113,8 @@ const (
 	waiting // for other first transactions
 )
 
-// learning is the number of lines that show the usual steps before a jump can be too far. enoughHeld is the number of
-// sessions that must be ahead, and more than are not, so that the jump counts as the database's own.
+// learning is the number of timed lines that show the usual steps; only then can a jump be too far. enoughHeld is the
+// number of lines in quarantine, more than have passed since, from which on the database itself must have jumped.
 const (
 	learning   = 4
 	enoughHeld = 8
@@ -122,7 +122,7 @@ const (
 	fewTicks   = 1 << 20 // a jump of so many timestamps is normal, if they are no times
 )
 
-// who returns the session of a transaction for frontier.
+// who returns the session of a transaction, as frontier.add needs it.
 func (g *gate) who(h *history.TxnHead, n int64) int64 {
 	if h.HasSess {
 		return h.Session
@@ -130,7 +130,7 @@ func (g *gate) who(h *history.TxnHead, n int64) int64 {
 	return math.MinInt64 + n // a new session each time
 }
 
-// look decides about a transaction. The error says that another one has its id.
+// look decides about a transaction. It returns an error if a different transaction had the same id.
 func (g *gate) look(b *Batch, i int) (fate, error) {
 	l := &b.Lines[i]
 	h := &b.Heads[l.Txn]
@@ -178,9 +178,9 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 	return pass, nil
 }
 
-// admit passes a line through the gate, after its head has gone to before, if that is not nil. A line that the gate
-// holds back goes to away, one that passes to in. Errors: the line's, in's; a different transaction of that id came
-// before.
+// admit sends a line through the gate. It first calls before, unless nil, with the line's head. If the gate puts the
+// line into quarantine, it calls away, and if the line passes, in. It returns the line's error or in's, or one about
+// another transaction with the same id.
 func (g *gate) admit(b *Batch, i int, header []byte, before func(h *history.TxnHead), away func(b *Batch, i int),
 	in func(b *Batch, i int) error) error {
 	l := &b.Lines[i]
@@ -205,7 +205,7 @@ func (g *gate) admit(b *Batch, i int, header []byte, before func(h *history.TxnH
 	return in(b, i)
 }
 
-// detect finds, by the majority of the first three times, the unit and whether times are counted from 1970.
+// detect finds the unit, and whether times count from 1970, by the majority of the first three times.
 func (g *gate) detect(at int64) {
 	if g.unit != UnitUnknown && !g.relative || g.pace.clock == 0 || len(g.votes) == 3 {
 		return
@@ -221,7 +221,7 @@ func (g *gate) detect(at int64) {
 	g.relative = g.relative && g.unit != u
 }
 
-// now returns the clock's time in timestamps; false if they are no times.
+// now returns the clock in units of the timestamps, or false if these are not times.
 func (g *gate) now() (int64, bool) {
 	if g.pace.clock == 0 || g.relative {
 		return 0, false
@@ -229,7 +229,7 @@ func (g *gate) now() (int64, bool) {
 	return g.unit.ticks(time.Duration(g.pace.clock))
 }
 
-// bound returns the latest time that is not too far ahead.
+// bound returns the latest time that passes the gate.
 func (g *gate) bound() int64 {
 	base, any := g.front.value()
 	if !any {
@@ -242,7 +242,7 @@ func (g *gate) bound() int64 {
 	return plus(base, by)
 }
 
-// reach returns the allowed distance ahead of others.
+// reach returns how far ahead of the others a transaction may be.
 func (g *gate) reach() int64 {
 	by := max(int64(fewTicks), usual*min(g.pace.jump, math.MaxInt64/usual))
 	if d, ok := g.unit.ticks(g.o.MaxJump); ok {
@@ -285,8 +285,8 @@ func (g *gate) hold(b *Batch, i int, at, who int64) {
 	q.free = len(q.held) >= enoughHeld && len(q.held) > q.passed && 2*theirs >= len(q.since)
 }
 
-// released returns the held lines that may pass, in the order of their arrival: so many sessions are ahead that the
-// database itself has jumped. Lines too far ahead of these stay.
+// released returns the lines in quarantine that may pass, in the order of arrival. They may if so many sessions are
+// ahead that the database itself has jumped. Lines far ahead of these stay in quarantine.
 func (g *gate) released() *Batch {
 	if !g.quarantine.free {
 		return nil
@@ -330,7 +330,6 @@ func (g *gate) released() *Batch {
 	return out
 }
 
-// tick sets the clock.
 func (g *gate) tick(now int64) {
 	g.pace.clock = max(g.pace.clock, now)
 	v, any := g.front.value()
@@ -345,14 +344,14 @@ func (g *gate) tick(now int64) {
 	}
 }
 
-// take returns the lines quarantined since its last call; the result is valid until the next line.
+// take returns the lines that went to quarantine since its last call. The result is valid until the next line.
 func (g *gate) take() []Violation {
 	out := g.found
 	g.found = g.found[:0]
 	return out
 }
 
-// time converts a time of the stream to the clock's; zero if it is unknown.
+// time converts a time of the stream to a time.Time; zero means unknown.
 func (g *gate) time(at int64) time.Time {
 	if g.pace.clock == 0 || g.relative {
 		return time.Time{}
@@ -369,8 +368,9 @@ func (g *gate) counts() []Count {
 	}
 }
 
-// seen is a set of the transactions that have arrived, in two halves: when the newer one is full, the older is dropped.
-// Each entry has 64 bits that identify the transaction, such as its id, and a keyed hash of its content.
+// seen is the set of transactions that have arrived, in two halves: when the newer half is full, the older one is
+// dropped. An entry has 64 bits that identify the transaction, such as its scrambled id, and a keyed hash of its
+// content.
 type seen struct {
 	table [2]prints
 	n     int
@@ -378,7 +378,7 @@ type seen struct {
 	near  uint64 `freeze:"-"` // see fetch
 }
 
-// prints is a hash table from scrambled keys to prints; 0 marks a free entry.
+// prints is a hash table from scrambled keys to fingerprints. Fingerprint 0 marks a free entry.
 type prints struct {
 	keys   []uint64
 	prints []uint64
@@ -387,7 +387,7 @@ type prints struct {
 // halfSeen is the number of transactions in a half.
 const halfSeen = 1 << 20
 
-// key returns a transaction's key; false if it has nothing that identifies it.
+// key returns the key of a transaction, or false if the transaction has neither an id nor a place in a session.
 func (s *seen) key(h *history.TxnHead) (uint64, bool) {
 	switch {
 	case h.HasID:
@@ -398,11 +398,11 @@ func (s *seen) key(h *history.TxnHead) (uint64, bool) {
 	return 0, false
 }
 
-// nearby is the number of transactions that are looked up at once.
+// nearby is the number of transactions whose entries fetch loads at once.
 const nearby = 64
 
-// fetch touches the entries that add will read for some transactions, so that the processor loads them at the same
-// time: the tables are far larger than its caches. It changes nothing.
+// fetch reads the entries that add will need for some transactions, so that the processor loads them in parallel into
+// its caches, which are far smaller than the tables. It changes nothing.
 func (s *seen) fetch(heads []history.TxnHead) {
 	sum := uint64(0)
 	for i := range heads {
@@ -420,8 +420,8 @@ func (s *seen) fetch(heads []history.TxnHead) {
 	s.near = sum
 }
 
-// add adds a transaction. same says that it has arrived before, other that its id belongs to another one. Both are
-// false if nothing identifies it.
+// add adds a transaction. same says that this transaction has arrived before, other that a different one with its id
+// has. Both are false if the transaction has no key.
 func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
 	key, ok := s.key(h)
 	if !ok {
@@ -442,7 +442,7 @@ func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
 	return false, false
 }
 
-// find returns the fingerprint of a key; 0: there is none.
+// find returns the fingerprint of a key, or 0.
 func (t *prints) find(key uint64) uint64 {
 	if len(t.keys) == 0 {
 		return 0
@@ -455,7 +455,7 @@ func (t *prints) find(key uint64) uint64 {
 	}
 }
 
-// grow makes room for one more than n.
+// grow enlarges the table if it needs space for entry n+1.
 func (t *prints) grow(n int) {
 	if 4*n < 3*len(t.keys) {
 		return
@@ -470,7 +470,7 @@ func (t *prints) grow(n int) {
 	}
 }
 
-// set changes the print of an existing key.
+// set changes the fingerprint of a key that is in the table.
 func (t *prints) set(key, p uint64) {
 	mask := uint64(len(t.keys) - 1)
 	i := key & mask

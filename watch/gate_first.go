@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// The first transactions wait for each other: until a few have arrived, it is unknown which of them is far ahead.
+// The first transactions of a stream wait for each other: one alone does not show which of them is far ahead.
 
-// early takes one of the first transactions, with its time if timed is set. who is its session; without one it is a new
-// number each time.
+// early stores one of the first transactions of the stream. timed says that it has a time, at. who is its session, a
+// new number each time if it has none.
 func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
 	l := &b.Lines[i]
 	h := &b.Heads[l.Txn]
@@ -25,7 +25,7 @@ func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
 	}
 }
 
-// begin releases the first transactions. Those far ahead of the others go to quarantine.
+// begin passes on the first transactions, except those far ahead of the others, which go to quarantine.
 func (g *gate) begin() {
 	from := g.jump1st()
 	g.start.learned = true
@@ -45,9 +45,9 @@ func (g *gate) begin() {
 	g.start.first, g.pace.told = nil, g.pace.clock
 }
 
-// jump1st returns the least time among the first transactions that is far ahead of the others: by more than MaxJump,
-// or, if timestamps are no times, by more than 64 times the spread of the others. Those ahead must be fewer than the
-// others, or of fewer sessions.
+// jump1st returns the least time among the first transactions that is far ahead of the earlier times: by more than
+// MaxJump or, if timestamps are not times, by more than 64 times the largest gap between those. The transactions from
+// there on must be fewer than the others, come from fewer sessions, or be ahead of the clock too.
 func (g *gate) jump1st() int64 {
 	const none = 1<<63 - 1
 	var all []heldLine
@@ -101,14 +101,14 @@ func (g *gate) isolate(x heldLine, from int64) {
 	g.quarantine.since[x.who] = true
 }
 
-// badLine reports a first line that is not understood, once no more lines arrive for it to wait for.
+// badLine reports that a first line is not understood. Such a line waits for others until no more lines arrive.
 func (g *gate) badLine(place int64, err error) {
 	if g.bad != nil {
 		g.bad(place, err)
 	}
 }
 
-// release has let take the first transactions that wait for others, since no more lines arrive.
+// release ends the wait of the first transactions, since no more lines arrive, and passes them to let.
 func (g *gate) release(let func(bad func(place int64, err error)) (more bool)) {
 	if g.waits() {
 		g.begin()
@@ -116,11 +116,10 @@ func (g *gate) release(let func(bad func(place int64, err error)) (more bool)) {
 	}
 }
 
-// waits reports whether first transactions wait for others.
 func (g *gate) waits() bool { return len(g.start.first) > 0 }
 
-// let passes on, as batches, the first transactions. Those that went to quarantine go to away, since their writes can
-// be read; those released go to in.
+// let passes on the first transactions in batches: those in quarantine to away, since others may read their writes,
+// and the others to in. So it does with lines that are released from quarantine.
 func (g *gate) let(begin func(b *Batch), away, in func(b *Batch, i int)) (any bool) {
 	each := func(b *Batch, do func(b *Batch, i int)) {
 		if b == nil {
@@ -139,7 +138,7 @@ func (g *gate) let(begin func(b *Batch), away, in func(b *Batch, i int)) (any bo
 	return any
 }
 
-// batchOf reads lines again; nil if there are none.
+// batchOf reads stored lines again. It returns nil if there are none.
 func batchOf(lines []heldLine) *Batch {
 	if len(lines) == 0 {
 		return nil

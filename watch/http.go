@@ -25,21 +25,21 @@ import (
 	"isovet/internal/safego"
 )
 
-// HTTPOptions are the options of a source that listens.
+// HTTPOptions are the options of a source that receives lines by HTTP.
 type HTTPOptions struct {
 	// Addr is HOST:PORT.
 	Addr string
-	// MaxBody bounds the bytes of a request, decompressed; 0: DefaultMaxBody. All requests together may take four
-	// times as many.
+	// MaxBody bounds the bytes of a request after decompression; 0 means DefaultMaxBody. All current requests together
+	// may have four times as many.
 	MaxBody int64
-	// Tokens, if not empty, are the accepted tokens: a request must have one, as "Authorization: Bearer TOKEN".
+	// Tokens, if not empty, are the accepted tokens. A request must have one as "Authorization: Bearer TOKEN".
 	Tokens []string
-	// TLS, if set, has the server's certificate, and the authorities of clients' certificates.
+	// TLS, if set, has the server's certificate, and the authorities that clients' certificates must come from.
 	TLS *tls.Config
-	// Patience bounds a request's wait for its turn, and then for being safe; 0: 10 s.
+	// Patience bounds how long a request waits for its turn, and then for its lines to be in the log; 0 means 10 s.
 	Patience time.Duration
-	// Unfit, if set, returns a function that finds further errors in transactions of a batch, besides the reader's;
-	// nil: there are none. Several goroutines call it.
+	// Unfit, if set, returns a function that finds errors in a batch's transactions that the reader does not find, or
+	// nil if there are none. Several goroutines call it.
 	Unfit func(b *Batch) func(i int) error
 	Log   *slog.Logger
 }
@@ -47,17 +47,17 @@ type HTTPOptions struct {
 // DefaultMaxBody is the default of MaxBody.
 const DefaultMaxBody = 16 << 20
 
-// maxProducers bounds the names of producers in a stream.
+// maxProducers bounds the number of producers in a stream.
 const maxProducers = 10_000
 
-// Headers of requests. FromHeader has the number, from 0, of the request's first line: a request with it can be sent
-// again, and is taken once. ProducerHeader names the sender: each name's lines have numbers of their own.
+// Headers of requests. FromHeader has the number, from 0, of the request's first line: if a client repeats such a
+// request, its lines are taken once. ProducerHeader names the sender. Each sender numbers its own lines.
 const (
 	FromHeader     = "Isovet-From"
 	ProducerHeader = "Isovet-Producer"
 )
 
-// HTTPServer takes lines by POST. Their places are line numbers, from 0 for each producer.
+// HTTPServer receives lines by POST. The place of a line is its number, from 0 for each producer.
 type HTTPServer struct {
 	o       HTTPOptions
 	tokens  [][sha256.Size]byte
@@ -97,7 +97,7 @@ type outcome struct {
 	full bool // the disk is full: the lines may not be safe
 }
 
-// answer answers a request, unless it was answered before.
+// answer answers a request, unless it has been answered.
 func (q *request) answer(o outcome) {
 	select {
 	case q.done <- o:
@@ -105,9 +105,9 @@ func (q *request) answer(o outcome) {
 	}
 }
 
-// ListenHTTP listens, and answers "not ready" until Source is called. POST / takes JSON lines. It answers when they are
-// safe in the log, with the number of lines that the producer has sent so far; GET /position returns that number. A
-// request with a line that is no transaction is refused as a whole. The error is about the address.
+// ListenHTTP begins to listen. Until Source is called it answers "not ready". POST / receives JSON lines and answers
+// when they are safe in the log, with the number of lines that the producer has sent so far. GET /position returns
+// that number. A request with a wrong line is refused as a whole. It returns an error about the address.
 func ListenHTTP(o HTTPOptions) (*HTTPServer, error) {
 	ln, err := net.Listen("tcp", o.Addr)
 	if err != nil {
@@ -139,7 +139,7 @@ func ListenHTTP(o HTTPOptions) (*HTTPServer, error) {
 	return s, nil
 }
 
-// faults receives the server's own log: it reports few of the clients' errors, such as failed handshakes.
+// faults receives the messages of net/http. It logs only few about clients' errors, such as failed handshakes.
 type faults struct{ log *slog.Logger }
 
 func (f faults) Write(text []byte) (int, error) {
@@ -151,10 +151,10 @@ func (f faults) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Addr returns the address that it listens on.
+// Addr returns the address on which the server listens.
 func (s *HTTPServer) Addr() string { return s.ln.Addr().String() }
 
-// Source begins to take lines, behind those in the log.
+// Source begins to accept lines, after those in the log.
 func (s *HTTPServer) Source(after Places) Source {
 	last := Places{}
 	maps.Copy(last, after)
@@ -190,7 +190,7 @@ func later(w http.ResponseWriter, text string) {
 	http.Error(w, text, http.StatusServiceUnavailable)
 }
 
-// ready reports whether the log has been read; otherwise it answers the request.
+// ready reports whether the whole log has been read. If not, it answers the request.
 func (s *HTTPServer) ready(w http.ResponseWriter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +202,7 @@ func (s *HTTPServer) ready(w http.ResponseWriter) bool {
 
 var producerName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 
-// producer returns the sender's name, "" if there is none; false if it has answered with an error.
+// producer returns the sender's name or "". It returns false if it has answered with an error.
 func producer(w http.ResponseWriter, r *http.Request) (string, bool) {
 	name := r.Header.Get(ProducerHeader)
 	if name == "" {
@@ -262,7 +262,7 @@ func (s *HTTPServer) post(w http.ResponseWriter, r *http.Request) {
 	s.hand(w, r, q)
 }
 
-// hand passes the request to Next, and answers when it is safe.
+// hand gives the request to Next, and answers when its lines are safe.
 func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 	patience := time.NewTimer(s.o.Patience)
 	defer patience.Stop()
@@ -313,8 +313,8 @@ func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 
 const diskFull = "the disk is full: no line was accepted; send the request again"
 
-// Halt refuses requests, including those that wait for an answer, until it is called with false. Their lines are not
-// acknowledged.
+// Halt(true) refuses all requests, including waiting ones, without acknowledging their lines. Halt(false) accepts
+// requests again.
 func (s *HTTPServer) Halt(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -328,7 +328,7 @@ func (s *HTTPServer) Halt(on bool) {
 	}
 }
 
-// Next waits for a request and takes all waiting ones.
+// Next waits for a request and returns the lines of all waiting ones.
 func (s *HTTPServer) Next(ctx context.Context, most int) ([]Line, error) {
 	var out []Line
 	for {
@@ -352,7 +352,7 @@ func (s *HTTPServer) Next(ctx context.Context, most int) ([]Line, error) {
 	}
 }
 
-// take adds the lines of a request.
+// take appends the lines of a request, without those that have arrived before.
 func (s *HTTPServer) take(out []Line, q *request) []Line {
 	if !q.state.CompareAndSwap(stands, taken) {
 		return out
@@ -406,8 +406,8 @@ func (s *HTTPServer) Close() (err error) {
 	return err
 }
 
-// lines splits a body into lines and reads them. Cost: that of the judge's reading, and memory for a few thousand
-// lines.
+// lines splits a body into lines and reads them to find errors. Cost: that of the judge's reading, and memory for a
+// few thousand lines.
 func (s *HTTPServer) lines(q *request, body []byte) error {
 	s.mu.Lock()
 	begins := len(s.last) == 0 || q.from >= 0 && q.from <= s.last.Of(q.of) // a header may stand at the beginning

@@ -17,7 +17,7 @@ import (
 
 const none = history.None
 
-// refusal is the reason of an answer with an error status.
+// refusal is the reason for an answer with an error status.
 type refusal struct {
 	status int
 	text   string
@@ -41,16 +41,16 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 const (
-	// bodyStep is the initial memory of a body.
+	// bodyStep is the memory that is reserved for a body at first.
 	bodyStep = 64 << 10
-	// bodyPause bounds a client's pause within a body.
+	// bodyPause bounds a client's pause in the middle of a body.
 	bodyPause = 30 * time.Second
 	// zstdWindow bounds the window of a body in zstd.
 	zstdWindow = 8 << 20
 )
 
-// body reads a request's body, decompressed, and reserves memory for it. The caller must release it, even after an
-// error.
+// body reads and decompresses a request's body, and reserves memory for it. The caller must release the memory, even
+// after an error.
 func (s *HTTPServer) body(w http.ResponseWriter, r *http.Request) (body []byte, held int64, err error) {
 	most := s.o.MaxBody
 	control := http.NewResponseController(w)
@@ -102,7 +102,7 @@ func (s *HTTPServer) body(w http.ResponseWriter, r *http.Request) (body []byte, 
 	}
 }
 
-// pausing is a body that fails if its client pauses for long.
+// pausing is a request's body. Reading fails if the client pauses for long.
 type pausing struct {
 	r       io.Reader
 	control *http.ResponseController
@@ -113,7 +113,7 @@ func (p pausing) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// decoded decompresses a body. The caller calls done when it has read it.
+// decoded decompresses a body. The caller must call done at the end.
 func decoded(in io.Reader, encodings []string) (_ io.Reader, done func(), err error) {
 	done = func() {}
 	switch e := strings.ToLower(strings.TrimSpace(strings.Join(encodings, ","))); e {

@@ -15,68 +15,68 @@ import (
 	"isovet/internal/keyed"
 )
 
-// Incident is a group of violations of one kind, on one key or a range of keys, without a long pause between them. Like
-// the violations it is a function of the log.
+// Incident is a group of violations of one kind, on one key or a range of keys, without a long pause in between. Like
+// the violations, it depends only on the log.
 type Incident struct {
 	ID int64 `json:"incident"` // from 1, by the time of opening
-	// Class is the key of the metrics' counts: an axiom, a mechanism, or a verdict. Kind is finer, and may be "":
-	// the way in which an axiom fails, the kind of a mechanism's violation, or the anomaly.
+	// Class is the label of the metrics: an axiom, a mechanism, or a verdict. Kind is finer and may be "": how an
+	// axiom fails, the kind of a mechanism's violation, or the anomaly.
 	Class string `json:"class"`
 	Kind  string `json:"kind,omitempty"`
-	// Unjudged says that transactions were not judged, or that nothing is known about them: it is no accusation.
+	// Unjudged says that transactions were not judged, so that the incident accuses nobody.
 	Unjudged bool `json:"unjudged,omitempty"`
 	Open     bool `json:"open"` // it may still grow
-	// Low and High are the least and the greatest key, as JSON: first numbers by value, then others by text. They
-	// are equal for an incident on one key, and nil if the kind has no key.
+	// Low and High are the least and the greatest key, as JSON; numbers by value come before other keys by text. They
+	// are equal if the incident has one key, and nil if it has none.
 	Low  json.RawMessage `json:"low,omitempty"`
 	High json.RawMessage `json:"high,omitempty"`
-	// Count is the number of its violations. Keys and Txns are the numbers of their keys and transactions: exact up
-	// to 256, beyond that estimated to some per cent.
+	// Count is the number of violations. Keys and Txns are the numbers of different keys and transactions: exact up to
+	// 256, beyond that an estimate within a few per cent.
 	Count int64 `json:"count"`
 	Keys  int64 `json:"keys,omitempty"`
 	Txns  int64 `json:"txns"`
-	// Proved says that at least one of its violations is proved to violate the level (leopard, replay).
+	// Proved says that one of the violations is proved to violate the level (judges leopard and replay).
 	Proved bool `json:"proved,omitempty"`
-	// FirstN and LastN are the numbers of its first and last violation.
+	// FirstN and LastN are the numbers of the first and the last violation.
 	FirstN int64 `json:"first_n"`
 	LastN  int64 `json:"last_n"`
-	// Began and Last are the times when these became final, by the clock in the log; zero: unknown.
+	// Began and Last are the times, by the clock in the log, when these two became final; zero if unknown.
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// New is the number of its violations that were found in this run.
+	// New is the number of violations that this run found.
 	New int64 `json:"-"`
-	// Lines are the first few in full, as the file of violations has them.
+	// Lines are the first few violations, as in the file of violations.
 	Lines []json.RawMessage `json:"lines,omitempty"`
-	// Evidence has small histories of its first proved violations.
+	// Evidence has small histories of the first proved violations.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence is a small history that shows a violation, and its certificate, for isovet check and verify. The names are
-// relative to the file of violations, with slashes.
+// Evidence is a small history that shows a violation, and its certificate, for isovet check and isovet verify. File
+// names are relative to the file of violations and have slashes.
 type Evidence struct {
 	N           int64  `json:"n"` // the violation's
 	History     string `json:"history,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
-	// Why says why there is no history, or no certificate.
+	// Why says why the history or the certificate is missing.
 	Why string `json:"why,omitempty"`
 }
 
 // Bounds of incidents.
 const (
-	// incidentKeys bounds the open incidents of a kind with one key each; further keys share one incident.
+	// incidentKeys bounds the open incidents of a kind that have one key each. Further keys share one.
 	incidentKeys = 4
-	// incidentLines is the least number of an incident's violations that are reported in full and stay in memory;
-	// kindLines is the number for a kind.
+	// incidentLines is the number of an incident's violations that are always reported in full and stay in memory.
+	// kindLines bounds the violations of a kind that are reported in full beyond that.
 	incidentLines = 5
 	kindLines     = 20
-	// maxIncidents bounds the incidents in memory; the oldest closed ones go first.
+	// maxIncidents bounds the incidents in memory. The oldest closed ones are dropped first.
 	maxIncidents = 1000
-	// DefaultPause is the time without a violation after which an incident is over.
+	// DefaultPause is how long an incident stays open without a violation.
 	DefaultPause = 10 * time.Minute
 )
 
-// Incidents has the incidents of a watch. The zero value is empty and ready for Config.Incidents. It is safe for
-// concurrent use.
+// Incidents has the incidents of a watch. The zero value is empty and can be used for Config.Incidents. Several
+// goroutines may use it.
 type Incidents struct {
 	mu    sync.Mutex
 	s     incidentState
@@ -86,10 +86,9 @@ type Incidents struct {
 	gone  []Evidence  // whose files are no longer needed
 }
 
-// incidentKind is a kind of incident.
+// incidentKind identifies a kind of incidents.
 type incidentKind struct{ class, kind string }
 
-// incidentState is the incidents' state in a checkpoint.
 type incidentState struct {
 	Next    int64       `json:"next"`            // number of the next one, from 0
 	Dropped int64       `json:"dropped"`         // number of incidents dropped from memory
@@ -114,7 +113,7 @@ type incident struct {
 	TxnsSeen distinct `json:"txns_seen,omitzero"` // likewise
 }
 
-// List returns the current incidents, by number. Old ones may be missing.
+// List returns the incidents in memory, by number. Old ones may be missing.
 func (s *Incidents) List() []Incident {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +132,8 @@ func (s *Incidents) Dropped() int64 {
 	return s.s.Dropped
 }
 
-// counts returns the number of incidents so far, the number of open ones that are accusations, and the number of
-// violations of each kind.
+// counts returns the number of incidents so far, the number of open incidents that accuse the database, and the number
+// of violations of each kind.
 func (s *Incidents) counts() (total, open int64, kinds []KindCount) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +162,6 @@ func (s *Incidents) state() incidentState {
 	return out
 }
 
-// restore restores a checkpoint's state.
 func (s *Incidents) restore(from incidentState, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +175,7 @@ func (s *Incidents) restore(from incidentState, pause time.Duration) {
 	}
 }
 
-// clock sets the time, and ends incidents without a violation for long.
+// clock sets the time, and closes incidents that had no violation for long.
 func (s *Incidents) clock(now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +194,8 @@ func (s *Incidents) clock(now int64) {
 	}
 }
 
-// add adds violation n to its incident, which it may open. full says that it is one of the first and is reported in
-// full.
+// add adds violation n to its incident and opens one if needed. full says that the violation is one of the first and
+// must be reported in full.
 func (s *Incidents) add(f *Finding, n int64) (x *incident, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +234,7 @@ func (s *Incidents) add(f *Finding, n int64) (x *incident, full bool) {
 	return x, x.Count <= incidentLines || told < kindLines
 }
 
-// of finds the incident that a violation belongs to.
+// of finds or opens the incident of a violation.
 func (s *Incidents) of(f *Finding, n int64) *incident {
 	k := incidentKind{f.Class, f.Kind}
 	open := s.open[k]
@@ -269,8 +267,8 @@ func (s *Incidents) of(f *Finding, n int64) *incident {
 	return x
 }
 
-// noted adds a violation's line to its incident. full says that it is reported in full, proved that it is proved, fresh
-// that it is reported for the first time.
+// noted adds a violation's line to its incident. full: the file has the line; proved: the violation is proved; fresh:
+// this run found it first.
 func (s *Incidents) noted(x *incident, line []byte, full, proved, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,7 +310,7 @@ func number(key string) (n int64, is bool) {
 }
 
 // distinct counts different things by their hashes: exactly up to exactDistinct, then by HyperLogLog (Flajolet, Fusy,
-// Gandouet, Meunier 2007) with a standard error of 1.04/√1024, 3 %. It takes a kilobyte or two.
+// Gandouet, Meunier 2007) with a standard error of 1.04/√1024, 3 %. It takes one or two kilobytes.
 type distinct struct {
 	Few  []uint64 `json:"few,omitempty"`  // sorted
 	Most []byte   `json:"most,omitempty"` // the longest run of zeros in each part of the hashes, plus 1

@@ -6,17 +6,17 @@ import (
 	"isovet/internal/saved"
 )
 
-// An initial transaction may have more keys than memory holds. It is then taken in pieces; between these, keys go to
-// the disk.
+// An initial transaction may have more keys than fit in memory. The parser then takes it in pieces; between pieces,
+// keys move to disk.
 
-// pieceKeys bounds the keys of a stream's first batch whose initial transaction is taken at once, and the operations of
-// a piece.
+// pieceKeys bounds the operations of a piece. If a stream's first batch has at most so many keys, its initial
+// transaction is not split.
 var pieceKeys = 1 << 14
 
 func init() { bounds.Register("watch.pieceKeys", &pieceKeys) } // tests set it to 1
 
-// inPieces takes the initial transaction of a stream, if it has very many keys and memory is bounded, and numbers the
-// keys of the other transactions of its batch. It returns false if it has not taken it.
+// inPieces takes the stream's initial transaction in pieces, if it has very many keys and memory is bounded. It then
+// numbers the keys of the batch's other transactions. It returns false if it did nothing.
 func (p *parser) inPieces(b *Batch) bool {
 	h := b.H
 	if p.evict == nil || b.First > 0 || len(h.Keys) <= pieceKeys ||
@@ -45,7 +45,7 @@ func (p *parser) inPieces(b *Batch) bool {
 	return true
 }
 
-// numberOf numbers the keys of operations, and restores their states.
+// numberOf gives the keys of operations numbers, and loads their states.
 func (p *parser) numberOf(h *history.History, lo, hi uint32) {
 	for op := lo; op < hi; op++ {
 		if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {

@@ -18,58 +18,59 @@ import (
 	"isovet/internal/keyed"
 )
 
-// Judge checks a stream. Its results depend only on the calls of Take, Advance, Clock and End, in their order, so that
-// a restart from the log gives the same results. The division of lines into batches does not matter.
+// Judge checks a stream. Its results depend only on the order and the arguments of the calls of Take, Advance, Clock
+// and End, so that a restart from the log gives the same results. The division of lines into batches does not matter.
 type Judge interface {
-	// Settings returns the options that influence the findings, the checker's name first. A folder allows only the
-	// options that it was begun with.
+	// Settings returns the options that influence the findings, with the checker's name first. A folder can be
+	// continued only with the same settings.
 	Settings() []Setting
-	// Begin comes first. line returns a line of the log again, by its number; the result is valid until the next call.
+	// Begin is called first. line returns a line of the log by its number. Its result is valid until the next call.
 	Begin(line func(n int64) ([]byte, error))
-	// Checkpoint writes the judge's state, after the calls so far, to files of its choice in an existing empty
-	// folder. It need not sync them. A file may be a hard link to one that never changes again. It is called
-	// between two other calls, when Findings has returned everything; arriving lines wait for it.
+	// Checkpoint writes the judge's state to files of its choice in an existing empty folder. It need not sync them. A
+	// file may be a hard link to a file that never changes again. It is called between two other calls, after Findings
+	// has returned everything. New lines wait for it.
 	Checkpoint(dir string) error
-	// Restore, called after Begin and before all else, gives a new judge with the same Settings the state of a
-	// Checkpoint: it then behaves exactly as the judge of the checkpoint did. It must not keep a file of the folder
-	// open, since the folder is removed later. An error that wraps freeze.ErrDamaged or fs.ErrNotExist leaves the
-	// judge unchanged; the checkpoint before is tried next.
+	// Restore is called after Begin, before all other calls, on a judge with the same Settings. It loads the state of
+	// a Checkpoint, after which the judge behaves like the one that wrote it. The judge must not keep a file of the
+	// folder open, since the folder is removed later. An error that wraps freeze.ErrDamaged or fs.ErrNotExist leaves
+	// the judge unchanged; the watch then tries an earlier checkpoint.
 	Restore(dir string) error
-	// Take takes lines, and calls bad for those that it does not understand. An error ends the watch. The batch is
-	// valid until the next call.
+	// Take judges lines. It calls bad for lines that it does not understand. An error ends the watch. The batch is
+	// valid only during the call.
 	Take(b *Batch, bad func(place int64, err error)) error
-	// Clock sets the time of the following calls, in ns since 1970.
+	// Clock sets the time for the following calls, in ns since 1970.
 	Clock(now int64)
-	// Tick returns the period for calls of Clock while lines arrive, and for how long after the last; 0: never.
+	// Tick returns the period for calls of Clock while lines arrive, and for how long these go on after the last line;
+	// 0 means never.
 	Tick() (every, rest time.Duration)
-	// Quiet is called when nothing has arrived for a while. It returns the mark up to which everything would be
-	// final; false if there is nothing yet.
+	// Quiet is called when no line has arrived for a while. It returns the mark that Advance needs to make everything
+	// final, or false if there is nothing yet.
 	Quiet() (mark int64, some bool)
-	// Advance makes later arrivals before the mark late.
+	// Advance moves the watermark: transactions before the mark that arrive after this call are late.
 	Advance(mark int64)
-	// End says that the source has ended: everything is final. If it goes on later, arrivals that begin before the
-	// present ones are late.
+	// End says that the source has ended, and makes everything final. If the stream goes on later, transactions that
+	// begin before those seen so far are late.
 	End()
-	// Findings calls each with the findings that have become final since its last call, in order.
+	// Findings calls each with the findings that became final since its last call, in order.
 	Findings(each func(f *Finding) error) error
 	// Stats sets the judge's fields of a snapshot.
 	Stats(s *Snapshot)
 }
 
-// Finding is a final violation, or a transaction that is not judged. It is valid during the call that gets it.
+// Finding is a final violation, or a transaction that is not judged. It is valid only during the call that receives it.
 type Finding struct {
-	// Class is the key of the metrics' counts; Kind is finer, and may be "".
+	// Class is the label of the metrics. Kind is finer and may be "".
 	Class, Kind string
 	Key         string // as JSON; "": none, or any
 	Txns        []int64
-	// Unjudged says that it is no accusation.
+	// Unjudged says that transactions were not judged, so that the finding accuses nobody.
 	Unjudged bool
-	// Proved says that it is proved to violate the level. Tries says that making its line tries to prove it, if
-	// tried selects it; the line has the result.
+	// Proved says that it is proved to violate the level. Tries says that Line tries a proof if tried selects the
+	// violation; the line then has the result.
 	Proved, Tries bool
-	// Line makes its JSON line with number n.
+	// Line returns the JSON line, with number n.
 	Line func(n int64) ([]byte, error)
-	// Prove makes a small history that shows it; nil: it has none.
+	// Prove makes a small history that shows the violation. It is nil if there is none.
 	Prove func(log *Log) (*Proof, error)
 }
 
@@ -77,50 +78,51 @@ type Finding struct {
 type Proof struct {
 	H *history.History
 	R *evidence.Result // nil: there is no certificate
-	// Why says why there is no certificate, or, if H is nil, no history.
+	// Why says why the certificate is missing or, if H is nil, the history.
 	Why string
 }
 
-// Interruptible is a judge whose calls may take long.
+// Interruptible is a judge whose calls may take long and can be interrupted.
 type Interruptible interface {
-	// Until makes calls, other than Checkpoint and Restore, end early when stop returns true. They call stop at
-	// least once a second of CPU time.
+	// Until makes calls, other than Checkpoint and Restore, return early when stop returns true. They call stop at
+	// least once for each second of CPU time.
 	Until(stop func() bool)
-	// Cut reports whether the last call ended early. The next call, of this judge or of one restored from a
-	// Checkpoint made then, must be the same, with the same batch; it goes on where this one ended. Findings keeps
-	// the findings that it has not passed on.
+	// Cut reports whether the last call returned early. The caller must then repeat this call with the same batch, on
+	// this judge or on one restored from a Checkpoint made now; it continues the work. Findings keeps the findings
+	// that it has not reported.
 	Cut() bool
 }
 
 // stateFile is the name of the file with most of a judge's state.
 const stateFile = "state"
 
-// The classes of transactions that are not judged: they arrived too late, are too far ahead, or are missing.
+// The classes of transactions that are not judged: too late, too far ahead, or missing.
 const (
 	late   = "LATE"
 	jumped = "JUMP"
 	gap    = "GAP"
 )
 
-// Violation is a final violation of timestamps, or a transaction that is not judged, in the form of the file.
+// Violation is a line of the file of violations by timestamps: a final violation, or a transaction that is not judged.
 type Violation struct {
 	N     int64  `json:"n"` // from 1, in the order in which they became final
 	Axiom string `json:"axiom"`
-	// for EXT, as far as the window knows: own, before, uncommitted, after; for JUMP: how far
+	// Why is, for EXT, the kind of wrong read if known (own, before, uncommitted, after); for JUMP, how far it is
+	// ahead.
 	Why string `json:"why,omitempty"`
 	Txn int64  `json:"txn"`
-	// SESSION: the one before; NOCONFLICT: the first to commit; EXT: the writer of the version to be read; LATE:
-	// the writer
+	// Other is another transaction. SESSION: the preceding one; NOCONFLICT: the first to commit; EXT: the writer of
+	// the version that should have been read; LATE: the writer.
 	Other *int64          `json:"other,omitempty"`
 	Key   json.RawMessage `json:"key,omitempty"`
 	Op    *uint32         `json:"op,omitempty"` // the read's place in the transaction, from 0
-	// GAP: the first and the last missing number of the session
+	// Missing is for GAP: the first and the last missing number of the session.
 	Missing []int64 `json:"missing,omitempty"`
-	// ProofAssumes is the assumption of EXT in a stream that begins in the middle; "": none.
+	// ProofAssumes is what a finding about EXT assumes, such as that values do not repeat; "" if nothing.
 	ProofAssumes string `json:"proof_assumes,omitempty"`
 }
 
-// finding returns it as a Finding.
+// finding converts the violation to a Finding.
 func (v *Violation) finding() *Finding {
 	f := &Finding{Class: v.Axiom, Txns: []int64{v.Txn}, Line: func(n int64) ([]byte, error) {
 		v.N = n
@@ -134,14 +136,14 @@ func (v *Violation) finding() *Finding {
 	return f
 }
 
-// Unjudged reports whether a class, such as LATE, is no accusation.
+// Unjudged reports whether a class, such as LATE, accuses nobody because transactions were not judged.
 func Unjudged(class string) bool { return unjudged(class) }
 
 func unjudged(class string) bool {
 	return class == late || class == jumped || class == gap || class == undecided
 }
 
-// ticking returns the period of calls of Clock, and for how long they go on after the last line.
+// ticking returns the result of Judge.Tick: the period for calls of Clock, and their duration after the last line.
 func ticking(wait time.Duration, o GateOptions) (every, rest time.Duration) {
 	if wait <= 0 && o.MaxJump <= 0 && o.Patience <= 0 {
 		return 0, 0
@@ -153,8 +155,8 @@ func ticking(wait time.Duration, o GateOptions) (every, rest time.Duration) {
 	return every, wait + o.Patience + every
 }
 
-// Fitting is a judge that can tell by a transaction alone that it will not understand it. Unfit returns a function that
-// returns an error for such a line of a batch. Goroutines other than the judge's may call it.
+// Fitting is a judge that can say from a transaction alone that it will not understand it. Unfit returns a function
+// that returns an error for such a line of a batch. Other goroutines than the judge's may call it.
 type Fitting interface {
 	Unfit(b *Batch) func(i int) error
 }
@@ -179,7 +181,7 @@ func unfit(h *history.History, n uint32, t *history.TxnHead, id int64) error {
 	return nil
 }
 
-// noPart reports whether a transaction does not matter for timestamps.
+// noPart reports whether a transaction is irrelevant for timestamps.
 func noPart(t *history.TxnHead) bool {
 	return t.Status == history.Aborted || t.Status == history.Unknown && t.CommitTS == history.NoTime
 }
@@ -211,8 +213,7 @@ func (j *leopard) Unfit(b *Batch) func(i int) error {
 	}
 }
 
-// hashing is a judge whose hashes of values depend on a key, which is set before all else. The key is nil if it is
-// fixed.
+// hashing is a judge whose hashes of values need a key, which must be set first. The key is nil if it is fixed.
 type hashing interface {
 	hashes() *keyed.Key
 }
@@ -228,11 +229,11 @@ func (g *gate) own() *keyed.Key {
 	return g.hash
 }
 
-// hashKeyFile has a folder's key of 128 bits, in hexadecimal. Checkpoints have it too; the file is for a restart from
-// the log alone, which must give the same results.
+// hashKeyFile has the folder's 128-bit hash key, in hexadecimal. Checkpoints have it too, but a restart from the log
+// alone needs the file to give the same results.
 const hashKeyFile = "hash-key"
 
-// keepKey sets the key to the folder's, and draws one if the folder has none.
+// keepKey sets the key to the one in the folder. If the folder has none, it draws one and stores it.
 func keepKey(dir string, key *keyed.Key) error {
 	if key == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"isovet/history"
 )
 
-// judgeAll is the judging goroutine. Its results depend only on the lines of the log, in their order.
+// judgeAll runs the judging goroutine. Its results depend only on the log's lines, in their order.
 func (w *watcher) judgeAll(ctx context.Context) (err error) {
 	if x, is := w.judge.(Interruptible); is {
 		x.Until(func() bool { return ctx.Err() != nil || w.due() })
@@ -58,7 +58,7 @@ func (w *watcher) judgeAll(ctx context.Context) (err error) {
 	return w.leave(ctx)
 }
 
-// open opens the file of violations, if it is not open yet.
+// open opens the file of violations unless it is open.
 func (w *watcher) open() error {
 	if w.state.out != nil {
 		return nil
@@ -88,7 +88,7 @@ func (w *watcher) answer(ctx context.Context, ask chan<- answer) error {
 	return nil
 }
 
-// settle ends an event: everything before at is judged.
+// settle ends an event: everything before position at is judged.
 func (w *watcher) settle(ctx context.Context, at Position) error {
 	w.state.under = nil
 	w.state.at, w.state.s.LogBytes = at, at.Bytes
@@ -110,7 +110,7 @@ func (w *watcher) settle(ctx context.Context, at Position) error {
 	return nil
 }
 
-// leave writes the state for a later run.
+// leave writes the state at the end, for a later run.
 func (w *watcher) leave(ctx context.Context) error {
 	w.keeper.closing.Store(true)
 	if w.state.out != nil {
@@ -124,8 +124,8 @@ func (w *watcher) leave(ctx context.Context) error {
 	return nil
 }
 
-// whole makes a call of the judge and takes its findings. If the call ends early, whole does the work that is due and
-// repeats the call; once ctx has ended, the next run does.
+// whole calls do, which calls the judge, and reports the findings. If the judge returns early, whole does the due
+// work, such as a checkpoint, and calls do again. If ctx has ended, the next run repeats the call.
 func (w *watcher) whole(ctx context.Context, do func() error) error {
 	x, is := w.judge.(Interruptible)
 	for {
@@ -149,7 +149,7 @@ func (w *watcher) whole(ctx context.Context, do func() error) error {
 	}
 }
 
-// own handles one of the log's own lines.
+// own handles a line of the log that the watch itself wrote.
 func (w *watcher) own(ctx context.Context, text string) error {
 	if text == controlEnd {
 		return w.whole(ctx, func() error {
@@ -176,7 +176,6 @@ func (w *watcher) own(ctx context.Context, text string) error {
 	})
 }
 
-// judged judges lines of the log.
 func (w *watcher) judged(ctx context.Context, b *Batch) error {
 	b.wait()
 	err := w.whole(ctx, func() error {
@@ -200,7 +199,7 @@ func (w *watcher) judged(ctx context.Context, b *Batch) error {
 	return err
 }
 
-// warnLevels warns once if transactions name another level than the one at which the judge judges all of them.
+// warnLevels warns once if transactions name another level than the judge's.
 func (w *watcher) warnLevels(b *Batch) {
 	for i := 0; i < len(b.Heads) && w.state.fresh && !w.state.warned; i++ {
 		id := b.Heads[i].Level
@@ -218,7 +217,7 @@ func (w *watcher) warnLevels(b *Batch) {
 	}
 }
 
-// emit takes the final findings.
+// emit passes the judge's final findings to the file of violations.
 func (w *watcher) emit(ctx context.Context) error {
 	err := w.judge.Findings(func(f *Finding) error {
 		w.state.s.Violations[f.Class]++
@@ -247,7 +246,7 @@ func (w *watcher) emit(ctx context.Context) error {
 // listedSuspects bounds the suspects of a snapshot.
 const listedSuspects = 20
 
-// manyLines is the number of bytes of violations to collect before a write, while the log is judged again.
+// manyLines is the size, in bytes, up to which violations are collected before a write while the log is judged again.
 const manyLines = 1 << 20
 
 // tell writes violations, and syncs them.

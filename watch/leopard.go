@@ -21,21 +21,21 @@ import (
 
 // LeopardOptions are the parameters of NewLeopard and NewLive.
 type LeopardOptions struct {
-	// Profile is the database's profile; nil: the one that the stream's header names.
+	// Profile is the database's profile. If it is nil, the stream's header names it.
 	Profile *mechanism.Profile
-	// Level is the level of proofs; nil: the profile's.
+	// Level is the level that proofs refer to. If it is nil, it is the profile's.
 	Level *level.Level
-	// Skew, in ns, widens every interval at both ends.
+	// Skew, in ns, widens every interval of a transaction at both ends.
 	Skew int64
-	// Lateness is the time, in ns of client time, by which a transaction may begin before the latest end seen
-	// without being late. AllLate: nothing is late, or final before the stream ends.
+	// Lateness, in ns of client time, is how far before the latest end seen a transaction may begin without being
+	// late. With AllLate nothing is late, and nothing is final before the stream ends.
 	Lateness int64
 	Attach   Attach
 	Gate     GateOptions
 	Bounds
 }
 
-// leopard judges by the mechanisms of the database, over client times.
+// leopard judges by the database's mechanisms and client times.
 type leopard struct {
 	o      LeopardOptions                `freeze:"-"`
 	line   func(n int64) ([]byte, error) `freeze:"-"`
@@ -56,16 +56,17 @@ type leopard struct {
 	store  *keystore.Store `freeze:"-"`
 	err    error           `freeze:"-"` // of the store
 	pinned []uint64        `freeze:"-"` // see evict
-	// for tests: evict keys whenever possible
+	// everything makes tests evict keys whenever possible.
 	everything bool `freeze:"-"`
-	// number of times that memory made transactions final early
+	// shortened counts how often a lack of memory made transactions final early.
 	shortened int64
-	// reads that waited for a writer and became violations, or were explained by a late transaction
+	// confirmed counts reads that waited for a writer and became violations; withdrawn those that a late transaction
+	// explained.
 	confirmed, withdrawn int64
 }
 
-// finding is a violation; or, without one, a transaction or a read that was too late to be judged, or a transaction too
-// far ahead.
+// finding is a violation. Without one, it is a transaction or a read that came too late to be judged, or a transaction
+// too far ahead.
 type finding struct {
 	v     *mechanism.Violation
 	read  *mechanism.Unjudged
@@ -99,7 +100,7 @@ func NewLeopard(o LeopardOptions) (Judge, error) {
 	return j, nil
 }
 
-// ofProfile is the level of a judge that takes its profile's.
+// ofProfile is the value of the setting "level" if the judge uses its profile's level.
 const ofProfile = "the profile's"
 
 func (j *leopard) Settings() []Setting {
@@ -122,7 +123,7 @@ func (j *leopard) Settings() []Setting {
 	return append(s, j.o.Gate.settings()...)
 }
 
-// begun is the part of the state that must be read before the rest.
+// begun is the part of the state that must be restored before the rest.
 type begun struct {
 	Begun  bool
 	Header []byte
@@ -163,7 +164,7 @@ func (j *leopard) Restore(dir string) error {
 
 func (j *leopard) Begin(line func(n int64) ([]byte, error)) { j.line = line }
 
-// start begins to judge. h is the header, or nil.
+// start begins to judge. h has the stream's header, or is nil.
 func (j *leopard) start(h *history.History) error {
 	j.court = court{profile: j.o.Profile, skew: j.o.Skew, stream: j.stream, head: h, origin: mechanism.Forever,
 		recall: j.recall, wrote: &j.wrote}
@@ -230,7 +231,7 @@ func (j *leopard) Take(b *Batch, bad func(place int64, err error)) error {
 	return j.err
 }
 
-// let takes the lines that the gate releases, and its findings. It returns true if another piece has begun.
+// let judges the lines that the gate releases and reports the gate's findings. It returns true if another batch began.
 func (j *leopard) let(bad func(place int64, err error)) bool {
 	for _, v := range j.g.take() {
 		j.found = append(j.found, finding{ahead: &v})
@@ -243,7 +244,7 @@ func (j *leopard) let(bad func(place int64, err error)) bool {
 	})
 }
 
-// id returns a transaction's id, or, without one, its line number.
+// id returns a transaction's id or, without one, its line number.
 func (j *leopard) id(hasID bool, id, n int64) int64 {
 	if hasID {
 		return id
@@ -251,7 +252,7 @@ func (j *leopard) id(hasID bool, id, n int64) int64 {
 	return n - j.first
 }
 
-// txn takes the transaction of a line.
+// txn judges the transaction of a line.
 func (j *leopard) txn(b *Batch, i int) (err error) {
 	n, t := b.Lines[i].N, b.Lines[i].Txn
 	head := &b.Heads[t]
@@ -293,7 +294,7 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 	return nil
 }
 
-// Clock ends waits for writers.
+// Clock ends waits for late writers.
 func (j *leopard) Clock(now int64) {
 	j.g.tick(now)
 	if j.online == nil || j.o.Gate.Patience <= 0 {
@@ -313,7 +314,6 @@ func (j *leopard) Clock(now int64) {
 
 func (j *leopard) Tick() (every, rest time.Duration) { return ticking(0, j.o.Gate) }
 
-// collect collects findings.
 func (j *leopard) collect() {
 	vs, us := j.online.Take()
 	for i := range us {

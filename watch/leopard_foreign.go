@@ -6,7 +6,8 @@ import (
 	"isovet/history/format/jsonl"
 )
 
-// foreign takes the understood part of a line that is not judged: others may read its writes.
+// foreign handles a line that is not judged. It adds the operations that it understands, since others may read the
+// writes.
 func (j *leopard) foreign(b *Batch, i int) {
 	var t struct {
 		Ops []json.RawMessage `json:"ops"`
@@ -31,7 +32,7 @@ func (j *leopard) foreign(b *Batch, i int) {
 	j.stream.Piece(b.H)
 }
 
-// understood reduces a line that is not understood to its understood operations.
+// understood returns a line with only those operations that the reader understands.
 func understood(line []byte) []byte {
 	var t struct {
 		Ops []json.RawMessage `json:"ops"`

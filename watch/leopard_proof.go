@@ -15,8 +15,8 @@ import (
 	"isovet/history/format/jsonl"
 )
 
-// proof makes a small history of a violation: one that proves the violation of the level, with a certificate; or else
-// the transactions, if they alone violate the profile too.
+// proof makes a small history of a violation. If the transactions prove that the level is violated, it has a
+// certificate; otherwise it is returned only if these transactions alone violate the profile too.
 func (c *court) proof(v mechanism.Violation) (*Proof, error) {
 	ws, _, gone, err := c.witnesses(v)
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *court) proof(v mechanism.Violation) (*Proof, error) {
 	return &Proof{Why: "these transactions alone do not show the violation; isovet shrink finds the ones that do"}, nil
 }
 
-// witnesses reads the transactions of a violation again. of maps the stream's numbers to the result's; gone lists those
-// no longer in the log.
+// witnesses reads the transactions of a violation from the log. of maps numbers in the stream to indexes in ws. gone
+// lists the transactions that the log no longer has.
 func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]uint32, gone []int64, err error) {
 	txns := slices.Clone(v.Txns)
 	for _, t := range v.Uninstalled {
@@ -82,12 +82,12 @@ func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]ui
 	return ws, of, gone, nil
 }
 
-// lineOf returns the number of a transaction's line in the stream.
+// lineOf returns the line number of a transaction in the stream.
 func lineOf(txn uint64) int64 {
 	return int64(txn)
 }
 
-// twice returns an id that two transactions have.
+// twice returns an id that two of the transactions share.
 func twice(ws []witness) (id int64, is bool) {
 	for i, w := range ws {
 		if slices.ContainsFunc(ws[:i], func(o witness) bool { return o.id == w.id }) {
@@ -97,8 +97,8 @@ func twice(ws []witness) (id int64, is bool) {
 	return 0, false
 }
 
-// try checks the transactions by themselves at the level. It returns nil if no checker decides it, or why says what is
-// unknown.
+// try checks the transactions alone at the level. If no checker decides the level, it returns no result. why names a
+// value whose writer is uncertain.
 func (c *court) try(ws []witness) (h *history.History, r *evidence.Result, why string, err error) {
 	h, why, err = c.part(ws)
 	if err != nil || h == nil || why != "" && len(ws) > maxAmbiguous {
@@ -147,7 +147,7 @@ func (j *leopard) tell(n int64, f finding) ([]byte, error) {
 	return json.Marshal(&v)
 }
 
-// recall reads a transaction from the log again.
+// recall reads a transaction from the log.
 func (j *leopard) recall(id uint64) (witness, error) {
 	n := int64(id)
 	line, err := j.line(n)

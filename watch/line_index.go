@@ -21,13 +21,13 @@ var ErrNotKept = errors.New("--keep deleted the line")
 type finder struct {
 	mu     sync.Mutex
 	recent []*segmentIndex // in the order of writing or reading, the latest last
-	// only for the asking goroutine
+	// old has other segments' indexes, the most recently used last. Only the judging goroutine uses it.
 	old   []*segmentIndex // read on demand, the last used last
 	first map[int]int64   // segment → number of its first line
 	last  int             // the last segment, if nothing is written
 }
 
-// segmentIndex has the begins of lines in a segment.
+// segmentIndex has the offsets of some lines of a segment.
 type segmentIndex struct {
 	segment int
 	first   int64   // number of the first known line
@@ -35,14 +35,14 @@ type segmentIndex struct {
 	lines   int64
 }
 
-// indexEvery is the number of lines that are read to find one. indexed bounds the segments with an index of their
-// lines, 20 kB each, and as many of those that were read again.
+// indexEvery is the largest number of lines that are read to find one. indexed bounds the segments whose index stays
+// in memory, at 20 kB each, and also the older segments whose index was read again.
 const (
 	indexEvery = 64
 	indexed    = 32
 )
 
-// begin begins a segment, or resumes it.
+// begin begins the index of a segment, or continues it.
 func (f *finder) begin(at Position) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +52,7 @@ func (f *finder) begin(at Position) {
 	}
 }
 
-// note notes the begin of the latest segment's next line.
+// note adds the offset of the next line of the latest segment.
 func (f *finder) note(at int64) {
 	x := f.recent[len(f.recent)-1]
 	if x.lines%indexEvery != 0 {
@@ -69,7 +69,7 @@ func (f *finder) note(at int64) {
 
 func (x *segmentIndex) has(n int64) bool { return n >= x.first && n < x.first+x.lines }
 
-// mark returns the begin of line n, or of one skip lines before.
+// mark returns an offset from which line n can be found by skipping skip lines.
 func (x *segmentIndex) mark(n int64) (at, skip int64) {
 	i := n - x.first
 	return x.marks[i/indexEvery], i % indexEvery
@@ -109,7 +109,7 @@ func (f *finder) line(dir string, n int64) ([]byte, error) {
 	return line, errors.Join(err, in.Close())
 }
 
-// search looks for a line in earlier segments.
+// search finds the index of the earlier segment that has a line.
 func (f *finder) search(dir string, n int64, latest int) (*segmentIndex, error) {
 	if i := slices.IndexFunc(f.old, func(x *segmentIndex) bool { return x.has(n) }); i >= 0 {
 		x := f.old[i]
@@ -178,7 +178,7 @@ func (f *finder) firstOf(dir string, segment int) (int64, error) {
 	return n, nil
 }
 
-// read makes the index of a segment. It does not see lines that are being written.
+// read makes the index of a segment. Lines that are being written are not in it.
 func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, error) {
 	in, err := openSegment(dir, segment, 0)
 	if err != nil {
@@ -213,7 +213,7 @@ func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, erro
 	return x, in.Close()
 }
 
-// nth reads the line behind skip others, not counting the log's own lines.
+// nth reads a line after skipping others. It does not count the log's own lines.
 func nth(in io.Reader, skip int64) ([]byte, error) {
 	r := bufio.NewReaderSize(in, 1<<15)
 	var cut logline.Reader

@@ -9,8 +9,8 @@ import (
 	"isovet/internal/keyed"
 )
 
-// Live verifies the mechanisms of a database in the process that runs its transactions, without lines, a log, or late
-// transactions. It is for one goroutine.
+// Live checks the mechanisms of a database in the process that runs the transactions. It needs no lines and no log,
+// and no transaction is late. Only one goroutine may use it.
 type Live struct {
 	o      LeopardOptions
 	each   func(line []byte)
@@ -20,8 +20,8 @@ type Live struct {
 	s      Snapshot
 }
 
-// NewLive returns a verifier that calls each with every violation, a JSON line without its end, as soon as it is
-// certain. Lateness is not used.
+// NewLive returns a Live that calls each with every violation, as a JSON line without line end, as soon as it is
+// certain. It ignores Lateness.
 func NewLive(o LeopardOptions, each func(line []byte)) *Live {
 	o.Lateness = AllLate
 	hash := keyed.Draw()
@@ -30,7 +30,7 @@ func NewLive(o LeopardOptions, each func(line []byte)) *Live {
 	return l
 }
 
-// Begin takes the header. The error says that neither the options nor the header name a profile.
+// Begin sets the header. It returns an error if neither the options nor the header name a profile.
 func (l *Live) Begin(meta history.Meta) error {
 	b := history.NewBuilder()
 	b.Meta = meta
@@ -45,8 +45,8 @@ func (l *Live) Begin(meta history.Meta) error {
 	return nil
 }
 
-// Ended takes transactions whose ids increase by one, over all calls; an initial transaction stands before them. No
-// later transaction begins before mark.
+// Ended adds transactions that have ended. Their ids must increase by one over all calls, after an initial transaction
+// if there is one. No later transaction may begin before mark.
 func (l *Live) Ended(h *history.History, mark int64) error {
 	j := &l.j
 	j.stream.Piece(h)
@@ -99,10 +99,10 @@ func (l *Live) tell() error {
 	})
 }
 
-// Profile returns the profile; nil before Begin.
+// Profile returns the profile, or nil before Begin.
 func (l *Live) Profile() *mechanism.Profile { return l.j.court.profile }
 
-// Snapshot returns the counts. Lines counts violations.
+// Snapshot returns the counts. Its Lines counts violations.
 func (l *Live) Snapshot() Snapshot {
 	s := l.s
 	l.j.Stats(&s)

@@ -29,19 +29,19 @@ func (e *LockedError) Error() string {
 		"until that process ends", e.Dir, who)
 }
 
-// A watch's files have the database's data: only the process's user may read them.
+// Only the process's user may read the files of a watch, since they contain the database's data.
 const (
 	dirMode  = 0o700
 	fileMode = 0o600
 )
 
-// create is os.Create for a file of a watch.
+// create is os.Create with the permissions of a watch's files.
 func create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
 }
 
-// makeOwn makes the folder of a watch. It removes others' access from an existing folder with the default mode, if that
-// is empty or was a watch's before.
+// makeOwn makes the folder of a watch. If a folder with the default permissions exists, and is empty or an earlier
+// watch's, it removes the permissions of others.
 func makeOwn(dir string) error {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return err
@@ -64,8 +64,8 @@ func makeOwn(dir string) error {
 // standbyEvery is the interval between two tries to lock a folder.
 const standbyEvery = 100 * time.Millisecond
 
-// lock makes a folder, if it does not exist, and locks it for this process until filelock.Close or the process's end.
-// With standby it waits for the lock. Errors are *LockedError and ctx's.
+// lock makes a folder if it does not exist, and locks it until filelock.Close or the end of the process. With standby
+// it waits for the lock. It returns a *LockedError or ctx's error.
 func lock(ctx context.Context, dir string, standby bool) (*os.File, error) {
 	if err := makeOwn(dir); err != nil {
 		return nil, err

@@ -19,9 +19,9 @@ import (
 // segmentBytes is the size at which the next segment begins.
 var segmentBytes int64 = 64 << 20
 
-// Log is an append-only log of lines with their places in the source and checksums, in segments of a folder (package
-// logline). A torn end, of a write that was cut off, is dropped when the log is opened; damage before the end is an
-// error. One process at a time, and one goroutine, but for Line.
+// Log is an append-only log of lines with their places in the source and checksums, in segment files (package
+// logline). When it is opened, an incomplete last write is dropped; damage before it is an error. One process may use
+// it, and one goroutine, except for Line.
 type Log struct {
 	dir    string
 	f      *os.File
@@ -41,13 +41,13 @@ type Position struct {
 	Ended   bool  `json:"ended"`   // the last line says that the source ended
 }
 
-// Places has the place of each stream's last line in the log. A source with one stream names it "".
+// Places has, for each stream, the place of its last line in the log. A source with only one stream calls it "".
 type Places map[string]int64
 
-// Last returns the place of the last line of the stream without name, -1 if there is none.
+// Last returns the place of the last line of stream "", or -1.
 func (p Places) Last() int64 { return p.Of("") }
 
-// Of returns the place of the last line of a stream, -1 if there is none.
+// Of returns the place of the last line of a stream, or -1.
 func (p Places) Of(name string) int64 {
 	if at, ok := p[name]; ok {
 		return at
@@ -55,7 +55,7 @@ func (p Places) Of(name string) int64 {
 	return -1
 }
 
-// set sets the place of a stream. A name that begins with @ replaces all other such names.
+// set sets the place of a stream. If its name begins with @, it replaces all other such streams.
 func (p Places) set(of string, place int64) {
 	if _, there := p[of]; !there && of != "" && of[0] == '@' {
 		for name := range p {
@@ -67,12 +67,11 @@ func (p Places) set(of string, place int64) {
 	p[of] = place
 }
 
-// controlFrom begins a segment: the number of its first line.
+// controlFrom begins the first line of a segment, which has the number of the segment's first transaction line.
 const controlFrom = "!from "
 
-// open opens the log of a folder at a position; the zero value is the beginning. It calls line with each line behind
-// it, in order, and own with the log's own lines. The arguments are valid during the call, and Log.at is behind the
-// line.
+// open opens the log of a folder at a position; the zero value is its beginning. It calls line with each later line, in
+// order, and own with the log's own lines. The arguments are valid during the call; Log.at is then the end of the line.
 func (l *Log) open(from Position, places Places, line func(place int64, of string, line []byte) error,
 	own func(text string) error) error {
 	l.at, l.places = from, maps.Clone(places)
@@ -118,7 +117,7 @@ func (l *Log) open(from Position, places Places, line func(place int64, of strin
 	return syncDir(l.dir)
 }
 
-// there reports whether a segment exists, and writable whether it can be written to.
+// there reports whether a segment exists, and whether its file can be appended to.
 func there(dir string, n int) bool {
 	_, err := os.Stat(segmentName(dir, n) + compressed)
 	return err == nil || writable(dir, n)
@@ -129,13 +128,13 @@ func writable(dir string, n int) bool {
 	return err == nil
 }
 
-// tornBefore returns the error of a segment, not the last, that ends at Log.at within a line.
+// tornBefore returns the error for a segment, not the last one, that ends in the middle of a line.
 func (l *Log) tornBefore() *LostError {
 	return &LostError{fmt.Sprintf("%s: damaged at byte %d; expected whole lines in all segments but the last",
 		segmentName(l.dir, l.at.Segment), l.at.Offset)}
 }
 
-// missing returns the error if the first segment is missing; nil if the log is empty.
+// missing returns an error if the first segment is missing, and nil if the log is empty.
 func (l *Log) missing() error {
 	list, err := segments(l.dir)
 	if err == nil && len(list) > 0 {
@@ -146,7 +145,7 @@ func (l *Log) missing() error {
 	return err
 }
 
-// replay reads the segment at Log.at from there on. torn says that it ends within a line.
+// replay reads a segment from Log.at on. torn says that it ends in the middle of a line.
 func (l *Log) replay(line func(place int64, of string, line []byte) error, own func(text string) error) (torn bool,
 	err error) {
 	path := segmentName(l.dir, l.at.Segment)
@@ -204,8 +203,8 @@ func (l *Log) replay(line func(place int64, of string, line []byte) error, own f
 	}
 }
 
-// damaged returns replay's result for a damaged line: a torn end if no whole record follows, else an error. A torn end
-// may be several lines of one write.
+// damaged returns the result of replay for a damaged line. If no complete record follows, it is a torn end, which can
+// have several lines of one write; otherwise it is an error.
 func (l *Log) damaged(cut *logline.Reader, behind io.Reader, err error) (torn bool, _ error) {
 	rest, e := io.ReadAll(behind)
 	if e != nil {
@@ -219,8 +218,8 @@ func (l *Log) damaged(cut *logline.Reader, behind io.Reader, err error) (torn bo
 
 func isOwn(text []byte) bool { return len(text) > 0 && text[0] == '!' }
 
-// put adds one of the log's own lines, if control is set, and the lines of a batch, if there is one, and syncs them. It
-// returns the end of the first. If it fails, the log is unchanged, unless the error is errLog too.
+// put appends control, a line of the log's own, unless it is "", and the lines of a batch, unless it is nil, and syncs
+// them. It returns the position after control. If it fails, the log is unchanged, unless the error wraps errLog.
 func (l *Log) put(control string, b *Batch) (told Position, err error) {
 	if l.at.Offset >= segmentBytes && b != nil {
 		if err := l.next(); err != nil {
@@ -255,7 +254,7 @@ func (l *Log) put(control string, b *Batch) (told Position, err error) {
 	return told, nil
 }
 
-// own returns one of the log's own lines.
+// own returns the bytes of a line of the log's own.
 func (l *Log) own(text string) []byte {
 	return logline.Append(nil, max(l.places.Last(), 0), "", text)
 }
@@ -267,10 +266,10 @@ func (l *Log) write(text []byte) error {
 	return err
 }
 
-// errLog says that the log's content on disk is unknown.
+// errLog says that the content of the log's last file is unknown.
 var errLog = errors.New("watch cannot repair the log")
 
-// back restores the log's end after a failure.
+// back truncates the log to its earlier end after a failed write.
 func (l *Log) back(to Position, err error) error {
 	l.at = to
 	e := l.f.Truncate(to.Offset)
@@ -283,14 +282,13 @@ func (l *Log) back(to Position, err error) error {
 	return err
 }
 
-// note counts a line that begins at a byte offset of the segment.
+// note counts a line, which begins at byte at of the segment.
 func (l *Log) note(at int64) {
 	l.finder.note(at)
 	l.at.Lines++
 	l.at.Ended = false
 }
 
-// next begins the next segment.
 func (l *Log) next() error {
 	path := segmentName(l.dir, l.at.Segment+1)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
@@ -315,15 +313,14 @@ func (l *Log) next() error {
 	return err
 }
 
-// Line reads a written line again, by its number, not counting the log's own lines. The error is ErrNotKept. Cost: a
-// read of up to indexEvery lines, and once of a whole segment from before the last start. Another goroutine, always the
-// same, may call it.
+// Line reads a line of the log by its number, not counting the log's own lines. Errors: ErrNotKept. Cost: reading up
+// to indexEvery lines, and once a whole segment if it was written before the last start. One other goroutine may call
+// it, always the same one.
 func (l *Log) Line(n int64) ([]byte, error) { return l.finder.line(l.dir, n) }
 
-// Close closes the file.
 func (l *Log) Close() error { return l.f.Close() }
 
-// syncDir makes a new file's name durable, if the system can.
+// syncDir makes the names of new files survive a crash, if the system can.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil // folders cannot be synced there

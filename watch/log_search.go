@@ -12,15 +12,15 @@ import (
 	"isovet/history"
 )
 
-// searched bounds the bytes of the log that are searched for transactions, back from the lines being judged. near is
-// the part searched first, since a violation's transactions are usually recent.
+// searched bounds the bytes of the log that are searched for transactions, backwards from the lines being judged. near
+// is the size of the part searched first, since a violation's transactions are usually recent.
 const (
 	searched = 256 << 20
 	near     = 4 << 20
 )
 
-// search calls each with lines, going back in parts from those being judged, until each returns false. It may visit a
-// line twice. It is for the judging goroutine.
+// search calls each with lines, part by part backwards from the lines being judged, until each returns false. It may
+// visit a line twice. Only the judging goroutine may call it.
 func (l *Log) search(each func(line []byte) (more bool)) error {
 	at := l.judged
 	if at.Segment == 0 {
@@ -45,7 +45,7 @@ func (l *Log) search(each func(line []byte) (more bool)) error {
 	return nil
 }
 
-// searchSegment visits the lines of a segment that begin between two bytes. more says that the search goes on.
+// searchSegment visits the lines of a segment that begin between two offsets. more says that the search must go on.
 func searchSegment(dir string, n int, from, to int64, each func(line []byte) (more bool)) (more bool, err error) {
 	in, err := openSegment(dir, n, from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 	return true, nil
 }
 
-// parsed reads a line again; false if it is no transaction.
+// parsed parses a line of the log. It returns false if the line is no transaction.
 func parsed(line []byte) (recalled, bool) {
 	b := NewBatch(1, [][]byte{line}) // not the first line, which might be a header
 	if l := &b.Lines[0]; l.Err != nil || l.Txn == history.None {
@@ -99,7 +99,7 @@ func parsed(line []byte) (recalled, bool) {
 	return recalled{b.H, 0, b.Heads[0].ID, b.Heads[0]}, true
 }
 
-// withIDs finds transactions by their ids: any of those that share one.
+// withIDs finds transactions by their ids. If several share an id, it returns any.
 func (l *Log) withIDs(ids []int64) (map[int64]recalled, error) {
 	out := map[int64]recalled{}
 	err := l.search(func(line []byte) bool {
@@ -113,7 +113,7 @@ func (l *Log) withIDs(ids []int64) (map[int64]recalled, error) {
 	return out, err
 }
 
-// idOf returns the first number behind a name "id" in a line.
+// idOf returns the first number after the field "id" in a line.
 func idOf(line []byte) (int64, bool) {
 	at := bytes.Index(line, []byte(`"id"`))
 	if at < 0 {
@@ -128,8 +128,8 @@ func idOf(line []byte) (int64, bool) {
 	return id, err == nil
 }
 
-// writer looks for a writer of the version that an operation read, in lines written compactly or with a space behind
-// each comma; any of several. It returns false if none is left in the log.
+// writer finds a transaction that wrote the version of an operation's read; any, if there are several. It searches
+// lines that are compact or have a space after each comma. It returns false if the searched log has none.
 func (l *Log) writer(h *history.History, v uint32) (w recalled, any bool, err error) {
 	name := versionOf(h, v)
 	key, val := string(h.Texts.AppendValue(nil, h.Keys[h.VerKey[v]])), string(h.Texts.AppendValue(nil, h.VerValue(v)))

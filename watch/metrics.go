@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Snapshot has the counts and the state of a watch.
+// Snapshot has the counts and the state of a watch at a moment.
 type Snapshot struct {
 	Txns, Late int64 // transactions taken; late ones among them
 	Window     int   // not final
@@ -18,32 +18,33 @@ type Snapshot struct {
 	Violations map[string]int64
 	Label      string // the meaning of Violations' keys
 	Proved     int64  // proved violations of mechanisms
-	// The latest checkpoint of this run: its begin, the judge's wait for it, its size.
+	// The next fields describe the latest checkpoint of this run: its begin, how long the judge waited for it, its
+	// size.
 	CheckpointAt    time.Time
 	CheckpointPause time.Duration
 	CheckpointBytes int64
-	// Incidents is the number of incidents, OpenIncidents that of open ones that are accusations; Kinds has the
-	// violations by kind.
+	// Incidents is the number of incidents, OpenIncidents the number of open ones that accuse the database. Kinds has
+	// the number of violations of each kind.
 	Incidents, OpenIncidents int64
 	Kinds                    []KindCount
-	// Suspects are the first few suspect reads, as of a second ago.
+	// Suspects are the first few suspect reads. They are up to a second old.
 	Suspects []Suspect
-	// The disk is full, and no lines are taken.
+	// DiskFull says that the watch takes no lines because the disk is full.
 	DiskFull    bool
 	More        []Count
 	Rectified   Rectified // of this run
 	LastArrival time.Time // of this run; zero: nothing has arrived
-	// WatermarkAt is the watermark as a time; zero if it is none.
+	// WatermarkAt is the watermark as a time, or zero if it is none.
 	WatermarkAt time.Time
-	// Waiting is the arrival of the oldest line that is not judged; zero: all are.
+	// Waiting is when the oldest line that is not judged arrived, or zero.
 	Waiting time.Time
-	// Busy is the begin of the judge's current work; zero: it waits.
+	// Busy is when the judge's current work began, or zero if the judge waits.
 	Busy time.Time
 	// Ready says that the whole log is judged and the source is open.
 	Ready bool
 }
 
-// Count is a count of one judge.
+// Count is a count that only one judge has.
 type Count struct {
 	Name, Kind, Help string // for Prometheus
 	Short            string // for the table
@@ -61,13 +62,13 @@ type Metrics struct {
 	waiting []arrival // lines of the log that are not known to be judged
 }
 
-// arrival is the arrival time of lines up to number upTo-1.
+// arrival is the time at which the lines up to number upTo-1 arrived.
 type arrival struct {
 	upTo int64
 	at   time.Time
 }
 
-// came notes that lines are in the log.
+// came notes when lines arrived in the log.
 func (m *Metrics) came(upTo int64, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +76,6 @@ func (m *Metrics) came(upTo int64, at time.Time) {
 	m.waiting = append(m.waiting, arrival{upTo, at})
 }
 
-// setReady sets Snapshot.Ready.
 func (m *Metrics) setReady(on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +94,7 @@ func (m *Metrics) set(s Snapshot) {
 	m.waiting = m.waiting[:copy(m.waiting, m.waiting[n:])]
 }
 
-// works sets the begin of the judge's current work; zero: it waits.
+// works sets when the judge's current work began; zero means that the judge waits.
 func (m *Metrics) works(since time.Time) {
 	if m == nil {
 		return

@@ -19,18 +19,18 @@ type NATSOptions struct {
 	Subject string
 	// Durable names the consumer.
 	Durable string
-	// Credentials, if set, is a file of a user's JWT and seed.
+	// Credentials, if set, is a file with a user's JWT and seed.
 	Credentials string
 	// Token, if set, is the user's.
 	Token string
 	TLS   TLSFiles
-	// Patience is the time to try the first connection; 0: 30 s.
+	// Patience bounds the time for the first connection; 0 means 30 s.
 	Patience time.Duration
 	Log      *slog.Logger
 }
 
-// stream pulls a JetStream subject through a durable consumer; the place of a line is its sequence number in the
-// stream.
+// stream pulls the messages of a JetStream subject with a durable consumer. A line's place is its sequence number
+// in the stream.
 type stream struct {
 	o     NATSOptions
 	conn  *nats.Conn
@@ -47,12 +47,12 @@ type stream struct {
 	bad   trouble
 }
 
-// NATS is a source of a subject of a JetStream server that keeps messages by limits. It acknowledges messages that are
-// safe in the log, so that the server shows the watch's progress. But the log says where to go on: the consumer is made
-// anew behind the log's last message at the start, and whenever a delivery is missing or the server was away. A resumed
-// consumer would deliver unacknowledged messages of its predecessor late, behind newer ones. after is the place of the
-// last line in the log, 0 if there is none. A server that is away is waited for, but for the beginning. Errors: no
-// connection at the beginning, no such stream then, another stream than that of the log.
+// NATS returns a source of a JetStream subject whose messages are kept by limits. It acknowledges messages that are
+// safe in the log, only so that the server shows the watch's progress. It resumes from the log: it makes the consumer
+// anew after the log's last message at the start, and whenever a delivery is missing or the server was away. A
+// consumer that is resumed would deliver its unacknowledged messages late, after newer ones. after is the place of the
+// log's last line, or 0. If the server fails later, the source waits. It returns an error if it cannot connect at
+// first, or if the stream does not exist or is not the log's.
 func NATS(ctx context.Context, o NATSOptions, after int64) (Source, error) {
 	o.Log = loud(o.Log)
 	if o.Patience <= 0 {
@@ -104,7 +104,7 @@ func (s *stream) where() string {
 	return strings.Join(all, ",")
 }
 
-// away reports whether an error says that there is no server that could answer.
+// away reports whether an error means that no server answers.
 func away(err error) bool {
 	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err,
 		context.DeadlineExceeded) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrNoResponders) ||
@@ -159,7 +159,7 @@ func (s *stream) look(ctx context.Context) error {
 	return nil
 }
 
-// gone reports missing messages.
+// gone reports messages that the server no longer has.
 func (s *stream) gone(from, to int64) {
 	s.o.Log.Warn("the stream lost messages before watch read them: purged, deleted or over its limits; watch may "+
 		"report reads of values written in them as violations", "stream", s.name, "first", from, "last", to)
@@ -213,7 +213,7 @@ func (s *stream) Next(ctx context.Context, most int) ([]Line, error) {
 	}
 }
 
-// fetchBytes is the approximate size of a fetch, judged by the last messages.
+// fetchBytes is the approximate size of a fetch, estimated from the last messages.
 const fetchBytes = 16 << 20
 
 // fetch takes the messages that are ready.
@@ -265,7 +265,7 @@ func (s *stream) fetch(ctx context.Context, most int) (out []Line, err error) {
 	return out, nil
 }
 
-// length returns the assumed length of a message.
+// length returns the expected length of a message.
 func (s *stream) length() int {
 	if s.size == 0 {
 		return fetchBytes / 256 // unknown yet
@@ -273,8 +273,8 @@ func (s *stream) length() int {
 	return s.size
 }
 
-// jumped checks whether messages before the one at a place are deleted. If the stream has other subjects, missing
-// numbers may be theirs.
+// jumped finds out whether messages before place at were deleted. If the stream has other subjects, missing numbers
+// may be theirs.
 func (s *stream) jumped(ctx context.Context, at int64) {
 	if s.alone {
 		s.gone(s.at+1, at-1)
@@ -293,7 +293,8 @@ func (s *stream) jumped(ctx context.Context, at int64) {
 	}
 }
 
-// Done acknowledges everything up to the last message. A lost acknowledgement does not matter: the log has the place.
+// Done acknowledges all messages up to the last. If an acknowledgement is lost, nothing happens, since the log has the
+// place.
 func (s *stream) Done() error {
 	if s.last != nil && s.cons != nil {
 		_ = s.last.Ack()

@@ -16,8 +16,8 @@ import (
 	"isovet/internal/saved"
 )
 
-// parser turns lines that the reader of the history format has read into arrivals. Keys and sessions are numbered in
-// the order of their arrival; a value is a keyed hash, null is 0.
+// parser turns parsed lines into arrivals. It numbers keys and sessions in the order in which they arrive. Values
+// become keyed hashes; null becomes 0.
 type parser struct {
 	aion     *timestamp.Aion
 	hash     *keyed.Key
@@ -33,31 +33,31 @@ type parser struct {
 	text     []byte
 	elems    []uint64
 	buf      timestamp.Arrival
-	// Possible writes of lines that are not understood, of registers and lists. Their readers are not accused.
+	// lost and lostLists have the writes that lines which are not understood may have. Their readers are not accused.
 	lost      map[version]struct{}
 	lostLists map[uint64]struct{}
 	spread    spread     // of all keys
 	err       error      `freeze:"-"` // of the store of keys
 	turned    *rectified `freeze:"-"`
-	// evict, if set, moves states to the store that do not fit in memory. held says that the batch's initial
-	// transaction has been taken.
+	// evict, if set, moves states from memory to the store. held says that the batch's initial transaction has been
+	// taken.
 	evict func() error `freeze:"-"`
 	held  bool         `freeze:"-"`
-	// the session of the transaction read last, by its hash; false: it has none
+	// who is the hash of the last transaction's session; hasWho is false if it has none.
 	who    uint64 `freeze:"-"`
 	hasWho bool   `freeze:"-"`
 }
 
-// version identifies a version by hashes of key and value, since the key may lose its number.
+// version identifies a version by hashes of its key and value. The number of the key may change.
 type version struct{ key, val uint64 }
 
-// Kinds of the store.
+// The kinds of states in the store.
 const (
 	keyKind     = 'k'
 	sessionKind = 's'
 )
 
-// newParser returns a parser; hash makes the hashes of values; store may be nil.
+// newParser returns a parser. hash hashes values. store may be nil.
 func newParser(a *timestamp.Aion, hash *keyed.Key, store *keystore.Store) *parser {
 	p := &parser{aion: a, hash: hash, keys: keystore.NewTable(store, keyKind),
 		sessions: keystore.NewTable(store, sessionKind), lost: map[version]struct{}{},
@@ -66,7 +66,7 @@ func newParser(a *timestamp.Aion, hash *keyed.Key, store *keystore.Store) *parse
 	return p
 }
 
-// number numbers a key. Its state is in memory only after fetch.
+// number returns the number of a key. The key's state is in memory only after fetch.
 func (p *parser) number(t *history.Texts, key history.Value) uint32 {
 	p.text = t.AppendValue(p.text[:0], key)
 	k, made := p.keys.Number(p.text)
@@ -77,14 +77,13 @@ func (p *parser) number(t *history.Texts, key history.Value) uint32 {
 	return k
 }
 
-// fetch restores the states of the keys that were numbered.
+// fetch loads the states of the keys that were numbered.
 func (p *parser) fetch() {
 	if err := p.keys.Fetch(p.aion.LoadKey); err != nil {
 		p.err = errors.Join(p.err, err)
 	}
 }
 
-// begin begins a batch.
 func (p *parser) begin(b *Batch) {
 	p.lines = max(p.lines, b.First+int64(len(b.Lines)))
 	if b.Header != nil {
@@ -110,9 +109,9 @@ func (p *parser) begin(b *Batch) {
 	p.fetch()
 }
 
-// line returns the arrival of a line; nil for a header or the initial transaction. For a line that is not understood it
-// returns the error and, if the line gives it, an arrival that keeps the place in its session. It calls before before a
-// transaction other than the initial one. The arrival is valid until the next call.
+// line returns the arrival of a line, or nil for a header or the initial transaction. If it does not understand the
+// line, it returns an error with an arrival that takes the transaction's place in its session, if that is known. It
+// calls before before each transaction except the initial one. The arrival is valid until the next call.
 func (p *parser) line(b *Batch, i int, before func()) (*timestamp.Arrival, error) {
 	l := &b.Lines[i]
 	ordinal := l.N - p.first
@@ -132,7 +131,7 @@ func (p *parser) line(b *Batch, i int, before func()) (*timestamp.Arrival, error
 	return a, err
 }
 
-// head begins an arrival.
+// head makes an arrival from a transaction's head.
 func (p *parser) head(t *history.TxnHead, ordinal int64) *timestamp.Arrival {
 	a := &p.buf
 	*a = timestamp.Arrival{ID: ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: saved.Spare(a.Ops, 0),
@@ -169,7 +168,7 @@ func (p *parser) txn(b *Batch, n uint32, ordinal int64) (*timestamp.Arrival, err
 	return a, nil
 }
 
-// holds takes the initial transaction.
+// holds sets the values that the initial transaction writes.
 func (p *parser) holds(a *timestamp.Arrival) {
 	for _, op := range a.Ops {
 		if op.Kind == history.Append {
@@ -180,7 +179,6 @@ func (p *parser) holds(a *timestamp.Arrival) {
 	}
 }
 
-// session numbers a session.
 func (p *parser) session(name int64) uint32 {
 	p.text = binary.BigEndian.AppendUint64(p.text[:0], uint64(name))
 	n, made := p.sessions.Number(p.text)
@@ -219,8 +217,8 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 	}
 }
 
-// nullLists turns reads of null into reads of lists, as the header says, except for keys that the transaction uses as
-// registers.
+// nullLists turns reads of null into reads of empty lists if the header says so, except for keys that the transaction
+// uses as registers.
 func (p *parser) nullLists() {
 	a := &p.buf
 	for i := range a.Ops {
@@ -235,8 +233,8 @@ func (p *parser) nullLists() {
 	}
 }
 
-// doubt notes the possible writes of a line that is not understood, if its operations can be read. It returns an
-// arrival that takes its place in its session.
+// doubt notes the writes that a line which is not understood may have. It returns an arrival that takes the
+// transaction's place in its session.
 func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 	var t map[string]json.RawMessage
 	if json.Unmarshal(line, &t) != nil {
@@ -265,7 +263,7 @@ func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 	return a
 }
 
-// doubtOps notes the possible writes of a line.
+// doubtOps notes the writes that a line may have.
 func (p *parser) doubtOps(line []byte) {
 	var t map[string]json.RawMessage
 	if json.Unmarshal(line, &t) == nil {
@@ -273,7 +271,7 @@ func (p *parser) doubtOps(line []byte) {
 	}
 }
 
-// maxLost bounds the noted writes: older ones are hardly read any more.
+// maxLost bounds the noted writes. Reads hardly see older ones.
 const maxLost = 1 << 18
 
 func (p *parser) doubtAll(text []byte) {
@@ -314,8 +312,8 @@ func (p *parser) doubtOp(op []byte) {
 	}
 }
 
-// doubtful reports whether a finding depends on possible writes of a line that is not understood. sum is its key's
-// hash.
+// doubtful reports whether a finding is uncertain because a line that is not understood may have written the version.
+// sum is the key's hash.
 func (p *parser) doubtful(f *timestamp.Final, sum uint64) bool {
 	if f.Key == history.None || f.Axiom != timestamp.EXT {
 		return false
@@ -327,7 +325,6 @@ func (p *parser) doubtful(f *timestamp.Final, sum uint64) bool {
 	return lost
 }
 
-// sum returns a key's hash.
 func (p *parser) sum(t *history.Texts, key history.Value) uint64 {
 	p.text = t.AppendValue(p.text[:0], key)
 	return p.keys.SumOf(p.text)

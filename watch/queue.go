@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// ErrDropped ends a watch of a Queue that dropped lines. Earlier lines are judged as far as they are final without
-// them.
+// ErrDropped ends the watch of a Queue that dropped lines. Lines before the gap are judged as far as they are final
+// without the rest.
 var ErrDropped = errors.New("lines were dropped: the judge did not keep up")
 
-// Queue is a source of lines that the process itself makes. Add never waits: if there is no room, it drops lines until
-// the watch has ended and another one begins in the middle of the stream.
+// Queue is a source of lines that this process makes. Add never waits: if the queue is full, it drops lines until the
+// watch has ended and another one begins in the middle of the stream.
 type Queue struct {
 	room int
-	// out is the buffer that the watch takes from, beyond at; only Next uses it.
+	// out is the buffer that the watch reads, from at on. Only Next uses it.
 	out   []byte
 	at    int
 	place int64
@@ -29,7 +29,7 @@ type Queue struct {
 	news    chan struct{}
 }
 
-// NewQueue returns a queue for room bytes of waiting lines, and as many being taken.
+// NewQueue returns a queue for room bytes of waiting lines, and as many that are being read.
 func NewQueue(room int) *Queue { return &Queue{room: room, news: make(chan struct{}, 1)} }
 
 // Add copies a line with its end into the queue, or drops it.
@@ -44,8 +44,8 @@ func (q *Queue) Add(line []byte) {
 	signal(q.news)
 }
 
-// Anew begins a new stream, with a header, after dropped lines, and returns the number of lines dropped so far. No
-// watch may take from the queue meanwhile.
+// Anew begins a new stream with a header after lines were dropped. It returns the number of lines dropped so far. No
+// watch may read the queue meanwhile.
 func (q *Queue) Anew(header []byte) (dropped int64) {
 	q.out, q.at, q.place = nil, 0, 0
 	q.mu.Lock()
@@ -54,7 +54,7 @@ func (q *Queue) Anew(header []byte) (dropped int64) {
 	return q.dropped
 }
 
-// End says that nothing more comes.
+// End says that no more lines come.
 func (q *Queue) End() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -86,7 +86,7 @@ func (q *Queue) Next(ctx context.Context, most int) (lines []Line, err error) {
 	return lines, nil
 }
 
-// fill takes the waiting lines.
+// fill moves the waiting lines to out.
 func (q *Queue) fill() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -102,7 +102,7 @@ func (q *Queue) fill() error {
 	return nil
 }
 
-// Done does nothing: lines that are not safe are lost when the process ends.
+// Done does nothing, because the queue is in memory.
 func (q *Queue) Done() error { return nil }
 
 // Close does nothing.

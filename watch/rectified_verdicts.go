@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// rectified measures the duration of wrong verdicts of reads that later arrivals corrected (AION, Figure 13b), by the
-// process's clock. It covers this run only and does not influence judging.
+// rectified measures how long wrong verdicts about reads lasted before later arrivals corrected them (AION, Figure
+// 13b), by the process's clock. It covers this run only and does not influence judging.
 type rectified struct {
 	wrong map[followedRead]time.Time
 	n     [len(RectifiedBounds) + 1]int64
@@ -32,14 +32,14 @@ type Rectified struct {
 }
 
 const (
-	// followAll is the number of wrong reads up to which each is followed. Beyond it only those of one transaction
-	// in eight are, so that a stream out of order costs no more.
+	// followAll is the number of wrong reads up to which each is followed. Beyond it, only one in eight transactions
+	// is followed, so that a stream out of order does not cost more.
 	followAll = 1024
-	// followMost bounds the followed reads: if so many are wrong they stay wrong.
+	// followMost bounds the followed reads. If there are more, they are dropped: so many never become right.
 	followMost = 1 << 16
 )
 
-// follow notes a wrong read, or, with ok, one that is right after all.
+// follow notes that a read is wrong or, if ok is set, right after all.
 func (r *rectified) follow(n int64, op uint32, ok bool) {
 	x := followedRead{n, op}
 	if !ok {

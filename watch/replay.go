@@ -21,14 +21,14 @@ import (
 // ReplayOptions are the parameters of NewReplay.
 type ReplayOptions struct {
 	Level level.Level
-	// Skew, in ns, widens every interval at both ends.
+	// Skew, in ns, widens every interval of a transaction at both ends.
 	Skew int64
-	// Lateness is the time, in ns of client time, by which a transaction may end before the latest end seen without
-	// being late. AllLate: nothing is late, or final before the stream ends.
+	// Lateness, in ns of client time, is how far before the latest end seen a transaction may end without being late.
+	// With AllLate nothing is late, and nothing is final before the stream ends.
 	Lateness int64
 	Attach   Attach
 	Gate     GateOptions
-	// Horizon is the number of transactions of the order in memory; 0: online.DefaultHorizon.
+	// Horizon is the number of transactions of the order in memory; 0 means online.DefaultHorizon.
 	Horizon int
 	Bounds
 }
@@ -39,7 +39,7 @@ func ReplayLevels() []level.Level {
 		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
 }
 
-// replayJudge judges by an order of the transactions, over client times.
+// replayJudge judges by an order of the transactions that explains their reads, over client times.
 type replayJudge struct {
 	o        ReplayOptions `freeze:"-"`
 	e        *online.Engine
@@ -55,7 +55,7 @@ type replayJudge struct {
 	mem      replayMemory `freeze:"flat"`
 }
 
-// streamHead has the facts from the beginning of the stream, and the function that reads its lines.
+// streamHead has facts from the beginning of the stream, and the function that returns its lines.
 type streamHead struct {
 	line   func(n int64) ([]byte, error) `freeze:"-"`
 	head   *history.History              `freeze:"-"` // of header
@@ -75,7 +75,7 @@ type replayScratch struct {
 	buf   online.Arrival
 }
 
-// keyUse is a transaction's use of a key of the batch.
+// keyUse says how a transaction uses a key of the batch.
 type keyUse struct {
 	stamp       uint32
 	read, write int32 // places in the arrival, −1
@@ -88,7 +88,7 @@ type replayFinding struct {
 	ahead *Violation
 }
 
-// NewReplay returns a judge that needs only client times, or an error about the options.
+// NewReplay returns a judge that needs only client times. It returns an error about wrong options.
 func NewReplay(o ReplayOptions) (Judge, error) {
 	ok := false
 	for _, l := range ReplayLevels() {
@@ -183,7 +183,7 @@ func (j *replayJudge) Take(b *Batch, bad func(place int64, err error)) error {
 	return j.mem.err
 }
 
-// let takes the lines that the gate releases, and its findings. It returns true if another piece has begun.
+// let judges the lines that the gate releases and reports the gate's findings. It returns true if another piece began.
 func (j *replayJudge) let(bad func(place int64, err error)) bool {
 	for _, v := range j.g.take() {
 		j.found = append(j.found, replayFinding{ahead: &v})
@@ -197,7 +197,6 @@ func (j *replayJudge) let(bad func(place int64, err error)) bool {
 	})
 }
 
-// piece begins a piece of the stream.
 func (j *replayJudge) piece(h *history.History) {
 	j.scratch.keyOf = j.scratch.keyOf[:0]
 	for _, k := range h.Keys {
@@ -220,8 +219,8 @@ func (j *replayJudge) attach() {
 	}
 }
 
-// times decides, by the first committed transaction, whether a stream without client times uses the database's
-// timestamps. At the levels without real time they only give an initial order.
+// times decides by the first committed transaction whether a stream without client times has the database's
+// timestamps. At the levels without real time they only give a first order.
 func (j *replayJudge) times(head *history.TxnHead) {
 	if !j.stream.timed && head.Status == history.Committed && !head.Init {
 		j.stream.timed = true
@@ -277,7 +276,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	return nil
 }
 
-// ops sets the operations of an arrival, and returns two operations that contradict each other, or −1.
+// ops sets the operations of an arrival. It returns two operations that contradict each other, or −1.
 func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 	a := &j.scratch.buf
 	wrong = -1
@@ -322,7 +321,6 @@ func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 	return wrong, other
 }
 
-// initial takes the initial transaction.
 func (j *replayJudge) initial(b *Batch, i int) error {
 	if j.stream.begun {
 		return errors.New("the initial transaction comes after others; expected it first")
@@ -336,7 +334,8 @@ func (j *replayJudge) initial(b *Batch, i int) error {
 	return nil
 }
 
-// foreign takes the understood part of a line that is not judged: others may read its writes.
+// foreign handles a line that is not judged. It adds the operations that it understands, since others may read the
+// writes.
 func (j *replayJudge) foreign(b *Batch, i int) {
 	var t struct {
 		Ops []json.RawMessage `json:"ops"`
@@ -362,7 +361,7 @@ func (j *replayJudge) foreign(b *Batch, i int) {
 	j.e.Foreign(&a)
 }
 
-// id returns a transaction's id, or, without one, its line number.
+// id returns a transaction's id or, without one, its line number.
 func (j *replayJudge) id(hasID bool, id, n int64) int64 {
 	if hasID {
 		return id
@@ -370,7 +369,6 @@ func (j *replayJudge) id(hasID bool, id, n int64) int64 {
 	return n - j.stream.first
 }
 
-// follow moves the watermark.
 func (j *replayJudge) follow() {
 	if v, any := j.front.value(); any && j.o.Lateness < AllLate {
 		j.advance(plus(v, -j.o.Lateness))
@@ -383,7 +381,7 @@ func (j *replayJudge) advance(mark int64) {
 	j.collect()
 }
 
-// collect takes the engine's findings, and notes whether its call ended early.
+// collect fetches the engine's findings, and notes whether its call returned early.
 func (j *replayJudge) collect() {
 	for _, f := range j.e.Take() {
 		j.found = append(j.found, replayFinding{f: f})
@@ -391,7 +389,7 @@ func (j *replayJudge) collect() {
 	j.progress.cut = j.e.Cut()
 }
 
-// Clock ends waits for writers.
+// Clock ends waits for late writers.
 func (j *replayJudge) Clock(now int64) {
 	if !j.goesOn() {
 		return

@@ -21,7 +21,7 @@ type replayMemory struct {
 	err       error       `freeze:"-"` // of the store
 }
 
-// number numbers a key. Its state is in memory only after fetch.
+// number returns the number of a key. The key's state is in memory only after fetch.
 func (j *replayJudge) number(t *history.Texts, key history.Value) uint32 {
 	j.mem.text = t.AppendValue(j.mem.text[:0], key)
 	n, made := j.keys.Number(j.mem.text)
@@ -32,7 +32,7 @@ func (j *replayJudge) number(t *history.Texts, key history.Value) uint32 {
 	return n
 }
 
-// fetch restores the states of the keys that were numbered.
+// fetch loads the states of the keys that were numbered.
 func (j *replayJudge) fetch() {
 	if err := j.keys.Fetch(j.e.LoadKey); err != nil {
 		j.mem.err = errors.Join(j.mem.err, err)
@@ -87,7 +87,7 @@ func (j *replayJudge) evict() error {
 	return err
 }
 
-// compact shrinks the tables of keys and sessions if many more of them were in memory before.
+// compact shrinks the tables of keys and sessions if most of their entries are free.
 func (j *replayJudge) compact(save, saveSession func(n uint32, buf []byte) ([]byte, bool)) error {
 	fewer, err := j.keys.Compact(save, j.e.DropKey, func(n uint32, state []byte) error {
 		if j.e.Name(n, j.keys.Sum(n)); len(state) == 0 {
@@ -113,7 +113,7 @@ func (j *replayJudge) compact(save, saveSession func(n uint32, buf []byte) ([]by
 	return err
 }
 
-// noBits returns n bits, none set.
+// noBits returns n bits, all 0.
 func noBits(buf []uint64, n int) []uint64 {
 	buf = buf[:0]
 	for range (n + 63) / 64 {
@@ -122,7 +122,7 @@ func noBits(buf []uint64, n int) []uint64 {
 	return buf
 }
 
-// shorten makes transactions final early if the others take more memory than they may.
+// shorten makes transactions final early if those that are not final take more than their share of the memory.
 func (j *replayJudge) shorten() {
 	bytes, ops := j.e.WaitBytes()
 	bytes += int64(j.mem.spread.most(ops)) * (online.KeyBytes + keystore.NumberBytes + 64)

@@ -9,8 +9,8 @@ type replayProgress struct {
 	ended bool        // all arrivals are final
 }
 
-// A call may end early (Interruptible): between two lines, two placed transactions, or two proofs. The remaining work
-// is part of the state.
+// A call may return early (Interruptible): between two lines, two placed transactions, or two proofs. The remaining
+// work is part of the state.
 
 func (j *replayJudge) Until(stop func() bool) {
 	j.progress.stop = stop
@@ -19,7 +19,7 @@ func (j *replayJudge) Until(stop func() bool) {
 
 func (j *replayJudge) Cut() bool { return j.progress.cut }
 
-// goesOn does the last line's remaining work; false if some is still left.
+// goesOn does the remaining work for the last line. It returns false if some is still left.
 func (j *replayJudge) goesOn() bool {
 	if j.progress.cut = false; j.progress.owes {
 		if j.advance(j.mark); !j.progress.cut {
@@ -29,7 +29,6 @@ func (j *replayJudge) goesOn() bool {
 	return !j.progress.cut
 }
 
-// finish finishes the last line.
 func (j *replayJudge) finish() {
 	if j.follow(); !j.progress.cut {
 		j.shorten()

@@ -16,18 +16,18 @@ import (
 	"isovet/watch/online"
 )
 
-// The classes of replay's findings, besides those of transactions that are not judged.
+// The classes of replay's findings, besides those for transactions that are not judged.
 const (
 	violated  = "VIOLATION"
 	undecided = "UNDECIDED"
 )
 
-// ReplayViolation is a finding of the judge replay, in the form of the file.
+// ReplayViolation is a finding of the judge replay, as a line of the file of violations.
 type ReplayViolation struct {
 	N     int64  `json:"n"` // from 1, in the order in which they became final
 	Axiom string `json:"axiom"`
 	Txn   int64  `json:"txn"`
-	// Proved says that Anomaly is certified; Txns take part in it, Text describes it.
+	// Proved says that Anomaly is certified. Txns are its transactions, Text describes it.
 	Proved  bool            `json:"proved,omitempty"`
 	Level   level.Level     `json:"level"`
 	Anomaly level.Anomaly   `json:"anomaly,omitempty"`
@@ -37,14 +37,14 @@ type ReplayViolation struct {
 	Op      *uint32         `json:"op,omitempty"`
 	Why     string          `json:"why,omitempty"`
 	Text    string          `json:"text,omitempty"`
-	// ProofAssumes is the proof's assumption; "": none.
+	// ProofAssumes is what the proof assumes; "" if nothing.
 	ProofAssumes string `json:"proof_assumes,omitempty"`
 }
 
-// proofSteps bounds the steps of a proof, see solver.WithSteps.
+// proofSteps bounds the steps of a proof (solver.WithSteps).
 const proofSteps = 1 << 24
 
-// atOnce bounds the proofs in memory at a time.
+// atOnce bounds the proofs that are in memory at a time.
 const atOnce = 64
 
 func (j *replayJudge) Findings(each func(f *Finding) error) error {
@@ -93,7 +93,7 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 	return nil
 }
 
-// class returns the class of a finding, provided that a violation is certified.
+// class returns the class of the finding. A violation is in it only if it is certified.
 func (f *replayFinding) class() string {
 	switch {
 	case f.ahead != nil:
@@ -120,7 +120,7 @@ func (p *proof) txns() (out []int64) {
 	return out
 }
 
-// keyOfRead returns the key of the unexplained read, as JSON; "" if there is none.
+// keyOfRead returns the key of the unexplained read as JSON, or "".
 func (j *replayJudge) keyOfRead(f *online.Finding) (string, error) {
 	w, err := j.recall(f.Line)
 	if err != nil {
@@ -206,9 +206,9 @@ type recalled struct {
 	head history.TxnHead
 }
 
-// certifyAll checks violations on all cores, each in a history of its transactions and the writers of their reads: with
-// many violations that is most of the work. Other findings have no proof. If it must stop, it has certified the first
-// ones.
+// certifyAll certifies violations on all cores, each in a history of its transactions and the writers of their reads.
+// With many violations this is most of the work. Other findings have no proof. If it is interrupted, it has certified
+// the first violations.
 func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err error) {
 	replay, err := check.ByName("replay")
 	if err != nil {
@@ -245,14 +245,14 @@ func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err er
 	return proofs, errors.Join(faults...)
 }
 
-// replayPart makes a history of a proof's transactions.
+// replayPart builds a history of a proof's transactions.
 type replayPart struct {
 	copier
 	wrote  map[string]bool // key and value
 	wanted map[string]bool
 	keys   map[string]bool // that members read
 	lowest int64           // of the ids
-	// Versions that members read: initial ones, and those whose writer is not in the stream.
+	// The versions that members read: initial ones, and those with a writer outside the stream.
 	initials, strangers []versionIn
 }
 
@@ -266,8 +266,8 @@ func versionOf(h *history.History, v uint32) string {
 	return string(h.Texts.AppendValue(append(h.Texts.AppendValue(nil, h.Keys[h.VerKey[v]]), ' '), h.VerValue(v)))
 }
 
-// part makes the history of a finding: its members with the reads whose writers are known, and other transactions with
-// the writes that members read.
+// part makes the history of a finding: its members, with the reads whose writers are known, and other transactions,
+// with the writes that members read.
 func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 	p := replayPart{copier: copier{history.NewBuilder()}, wrote: map[string]bool{}, wanted: map[string]bool{},
 		keys: map[string]bool{}}
@@ -305,7 +305,7 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 	return p.b.Build()
 }
 
-// note notes the versions that are written and read.
+// note collects the versions that are written and read.
 func (p *replayPart) note(f *online.Finding, ws []recalled) {
 	first, unseen := readSet(f.Initial), readSet(f.Unseen)
 	for i, w := range ws {
@@ -378,15 +378,15 @@ func (j *replayJudge) addInitial(p *replayPart) error {
 	return nil
 }
 
-// endNew ends a transaction that stands for others. Its id is below 0, and below those of the part: one above could be
-// that of another transaction of the stream.
+// endNew ends a transaction that the history invents. Its id is below 0 and below all ids of the part, since a larger
+// one could belong to another transaction of the stream.
 func (p *replayPart) endNew(head history.TxnHead) {
 	p.lowest--
 	head.ID, head.HasID = p.lowest, true
 	p.b.EndTxn(head)
 }
 
-// outsider adds a writer of versions that members read.
+// outsider adds a transaction with only the writes that members read.
 func (p *replayPart) outsider(w recalled) {
 	lo, hi := w.h.TxnOps(w.t)
 	for op := lo; op < hi; op++ {

@@ -13,7 +13,7 @@ import (
 	"isovet/internal/keyed"
 )
 
-// OtherStreamError says that a restarted source has other lines than the log.
+// OtherStreamError says that a restarted source does not repeat the lines in the log.
 type OtherStreamError struct {
 	Dir   string
 	Place int64 // of the first differing line, from 0
@@ -25,13 +25,13 @@ func (e *OtherStreamError) Error() string {
 		"another --state folder", e.Place+1, e.Dir)
 }
 
-// beginning is a source that may start anew, so that it repeats the lines of the log at their places.
+// beginning is a source that may start again from its first line, and then repeats the log's lines at their places.
 type beginning interface{ again() bool }
 
 func (p *pipe) again() bool { return p.fresh }
 
-// sameLine compares a skipped line with the log's line at the same place, if the log still has it. A different line is
-// an error: only judged lines may be skipped.
+// sameLine compares a skipped line with the log's line at the same place, if the log still has it. If they differ, it
+// returns an error, since only lines that were judged may be skipped.
 func (w *watcher) sameLine(src Source, l Line) error {
 	if x, is := src.(beginning); !is || !x.again() {
 		return nil
@@ -52,7 +52,7 @@ func (w *watcher) sameLine(src Source, l Line) error {
 	return nil
 }
 
-// logLines reads the lines of a log again, by places that increase.
+// logLines reads the lines of a log by place. Places must increase.
 type logLines struct {
 	dir   string
 	left  []segmentFile
@@ -63,7 +63,7 @@ type logLines struct {
 	text  []byte
 }
 
-// at returns the line at a place; nil if the log has none any more.
+// at returns the line at a place, or nil if the log does not have it any more.
 func (x *logLines) at(place int64) ([]byte, error) {
 	for x.text == nil || x.place < place {
 		if more, err := x.next(); err != nil || !more {
@@ -117,7 +117,6 @@ func (x *logLines) next() (more bool, err error) {
 	}
 }
 
-// close ends reading.
 func (x *logLines) close() error {
 	if x == nil || x.in == nil {
 		return nil
@@ -125,7 +124,7 @@ func (x *logLines) close() error {
 	return x.in.Close()
 }
 
-// print returns a fingerprint of a transaction's content, which does not depend on the form of its line.
+// print returns a fingerprint of a transaction's content. The spelling of its line does not matter.
 func (g *gate) print(b *Batch, t uint32) uint64 {
 	h, x, sum := b.H, &b.Heads[t], g.hash.Empty()
 	fold := func(n uint64) { sum = g.hash.Fold(sum, n) }

@@ -19,9 +19,9 @@ import (
 	"isovet/history/format/jsonl"
 )
 
-// Segments that no checkpoint needs are compressed, each to a .zst. The oldest ones are deleted, as Keep says.
+// A segment that no checkpoint needs is compressed to a .zst file. The oldest segments are deleted as Keep says.
 
-// Keep bounds the part of the log that stays although no checkpoint needs it. 0: no bound.
+// Keep bounds the part of the log that no checkpoint needs and that stays nevertheless; 0 means no bound.
 type Keep struct {
 	Age   time.Duration // since the last line of a segment
 	Bytes int64         // on disk, of all segments
@@ -30,7 +30,7 @@ type Keep struct {
 const (
 	segmentPattern = "segment-%08d.log"
 	compressed     = ".zst"
-	// beginningFile has the header once the segment with it is deleted.
+	// beginningFile has the header after the segment with it was deleted.
 	beginningFile = "beginning.jsonl"
 )
 
@@ -53,8 +53,8 @@ func (s *segmentFile) path(dir string) string {
 	return segmentName(dir, s.n)
 }
 
-// segments lists the segments of a folder, the oldest first. If a segment exists plain and compressed, it lists the
-// plain file: the compression did not end, or the file was not removed yet.
+// segments lists the segments of a folder, oldest first. If a segment exists plain and compressed, it lists the plain
+// file: the compression may be unfinished.
 func segments(dir string) ([]segmentFile, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -83,7 +83,7 @@ func segments(dir string) ([]segmentFile, error) {
 	return slices.SortedFunc(maps.Values(of), func(a, b segmentFile) int { return a.n - b.n }), nil
 }
 
-// openSegment opens a segment at a byte of its lines. Errors: fs.ErrNotExist.
+// openSegment opens a segment at an offset of its uncompressed lines. Errors: fs.ErrNotExist.
 func openSegment(dir string, n int, at int64) (io.ReadCloser, error) {
 	f, err := os.Open(segmentName(dir, n))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +137,7 @@ func (p *packed) Close() error {
 	return p.f.Close()
 }
 
-// packFile compresses a file into another with compressed behind its name, unless stop returns true.
+// packFile compresses a file into one with the suffix compressed. It ends early when stop returns true.
 func packFile(path string, stop func() bool) error {
 	if _, err := os.Stat(path + compressed); err == nil {
 		return os.Remove(path) // the compressed file is complete, or it would not have its name
@@ -182,7 +182,7 @@ func packFile(path string, stop func() bool) error {
 	return os.Remove(path)
 }
 
-// stoppable is a reader that ends with errStopped once stop returns true.
+// stoppable is a reader that fails with errStopped when stop returns true.
 type stoppable struct {
 	io.Reader
 	stop func() bool
@@ -197,7 +197,7 @@ func (s stoppable) Read(b []byte) (int, error) {
 	return s.Reader.Read(b)
 }
 
-// tidy compresses the segments before one, and deletes the oldest as Keep says.
+// tidy compresses all segments before a given one, and deletes the oldest as Keep says.
 func tidy(dir string, before int, keep Keep, stop func() bool) error {
 	list, err := segments(dir)
 	if err != nil {
@@ -236,7 +236,7 @@ func tidy(dir string, before int, keep Keep, stop func() bool) error {
 	return syncDir(dir)
 }
 
-// keepHeader writes the stream's header, if it has one, to a file of its own.
+// keepHeader copies the stream's header, if it has one, to a file of its own.
 func keepHeader(dir string) error {
 	in, err := openSegment(dir, 1, 0)
 	if err != nil {

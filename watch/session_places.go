@@ -2,8 +2,8 @@ package watch
 
 import "isovet/history"
 
-// sessionPlace says where a transaction stands in its session. Its number there decides; if one transaction of the
-// session has no number, at does, such as the place in the order of arrival.
+// sessionPlace says where a transaction stands in its session: by its number seq or, if one transaction of the session
+// has no seq, by at, such as its place in the order of arrival.
 type sessionPlace struct {
 	sess, seq, at   int64
 	hasSess, hasSeq bool
@@ -14,8 +14,8 @@ func placeInSession(head *history.TxnHead, at int64) sessionPlace {
 	return sessionPlace{head.Session, head.Seq, at, head.HasSess && !head.Init, head.HasSeq}
 }
 
-// ranks numbers the transactions of a small history in their sessions, from 0 without gaps, as a history wants it. −1:
-// it has no session.
+// ranks returns the place of each transaction of a small history in its session: 0, 1, 2 without gaps, as histories
+// require, or −1 without a session.
 func ranks(all []sessionPlace) []int64 {
 	bySeq := map[int64]bool{} // sessions
 	for _, s := range all {
@@ -42,7 +42,7 @@ func ranks(all []sessionPlace) []int64 {
 	return out
 }
 
-// setOn writes the session into a transaction's head, with the transaction's rank as its number there.
+// setOn writes the session into a transaction's head, with rank as its number there.
 func (s sessionPlace) setOn(head *history.TxnHead, rank int64) {
 	head.Session, head.HasSess, head.Seq, head.HasSeq = s.sess, rank >= 0, max(rank, 0), rank >= 0
 }

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Setting is an option that influences judging, by its name on the command line.
+// Setting is an option that influences judging. Name is that on the command line.
 type Setting struct{ Name, Value string }
 
-// SettingsError says that a folder was begun with other options, so that its violations would mix two configurations.
+// SettingsError says that the folder was begun with other options. Its violations would mix results of both.
 type SettingsError struct {
 	Path  string    // of the file that keeps the folder's options
 	Was   []Setting // differing options of the folder
@@ -46,17 +46,17 @@ func (s Setting) said() string {
 	return s.Value
 }
 
-// before has removed options with their defaults. A folder begun with another value has a part of a stream, or the
-// state of several judges, and cannot be continued.
+// before has removed options and their defaults. A folder that was begun with another value has only a part of a
+// stream, or the state of several judges, and cannot be continued.
 var before = map[string]string{"shards": "1", "shard": "1/1"}
 
-// noMore is the value of a removed option.
+// noMore stands for the value of a removed option.
 const noMore = "\x00"
 
 const settingsFile = "options.json"
 
-// sameSettings compares options with those that a folder was begun with; false if it has none, because nothing was
-// judged in it yet, or only by an isovet that did not store options.
+// sameSettings compares options with those that the folder was begun with. It returns false if the folder has none,
+// because nothing was judged yet or an old isovet, which did not store options, began it.
 func sameSettings(dir string, given []Setting) (kept bool, err error) {
 	path := filepath.Join(dir, settingsFile)
 	text, err := os.ReadFile(path)
@@ -98,7 +98,7 @@ func compareSettings(path string, was map[string]string, given []Setting) error 
 	return nil
 }
 
-// keepSettings stores the options that a folder is begun with, before the first violation.
+// keepSettings stores the options in the folder, before the first violation.
 func keepSettings(dir string, given []Setting) error {
 	m := map[string]string{}
 	for _, s := range given {

@@ -11,32 +11,34 @@ import (
 	"isovet/internal/safego"
 )
 
-// Line is a transaction and its place in the source. Places increase in each stream of the source: a line at or before
-// the place of an earlier line of its stream is a duplicate, and is skipped.
+// Line is a transaction and its place in the source. Places increase within each stream. A line whose place is not
+// above that of an earlier line of its stream is a duplicate, and is skipped.
 type Line struct {
 	Place int64
 	Text  []byte
-	// Of names the stream, such as a partition or a producer, without white space; "": the source has only one. A
-	// stream whose name begins with @ replaces all other streams with such names, which are not sent again.
+	// Of names the stream, such as a partition or a producer, without white space; "" if the source has only one. If a
+	// name begins with @, the stream replaces all others with such names, which are never sent again.
 	Of string
 }
 
-// Source delivers lines. Next waits for at least one and returns those that are ready, up to most; io.EOF ends the
-// stream. Its lines are valid until the next call. Done is called when all lines that Next has returned are safe.
+// Source delivers lines. Next waits for at least one line and returns those that are ready, at most most; io.EOF ends
+// the stream. Lines are valid until the next call of Next. Done says that all lines returned by Next are safe in the
+// log.
 type Source interface {
 	Next(ctx context.Context, most int) ([]Line, error)
 	Done() error
 	Close() error
 }
 
-// pipe reads arriving lines. Places are line numbers that continue those in the log, since a pipe cannot be read again.
+// pipe reads lines as they arrive. A pipe cannot be read again, so that places continue the numbers of the lines in
+// the log.
 //
-// Lines are taken from the buffer that they were read into, while the reading goroutine fills another one. If a buffer
-// is taken during a read into it, the bytes of that read are copied to the next.
+// Next returns lines in the buffer into which they were read, while the reading goroutine fills another buffer. If a
+// buffer is taken during a read into it, the bytes of that read are copied to the next one.
 type pipe struct {
 	place int64 // of the line before
 	fresh bool  // the input repeats the stream from its beginning
-	// lines are taken from text[at:]. The first pipeHead bytes of a buffer are for a line that began in the one
+	// The unread input is text[at:]. The first pipeHead bytes of a buffer are free for a line that began in the buffer
 	// before.
 	text []byte
 	at   int
@@ -47,19 +49,20 @@ type pipe struct {
 	news chan struct{} // signals content of got, or err
 	room chan struct{} // signals that got was taken
 	stop chan struct{}
-	// Close does not wait for reading: a read of a pipe cannot be interrupted.
+	// Close does not wait for this goroutine, since a read of a pipe cannot be interrupted.
 	reading safego.Group
 }
 
-// pipeRoom is the size of the read-ahead; pipeHead bounds a line across two buffers that is copied only once.
+// pipeRoom is the size of the read-ahead. A line across two buffers is copied only once if it has at most pipeHead
+// bytes in the first.
 const (
 	pipeRoom = 2 << 20
 	pipeHead = 64 << 10
 )
 
-// Pipe returns a source of the lines of r, such as standard input. after is the place of the last line in the log, or
-// -1 if r repeats the stream from its beginning: the log then skips the lines that it has, and the watch ends with an
-// *OtherStreamError if they differ. Lines that arrive during a batch are the next batch.
+// Pipe returns a source of the lines of r, such as standard input. after is the place of the last line in the log. It
+// is -1 if r repeats the stream from its beginning: the watch then skips the lines in the log, and ends with an
+// *OtherStreamError if they differ. Lines that arrive while a batch is handled form the next batch.
 func Pipe(r io.Reader, after int64) Source {
 	p := &pipe{place: after, fresh: after < 0, news: make(chan struct{}, 1), room: make(chan struct{}, 1),
 		stop: make(chan struct{})}
@@ -67,7 +70,7 @@ func Pipe(r io.Reader, after int64) Source {
 	return p
 }
 
-// signal wakes a goroutine that waits on c, or will.
+// signal wakes the goroutine that waits on c, now or at its next wait.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -127,7 +130,7 @@ func (p *pipe) full() bool {
 func (p *pipe) Done() error  { return nil }
 func (p *pipe) Close() error { close(p.stop); return nil }
 
-// Next waits for a line and takes the further ones that are ready.
+// Next waits for a line, and returns it with the following lines that are complete.
 func (p *pipe) Next(ctx context.Context, most int) (out []Line, err error) {
 	for {
 		if out = p.lines(most); len(out) > 0 {
@@ -146,7 +149,7 @@ func (p *pipe) Next(ctx context.Context, most int) (out []Line, err error) {
 	}
 }
 
-// lines takes whole lines.
+// lines returns complete lines.
 func (p *pipe) lines(most int) (out []Line) {
 	for len(out) < most {
 		n := bytes.IndexByte(p.text[p.at:], '\n')
@@ -162,8 +165,8 @@ func (p *pipe) lines(most int) (out []Line) {
 	return out
 }
 
-// more takes the buffer that was read; false if there is nothing new. It returns an error only after all lines before
-// it.
+// more fetches the buffer that was read, or returns false if nothing new was read. It returns an error only after all
+// lines before it.
 func (p *pipe) more() (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +196,7 @@ func (p *pipe) more() (bool, error) {
 	return true, nil
 }
 
-// trouble reports an error of a source: once, again each minute while it lasts, and when it is over.
+// trouble reports an error of a source at once, then each minute while it lasts, and its end.
 type trouble struct {
 	log   *slog.Logger
 	text  string // "": no error
@@ -222,7 +225,7 @@ func (t *trouble) over(what ...any) {
 	t.text, t.wait = "", 0
 }
 
-// pause waits before the next try, longer each time, up to five seconds.
+// pause waits before the next try. Each wait is longer, up to five seconds.
 func (t *trouble) pause(ctx context.Context) error {
 	t.wait = min(max(2*t.wait, 50*time.Millisecond), 5*time.Second)
 	return sleep(ctx, t.wait)
@@ -239,7 +242,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// loud returns the log, or one that discards everything if it is nil.
+// loud returns the log or, if it is nil, one that discards everything.
 func loud(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return slog.New(slog.DiscardHandler)

@@ -10,16 +10,16 @@ import (
 	"isovet/watch/online"
 )
 
-// Suspect is a read that is wrong so far, but may turn out right: its transaction is not final, or a late writer may
+// Suspect is a read that is wrong so far but may turn out right: its transaction is not final, or a late writer may
 // explain it.
 type Suspect struct {
 	Suspect bool `json:"suspect"` // true
-	// Settled is "confirmed" once it is a violation, "withdrawn" once a late transaction has explained it, and ""
-	// before.
+	// Settled is "confirmed" if it became a violation, "withdrawn" if a late transaction explained it, and "" while it
+	// waits.
 	Settled string `json:"settled,omitempty"`
 	Axiom   string `json:"axiom,omitempty"`
 	Why     string `json:"why,omitempty"`
-	// for leopard, in place of the axiom
+	// Mechanism replaces Axiom in suspects of leopard.
 	Mechanism string          `json:"mechanism,omitempty"`
 	Kind      string          `json:"kind,omitempty"`
 	Txn       int64           `json:"txn"`
@@ -33,12 +33,12 @@ const (
 	withdrawn = "withdrawn"
 )
 
-// suspecting is a judge that reports single suspects.
+// suspecting is a judge that can report single suspects.
 type suspecting interface {
 	// Suspects lists the first of the current suspects.
 	Suspects(most int) []Suspect
-	// SuspectsTold returns the suspects that began to wait for a late writer, and those that were settled, since
-	// its last call. Without wanted it need not make them.
+	// SuspectsTold returns the suspects that began to wait for a late writer, and those that were settled, since its
+	// last call. If wanted is false, it may return none.
 	SuspectsTold(wanted bool) ([]Suspect, error)
 }
 
@@ -93,24 +93,25 @@ func (j *aion) acquit(x *suspect, writer int64) {
 	j.found = append(j.found, v)
 }
 
-// suspects has final reads of values without a writer so far. A late writer may explain them, for a while.
+// suspects has final reads of values that nobody has written yet. For a while a late writer may explain them.
 type suspects struct {
 	queue []*suspect            // by the end of their waits
 	of    map[uint64][]*suspect // suspects by hashes of keys
 	n     int
-	// written has the writes of late transactions while transactions that arrived before them are not final. Such a
-	// transaction may rightly have read one, even if the version is forgotten by then.
+	// written has the writes of late transactions, as long as a transaction that arrived earlier is not final: that
+	// one may rightly have read such a version, even after it is forgotten.
 	written map[lateWrite]lateBy
 	until   []lateUntil
 }
 
-// lateWrite is a write of a late transaction; for an append any value may be the one read.
+// lateWrite is a write of a late transaction. For an append, val is not used: a read of the list may have seen any
+// value.
 type lateWrite struct {
 	key, val uint64 // hashes
 	list     bool
 }
 
-// lateBy has the writer, the number of its arrival, and the watermark up to which it is remembered.
+// lateBy has the writer, the number of its arrival, and the watermark at which the entry is dropped.
 type lateBy struct{ id, arrival, until int64 }
 
 // lateUntil is an entry of the queue by watermarks.
@@ -119,7 +120,7 @@ type lateUntil struct {
 	mark int64
 }
 
-// came notes the writes of a late transaction.
+// came stores the writes of a late transaction.
 func (s *suspects) came(t *timestamp.Arrival, sum func(key uint32) uint64, arrival, latest int64) {
 	if s.written == nil || len(s.until) > maxLost {
 		s.written, s.until = map[lateWrite]lateBy{}, nil
@@ -139,7 +140,7 @@ func (s *suspects) came(t *timestamp.Arrival, sum func(key uint32) uint64, arriv
 	}
 }
 
-// wrote returns the late transaction that wrote the version read, if it arrived after the reader.
+// wrote returns the late transaction that wrote the version read by f, if it arrived after the reader.
 func (s *suspects) wrote(key uint64, f *timestamp.Final) (id int64, is bool) {
 	if len(s.written) == 0 {
 		return 0, false
@@ -151,7 +152,7 @@ func (s *suspects) wrote(key uint64, f *timestamp.Final) (id int64, is bool) {
 	return by.id, is && f.Arrival < by.arrival
 }
 
-// forget drops writes of late transactions once every transaction that arrived before them is final.
+// forget drops writes of late transactions when all transactions that arrived before them are final.
 func (s *suspects) forget(watermark int64) {
 	n := 0
 	for n < len(s.until) && s.until[n].mark < watermark {
@@ -171,7 +172,7 @@ type suspect struct {
 	done bool
 }
 
-// maxWaiting bounds the waiting reads; beyond it the first one becomes a violation.
+// maxWaiting bounds the waiting reads. If there are more, the first becomes a violation.
 const maxWaiting = 1 << 16
 
 // add makes a read wait. If there are too many, it returns one that must not wait longer.
@@ -192,7 +193,7 @@ func (s *suspects) add(f timestamp.Final, key string, sum uint64, due int64) (ou
 	return out
 }
 
-// late settles the reads that a late transaction explains: reads of its writes, and of lists that it appended to.
+// late settles the reads that a late transaction explains: reads of its writes, and of lists to which it appended.
 func (s *suspects) late(t *timestamp.Arrival, sum func(key uint32) uint64, explained func(x *suspect)) {
 	if s.n == 0 {
 		return
@@ -225,7 +226,7 @@ func (s *suspects) end(x *suspect) {
 	}
 }
 
-// expire ends the waits that are due by the clock.
+// expire ends the waits that are over by the clock.
 func (s *suspects) expire(clock int64, convict func(x *suspect)) {
 	n := 0
 	for n < len(s.queue) && s.queue[n].due <= clock {

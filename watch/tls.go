@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TLSFiles are the PEM files of one end of a connection; "": none.
+// TLSFiles are the PEM files of one end of a connection. Each may be "".
 type TLSFiles struct {
 	Cert, Key string // this end's certificate, and its key
 	CA        string // the authority of the other end's certificates
@@ -41,8 +41,8 @@ func (f TLSFiles) pool() (*x509.CertPool, error) {
 	return p, nil
 }
 
-// Server returns the configuration of a server. With a CA, clients must have certificates of it. Changed certificate
-// files are read again, without a restart.
+// Server returns the configuration of a server. With a CA, clients must have a certificate from it. Changed
+// certificate files are read again without a restart.
 func (f TLSFiles) Server() (*tls.Config, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ type pair struct {
 	have  *tls.Certificate
 }
 
-// get reads the files if they have changed. While they do not fit each other, it returns the earlier pair.
+// get reads the files if they have changed. While certificate and key do not match, it returns the earlier pair.
 func (p *pair) get() (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

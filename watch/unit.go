@@ -10,15 +10,15 @@ import (
 type Unit uint8
 
 const (
-	// UnitUnknown says that the stream will show it, see detect.
+	// UnitUnknown says that the unit is not known yet: the stream will show it (detect).
 	UnitUnknown Unit = iota
-	// UnitNone is for numbers that only grow, such as those of a counter.
+	// UnitNone is for numbers that only grow, such as a counter's.
 	UnitNone
 	Nanoseconds // since 1970
 	Microseconds
 	Milliseconds
 	Seconds
-	// TSO is TiDB's and PolarDB's form: milliseconds, and below them 18 bits of a counter.
+	// TSO is the form of TiDB and PolarDB: milliseconds, shifted left by 18 bits for a counter.
 	TSO
 )
 
@@ -39,7 +39,7 @@ func ParseUnit(name string) (Unit, error) {
 	return 0, fmt.Errorf("unknown unit %q; expected one of %v", name, unitNames)
 }
 
-// ticks returns the number of timestamps in a duration; false if they are no times.
+// ticks returns a duration in units of the timestamps, or false if these are not times.
 func (u Unit) ticks(d time.Duration) (int64, bool) {
 	switch u {
 	case Nanoseconds:
@@ -56,7 +56,7 @@ func (u Unit) ticks(d time.Duration) (int64, bool) {
 	return 0, false
 }
 
-// moment returns a timestamp's time; zero if it is none.
+// moment returns a timestamp as a time, or zero if it is not one.
 func (u Unit) moment(at int64) time.Time {
 	switch u {
 	case Nanoseconds:
@@ -73,14 +73,14 @@ func (u Unit) moment(at int64) time.Time {
 	return time.Time{}
 }
 
-// wide are the distances behind the clock, and before it, within which timestamps count as times.
+// wideBehind and wideAhead bound how far a timestamp may be behind or ahead of the clock to count as a time.
 const (
 	wideBehind = 20 * 365 * 24 * time.Hour
 	wideAhead  = 365 * 24 * time.Hour
 )
 
-// detect finds the unit of a timestamp by the clock, in ns since 1970: the only unit in which it is a moment of the
-// last twenty years. The units are too far apart to be confused.
+// detect finds the unit in which a timestamp is a moment of the last twenty years, by the clock in ns since 1970. Only
+// one unit can match, since they are far apart.
 func detect(at, clock int64) Unit {
 	for u := Nanoseconds; u <= TSO; u++ {
 		now, _ := u.ticks(time.Duration(clock))
@@ -93,7 +93,7 @@ func detect(at, clock int64) Unit {
 	return UnitNone
 }
 
-// plus adds with saturation.
+// plus adds, and limits the result to the range of int64.
 func plus(a, b int64) int64 {
 	switch c := a + b; {
 	case b > 0 && c < a:

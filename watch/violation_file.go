@@ -14,9 +14,10 @@ import (
 	"time"
 )
 
-// emitted is the file of final violations, a JSON line each, in the order in which they became final: all of them, or,
-// if grouped, the first of each incident, and then a line each time that its count has doubled. A violation has at most
-// one line, which begins with its number. So the number of the last line shows the progress of the file.
+// emitted is the file of final violations, one JSON line each, in the order in which they became final. It has all
+// violations or, if grouped, the first of each incident and then a line each time that the incident's count has
+// doubled. Each line begins with the number of its violation. So the number in the last line shows the progress of the
+// file.
 type emitted struct {
 	o         emittedOptions
 	f         *os.File
@@ -39,7 +40,7 @@ type emittedOptions struct {
 	disk    disk
 	told    func(line []byte) // may be nil
 	log     *slog.Logger
-	// bound of the histories of violations, and the log with their transactions
+	// evidence bounds the small histories of violations; lines is the log with their transactions.
 	evidence int
 	lines    *Log
 }
@@ -55,14 +56,14 @@ func (e *emitted) state() emittedState { return emittedState{e.n, e.last, e.prov
 
 const violationsFile = "violations.jsonl"
 
-// rejudged has lines of violations that are found again.
+// rejudged has lines of violations that will be found again after a restart.
 type rejudged struct {
 	from   int64
 	proved map[int64]bool
 	lines  map[int64][]byte
 }
 
-// maxRejudged bounds these lines; others are made again if needed.
+// maxRejudged bounds the lines in memory. Further ones are made again if needed.
 const maxRejudged = 1000
 
 func (r *rejudged) add(n int64, line []byte) {
@@ -77,8 +78,8 @@ func (r *rejudged) add(n int64, line []byte) {
 	}
 }
 
-// openEmitted opens the file; from is its state in a checkpoint. Violations behind that state are found again, and not
-// written twice. short says that the file has lost lines.
+// openEmitted opens the file. from is its state in a checkpoint; violations after it are found again, and not written
+// twice. short says that the file has lost lines.
 func openEmitted(o emittedOptions, from emittedState, incidents *Incidents) (_ *emitted, short bool, err error) {
 	e := &emitted{o: o, n: from.N, last: from.Last, proved: from.Proved, incidents: incidents,
 		was: rejudged{from.N, map[int64]bool{}, map[int64][]byte{}}}
@@ -116,7 +117,7 @@ func openEmitted(o emittedOptions, from emittedState, incidents *Incidents) (_ *
 	return e, found < from.Last, nil
 }
 
-// eachLine calls each with the whole lines of a file of violations, and returns their length.
+// eachLine calls each with the complete lines of a file of violations. It returns their total length.
 func eachLine(r io.Reader, each func(n int64, line []byte)) (size int64, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	for {
@@ -132,7 +133,7 @@ func eachLine(r io.Reader, each func(n int64, line []byte)) (size int64, err err
 	}
 }
 
-// numberOf returns the number at the beginning of a line; 0 if isovet has not written it.
+// numberOf returns the number at the beginning of a line, or 0 if isovet has not written the line.
 func numberOf(line []byte) int64 {
 	rest, is := bytes.CutPrefix(line, []byte(`{"n":`))
 	end := bytes.IndexAny(rest, ",}")
@@ -146,7 +147,7 @@ func numberOf(line []byte) int64 {
 	return n
 }
 
-// add numbers a violation and adds its line if its incident needs it and the file does not have it.
+// add numbers a violation. It adds a line to the file if the incident needs it and the file does not have it yet.
 func (e *emitted) add(f *Finding) error {
 	e.n++
 	n := e.n
@@ -213,18 +214,18 @@ func (e *emitted) write(n int64, line []byte) {
 	e.last = n
 }
 
-// grown is the line about the growth of an incident.
+// grown is a line about an incident whose count has doubled.
 type grown struct {
 	N int64 `json:"n"` // of its latest violation
 	Incident
 }
 
-// proved is in the lines of proved violations.
+// proved is the text that only lines of proved violations contain.
 var proved = []byte(`"proved":true`)
 
 func isProved(line []byte) bool { return bytes.Contains(line, proved) }
 
-// sync writes the added lines, syncs them, and passes them on. If it fails, the rest is written later.
+// sync writes and syncs the added lines, and reports them. If it fails, a later call writes the rest.
 func (e *emitted) sync() error {
 	for len(e.text) > 0 {
 		n := len(e.text)
@@ -247,7 +248,7 @@ func (e *emitted) sync() error {
 	return nil
 }
 
-// put writes lines, syncs them, and passes them on. If it fails, the file is unchanged.
+// put writes and syncs lines, and reports them. If it fails, the file is unchanged.
 func (e *emitted) put(text []byte) error {
 	_, err := e.o.disk.write(e.f, text)
 	if err == nil {
@@ -273,7 +274,6 @@ func (e *emitted) put(text []byte) error {
 	return nil
 }
 
-// close closes the file and writes the incidents.
 func (e *emitted) close() error {
 	e.snapshot.write(e.incidents, true)
 	return e.f.Close()
@@ -281,7 +281,7 @@ func (e *emitted) close() error {
 
 const incidentsFile = "incidents.jsonl"
 
-// snapshot is a file of incidents, a line each, which is rewritten atomically. It is not part of the state.
+// snapshot is the file of incidents, one on each line, which is replaced atomically. No state depends on it.
 type snapshot struct {
 	path    string
 	disk    disk
@@ -292,7 +292,7 @@ type snapshot struct {
 	failed  bool // it has been said
 }
 
-// write writes the file if something has changed, at most once a second unless it is the last time.
+// write writes the file if something has changed: at most once a second, or if it is the last time.
 func (s *snapshot) write(of *Incidents, last bool) {
 	begun := time.Now()
 	if !s.changed || !last && begun.Sub(s.made) < max(time.Second, 20*s.took) {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// The file of violations is rotated at a quarter of the allowed space: its name gets the number of its last line, and
-// it is compressed. The oldest files are deleted when all take more than allowed.
+// The file of violations is rotated when it takes a quarter of the allowed space. It is renamed after the number of
+// its last line, and compressed. The oldest files are deleted if all together exceed the allowed space.
 
-// violationsParts is the number of uncompressed files of violations that fill the allowed space.
+// violationsParts is the number of uncompressed files of violations that fit in the allowed space.
 const violationsParts = 4
 
 const oldViolations = "violations-%012d.jsonl"
@@ -26,7 +26,6 @@ type oldFile struct {
 	size   int64
 }
 
-// oldFiles lists the rotated files, the oldest first.
 func oldFiles(dir string) (out []oldFile, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -54,7 +53,7 @@ func oldFiles(dir string) (out []oldFile, err error) {
 	return out, nil
 }
 
-// mend finishes work that a killed process left, and lists the rotated files.
+// mend finishes work that a killed process left unfinished, and lists the rotated files.
 func (e *emitted) mend() (out []oldFile, err error) {
 	all, err := oldFiles(e.o.dir)
 	if err != nil {
@@ -72,7 +71,6 @@ func (e *emitted) mend() (out []oldFile, err error) {
 	return out, nil
 }
 
-// read calls each with the lines of a file.
 func (x *oldFile) read(dir string, each func(n int64, line []byte)) error {
 	f, err := os.Open(filepath.Join(dir, x.name))
 	if err != nil {
@@ -90,7 +88,7 @@ func (x *oldFile) read(dir string, each func(n int64, line []byte)) error {
 	return nil
 }
 
-// rotate begins a new file. If compressing or deleting fails, it is done later.
+// rotate begins a new file. If it cannot compress or delete old files, a later call does.
 func (e *emitted) rotate() error {
 	path := filepath.Join(e.o.dir, violationsFile)
 	if err := os.WriteFile(path+".new", nil, fileMode); err != nil { // before the other is renamed
@@ -123,7 +121,7 @@ func (e *emitted) rotate() error {
 	return nil
 }
 
-// notRotated reports why rotating failed. It is tried again.
+// notRotated reports why rotating failed. A later call tries again.
 func (e *emitted) notRotated(err error) error {
 	e.o.log.Error("watch could not rotate the files of violations; it tries again", "folder", e.o.dir, "error", err)
 	return nil

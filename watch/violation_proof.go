@@ -12,21 +12,21 @@ import (
 	"isovet/level"
 )
 
-// MechanismViolation is a violation of a mechanism in the form of the file.
+// MechanismViolation is a violation of a mechanism, as a line of the file of violations.
 type MechanismViolation struct {
 	N int64 `json:"n"` // from 1, in the order in which they became certain
 	evidence.MechanismViolation
-	// If it is proved: the anomaly and its level, which need not be the profile's.
+	// Anomaly and Level are set if it is proved. The level may differ from the profile's.
 	Anomaly level.Anomaly `json:"anomaly,omitempty"`
 	Level   *level.Level  `json:"level,omitempty"`
-	// ProofAssumes is the proof's assumption; Unproved says why the reads of these transactions prove nothing.
+	// ProofAssumes is what the proof assumes. Unproved says why the reads of these transactions prove nothing.
 	ProofAssumes string `json:"proof_assumes,omitempty"`
 	Unproved     string `json:"unproved,omitempty"`
-	// Gone are the line numbers of its transactions that the log no longer has.
+	// Gone are the line numbers of those of its transactions that the log no longer has.
 	Gone []int64 `json:"gone,omitempty"`
 }
 
-// witness is a transaction in a history that holds it.
+// witness is a transaction of a violation, with a history that contains it.
 type witness struct {
 	h     *history.History
 	t     uint32
@@ -35,7 +35,7 @@ type witness struct {
 	place sessionPlace
 }
 
-// court describes violations, and decides whether their transactions prove a violation of the level.
+// court describes violations, and decides whether a violation's transactions prove that the level is violated.
 type court struct {
 	profile *mechanism.Profile               `freeze:"-"`
 	level   level.Level                      `freeze:"-"`
@@ -48,9 +48,9 @@ type court struct {
 	recall  func(id uint64) (witness, error) `freeze:"-"`
 }
 
-// maxWitnesses bounds the transactions of a violation that is tried as a proof. A proof takes a fraction of a
-// millisecond. Each of the first allTried violations is tried, and one in someTried of the others, so that the judge
-// keeps up with a database that is always wrong.
+// maxWitnesses bounds the transactions of a violation for which a proof is tried. A proof takes a fraction of a
+// millisecond. The first allTried violations are all tried, later ones one in someTried, so that the judge keeps up
+// with a database that is always wrong.
 const (
 	maxWitnesses = 64
 	maxAmbiguous = 12 // if reads have several possible writers, which takes a search
@@ -101,7 +101,7 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	return json.Marshal(&out)
 }
 
-// inside translates a violation to a history of its transactions.
+// inside translates a violation of the stream to numbers of a small history of its transactions.
 func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint64]uint32) mechanism.Violation {
 	x := v
 	x.Txns, x.Ops, x.Cycle = nil, nil, nil
@@ -124,7 +124,7 @@ func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint64]
 	return x
 }
 
-// copier copies transactions of histories into one.
+// copier copies transactions from several histories into one.
 type copier struct {
 	b *history.Builder
 }
@@ -136,7 +136,7 @@ func (x copier) value(h *history.History, v history.Value) history.Value {
 	return v
 }
 
-// ranksOf returns the numbers of transactions in their sessions.
+// ranksOf returns the places of transactions in their sessions.
 func ranksOf(ws []witness) []int64 {
 	var all []sessionPlace
 	for _, w := range ws {
@@ -147,7 +147,7 @@ func ranksOf(ws []witness) []int64 {
 
 func (x copier) key(h *history.History, k uint32) uint32 { return x.b.Key(x.value(h, h.Keys[k])) }
 
-// end ends a transaction; rank is its number among the copied ones of its session, or −1.
+// end ends a transaction. rank is its place among the copied ones of its session, or −1.
 func (x copier) end(w witness, rank int64) {
 	head := history.NewTxnHead()
 	head.ID, head.HasID = w.id, true
@@ -157,7 +157,7 @@ func (x copier) end(w witness, rank int64) {
 	x.b.EndTxn(head)
 }
 
-// copy copies transactions into a history, without reads and writes of keys that are not wanted.
+// copy copies transactions into a history, without the reads and writes of keys that are not wanted.
 func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.History, error) {
 	x := copier{history.NewBuilder()}
 	if c.head != nil {
@@ -216,25 +216,25 @@ func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.Histo
 	return x.b.Build()
 }
 
-// item is a read or a write of one key, by texts.
+// item is a read or a write of one key, as text.
 type item struct {
 	kind  history.OpKind
 	key   string
 	value string
 	list  []string
 	first bool // the value is the key's initial one
-	// the writer of the value, as far as repeats knows; for a list, of each element
+	// by is the writer of the value, as far as repeats knows; bys has the writers of a list's elements.
 	by  uint64
 	bys []uint64
 }
 
-// unique is the assumption of a proof: only writers that have arrived are known.
+// unique is what a proof assumes, since only the writers that have arrived are known.
 const unique = "no missing or forgotten transaction wrote a value that these transactions read"
 
-// prove looks for a violation of the level in the transactions alone. A version that others wrote, or may have written,
-// gets a writer of its own that overlaps everything. So an order of the whole stream, restricted to these transactions,
-// would explain them too. Predicate operations count by their rows, lists by the elements that these transactions
-// appended. why is set if nothing is proved and a value has several writers.
+// prove looks for a violation of the level in these transactions alone. If others wrote, or may have written, a
+// version that they read, an invented writer that overlaps everything writes it. So an order of the whole stream,
+// restricted to these transactions, would explain their reads too. Predicate operations count by their rows, lists by
+// the elements that these transactions appended. why is set if nothing is proved and a value has several writers.
 func (c *court) prove(ws []witness) (p *Proof, why string, err error) {
 	h, r, why, err := c.try(ws)
 	if err != nil || r == nil || r.Verdict != evidence.Violated || len(r.Anomalies) == 0 {
@@ -243,11 +243,11 @@ func (c *court) prove(ws []witness) (p *Proof, why string, err error) {
 	return certified(h, r), "", nil
 }
 
-// implied is the level that every level implies for which no checker decides a history.
+// implied is implied by all levels at which no checker decides a history.
 const implied = level.ReadCommitted
 
-// part makes the history for prove. why names a value with several possible writers; without a history it is one of a
-// list.
+// part makes the history for prove. why names a value with several possible writers. If that is a list's element,
+// there is no history.
 func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 	p := witnessPart{copier: copier{history.NewBuilder()}, deletes: c.stream.Deletes(), ws: ws,
 		wrote: map[keyValue]bool{}, read: map[keyValue]bool{}, members: map[uint64]bool{}}
@@ -294,7 +294,7 @@ func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 // keyValue identifies a version by the texts of its key and value.
 type keyValue struct{ key, value string }
 
-// witnessPart makes a history of witnesses, and of writers that stand for others.
+// witnessPart builds a history of witnesses, and of writers that are invented for versions of others.
 type witnessPart struct {
 	copier
 	deletes         bool // the stream has deletes
@@ -308,7 +308,7 @@ type witnessPart struct {
 
 func (p *witnessPart) text(s string) history.Value { return jsonValue(p.b, s) }
 
-// valueOf returns a value, which may be absent.
+// valueOf returns a value, which may be that of an absent key.
 func (p *witnessPart) valueOf(s string) history.Value {
 	if s == absent {
 		return history.Value{}
@@ -316,7 +316,7 @@ func (p *witnessPart) valueOf(s string) history.Value {
 	return p.text(s)
 }
 
-// op adds an operation; false if the appender of a list's element is unknown.
+// op adds an operation. It returns false if the appender of a list's element is unknown.
 func (p *witnessPart) op(o *item) bool {
 	k := p.b.Key(p.text(o.key))
 	switch o.kind {
@@ -347,7 +347,7 @@ func (p *witnessPart) op(o *item) bool {
 	return true
 }
 
-// noteRead notes the version that needs a writer to stand for its own.
+// noteRead notes for which version the read needs an invented writer.
 func (p *witnessPart) noteRead(o *item) {
 	v := keyValue{o.key, o.value}
 	if o.value == absent || p.read[v] && o.by != several {
@@ -367,7 +367,7 @@ func (p *witnessPart) noteRead(o *item) {
 	}
 }
 
-// writer adds a transaction that wrote versions, with a new id.
+// writer adds a transaction with a new id that wrote versions.
 func (p *witnessPart) writer(vs []keyValue, head history.TxnHead) {
 	for _, v := range vs {
 		p.b.Write(p.b.Key(p.text(v.key)), p.text(v.value))

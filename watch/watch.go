@@ -18,59 +18,59 @@ import (
 
 // Config configures a watch.
 type Config struct {
-	// Dir holds the segment log and the violations. It belongs to one stream and one judge.
+	// Dir is the folder of the segment log and the violations. It belongs to one stream and one judge.
 	Dir string
 	// Judge checks the stream. It cannot be reused.
 	Judge Judge
-	// Idle, if positive, is the time without arrivals after which everything so far is final.
+	// Idle, if positive, is the time without arrivals after which all transactions so far become final.
 	Idle time.Duration
-	// Prepare, if set, is called when the folder is locked, before its log is read, which may take a while.
+	// Prepare, if set, is called when the folder is locked, before the log is read, which may take a while.
 	Prepare func() error
-	// Open makes the source, which goes on behind the places of the log's last lines; an empty log has none.
+	// Open makes the source. It must continue after the places of the log's last lines; for an empty log there are
+	// none.
 	Open func(ctx context.Context, after Places) (Source, error)
-	// Checkpoint, if positive, is the time from the beginning of a checkpoint to the next, if lines have arrived
-	// meanwhile. One more is made at the end, unless the judge fails. A start goes on from the latest. 0: no
-	// checkpoints.
+	// Checkpoint, if positive, is the time from one checkpoint's begin to the next, if lines have arrived meanwhile.
+	// At the end the watch writes one more, unless the judge failed. A start resumes from the latest. 0 means none.
 	Checkpoint time.Duration
-	// Memory, if positive, is the memory for everything, in bytes. If it is small, fewer lines are in progress at
-	// once.
+	// Memory, if positive, is the memory for the whole process, in bytes. If it is small, fewer lines are in progress
+	// at once.
 	Memory int64
-	// Keep bounds the log before the checkpoints.
+	// Keep bounds the part of the log that checkpoints no longer need.
 	Keep Keep
 	// Log, if set, gets messages for the operator.
 	Log *slog.Logger
-	// Grouped writes only the first violations of each incident, and a line each time that their number has
+	// Grouped writes only the first violations of each incident, and then a line each time that their number has
 	// doubled.
 	Grouped bool
-	// ViolationsMax, if positive, bounds the bytes of the files of violations; the oldest are deleted.
+	// ViolationsMax, if positive, bounds the bytes of all files of violations. The oldest are deleted.
 	ViolationsMax int64
-	// Evidence bounds the small histories of violations in the folder, made for the first ones of each incident; 0:
-	// none.
+	// Evidence bounds the small histories in the folder. They are made for the first violations of each incident; 0
+	// means none.
 	Evidence int
 	// Violation, if set, is called with each new line of the file of violations, without its end.
 	Violation func(line []byte)
-	// Suspect, if set, is called with each read that begins to wait for a late writer, and when it is settled: a
-	// JSON line of a Suspect without its end. It is not called for lines that are judged again.
+	// Suspect, if set, is called when a read begins to wait for a late writer, and when it is settled, with a JSON
+	// line of a Suspect without line end. It is not called for lines that are judged again.
 	Suspect func(line []byte)
-	// Bad, if set, is called with the error of each new line that is not understood.
+	// Bad, if set, is called with the error of each new line that the watch does not understand.
 	Bad     func(place int64, err error)
 	Metrics *Metrics // nil: none
-	// Incidents, if set, gets the findings, grouped.
+	// Incidents, if set, receives the findings in groups.
 	Incidents *Incidents
-	// AcceptLoss accepts a log that has lost lines: the watch goes on with the rest.
+	// AcceptLoss accepts a log that has lost lines; the watch goes on without these.
 	AcceptLoss bool
 	// Standby waits until no other process uses the folder.
 	Standby bool
-	// Now is the clock; nil: time.Now. Its times are written to the log, at most a few times a second.
+	// Now is the clock; nil means time.Now. Its times are written to the log, at most a few times a second.
 	Now func() time.Time
-	// disk, in tests, returns the error of the next write to a file of the folder.
+	// disk, in tests, returns an error for the next write to a file of the folder.
 	disk func() error
 }
 
-// batchLines bounds the lines that are written, synced, acknowledged and judged at once, if the source respects it.
+// batchLines bounds the lines that are written, synced, acknowledged and judged together, if the source respects it.
 const batchLines = 4096
 
-// lines returns this watch's batchLines.
+// lines returns the bound of this watch in place of batchLines.
 func (c *Config) lines() int {
 	if c.Memory <= 0 {
 		return batchLines
@@ -78,10 +78,10 @@ func (c *Config) lines() int {
 	return int(min(max(c.Memory>>15, 256), batchLines))
 }
 
-// batches is the number of batches in progress at once: some written, read and judged.
+// batches is the number of batches in progress at once, each being written, parsed or judged.
 const batches = 6
 
-// event is the judge's next work: one of the three.
+// event is one piece of work for the judge: b, control or ask.
 type event struct {
 	b       *Batch
 	control string        // one of the log's own lines
@@ -110,13 +110,13 @@ type watcher struct {
 	incidents *Incidents
 	state     judgeState
 	keeper    keeper
-	// the result of the latest checkpoint
+	// checkpointed is the result of the latest checkpoint.
 	checkpointed atomic.Pointer[checkpointed]
 	writing      arrivalTimes
 	halted       diskHalts
 }
 
-// judgeState is the judge's progress. It belongs to the judging goroutine once that runs.
+// judgeState is the judge's progress. Once the judging goroutine runs, only that one uses it.
 type judgeState struct {
 	s        Snapshot
 	suspects []Suspect // for the snapshot
@@ -132,26 +132,26 @@ type judgeState struct {
 	saved    Position // at of the latest checkpoint
 }
 
-// arrivalTimes has the writing goroutine's times of arrivals.
+// arrivalTimes has times of arrivals for the writing goroutine.
 type arrivalTimes struct {
 	every, rest   time.Duration // see Judge.Tick
 	told, arrived time.Time     // last written clock; last arrival
 	was           *logLines     // see sameLine
 }
 
-// diskHalts is the state of halts because of a full disk.
+// diskHalts is the state of pauses because of a full disk.
 type diskHalts struct {
 	halting sync.Mutex
 	halts   int
 	source  Source
 }
 
-// Run watches until the source ends (nil) or ctx does (its error). Other errors: the folder cannot be used, was begun
-// with other options (*SettingsError), or is locked by another process (*LockedError); the source fails; the log is
-// damaged; the judge cannot go on.
+// Run watches until the source ends, and then returns nil, or until ctx ends, and then returns its error. Other
+// errors: the folder cannot be used, was begun with other options (*SettingsError), or is locked by another process
+// (*LockedError); the source fails; the log is damaged; the judge cannot go on.
 //
-// One goroutine writes lines, one for each core parses them, and another one judges them in their order. While a batch
-// is synced the one before is judged.
+// One goroutine writes lines, one for each core parses them, and another one judges them in order. While a batch is
+// synced, the one before is judged.
 func Run(ctx context.Context, cfg Config) (err error) {
 	w := &watcher{cfg: cfg, judge: cfg.Judge, log: &Log{dir: cfg.Dir, disk: disk{cfg.disk}},
 		queue: make(chan event, batches),
@@ -249,10 +249,9 @@ func (w *watcher) resume() error {
 	return nil
 }
 
-// errDown says that judging has ended; watcher.fail has the reason.
+// errDown says that the judging goroutine has ended. watcher.fail has the reason.
 var errDown = errors.New("nobody judges")
 
-// send passes an event to the judge.
 func (w *watcher) send(e event) error {
 	select {
 	case w.queue <- e:
@@ -262,7 +261,6 @@ func (w *watcher) send(e event) error {
 	}
 }
 
-// batch waits for a free batch.
 func (w *watcher) batch() (*Batch, error) {
 	select {
 	case b := <-w.free:
@@ -273,7 +271,7 @@ func (w *watcher) batch() (*Batch, error) {
 	}
 }
 
-// write passes lines to the judge, first those of the log, then those of the source.
+// write passes lines to the judge, first the log's, then the source's.
 func (w *watcher) write(ctx context.Context) error {
 	if err := w.again(ctx); err != nil {
 		return err
@@ -334,7 +332,7 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 	}
 }
 
-// quiet handles a while without arrivals.
+// quiet handles a time without arrivals.
 func (w *watcher) quiet(ctx context.Context, idle bool) (bool, error) {
 	now := w.cfg.Now()
 	if w.cfg.Idle > 0 && !idle && now.Sub(w.writing.arrived) >= w.cfg.Idle {
@@ -352,14 +350,14 @@ func (w *watcher) quiet(ctx context.Context, idle bool) (bool, error) {
 	return idle, nil
 }
 
-// The log's own lines.
+// The log's own lines, which the watch itself writes.
 const (
 	controlAdvance = "!advance "
 	controlClock   = "!clock " // ns since 1970
 	controlEnd     = "!end"
 )
 
-// again judges the lines of the log.
+// again judges the lines that are in the log.
 func (w *watcher) again(ctx context.Context) error {
 	flush := func() error {
 		b := w.old
@@ -394,14 +392,14 @@ func (w *watcher) again(ctx context.Context) error {
 	return errors.Join(err, flush())
 }
 
-// hand passes a batch to the readers, and to the judge.
+// hand passes a batch to the parsing goroutines and to the judge.
 func (w *watcher) hand(b *Batch, fresh bool, at Position) error {
 	b.seal()
 	w.readers.jobs <- b
 	return w.send(event{b: b, fresh: fresh, at: at})
 }
 
-// take logs lines, acknowledges them, and only then lets them be judged.
+// take writes lines to the log, acknowledges them, and then passes them to the judge.
 func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 	b, err := w.batch()
 	if err != nil {
@@ -461,7 +459,7 @@ func (w *watcher) control(ctx context.Context, text string) error {
 	return w.send(event{control: text, fresh: true, at: told})
 }
 
-// put writes to the log, and waits while the disk is full.
+// put writes to the log. While the disk is full, it waits.
 func (w *watcher) put(ctx context.Context, control string, b *Batch) (told Position, err error) {
 	err = w.patiently(ctx, w.cfg.Dir, func() error {
 		told, err = w.log.put(control, b)

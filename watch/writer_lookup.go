@@ -5,8 +5,8 @@ import (
 	"isovet/internal/keyed"
 )
 
-// repeats finds the writers of values, for at least the last million writes. A proof that takes one transaction for the
-// writer of a version holds only if no other wrote the same value.
+// repeats finds the writers of values, for at least the last million writes. A proof that relies on one writer of a
+// version holds only if no other transaction wrote the same value.
 type repeats struct {
 	hash    *keyed.Key
 	table   [2]prints
@@ -16,35 +16,35 @@ type repeats struct {
 	again   int64 // number of transactions when a value was first repeated; 0: none was
 	midst   bool  // the stream begins in the middle
 	txns    int64
-	// since has the changes since begin, for questions about earlier states.
+	// since has the changes since begin, so that find can answer about earlier states.
 	since []wrote `freeze:"-"`
-	// for the last history: hashes of its keys; reads of a version before the transaction's own write
+	// The last history, hashes of its keys, and the versions that the current transaction read before it wrote them.
 	of   *history.History `freeze:"-"`
 	sums []uint64         `freeze:"-"`
 	read []uint32         `freeze:"-"`
 	text []byte           `freeze:"-"`
 }
 
-// wrote has the earlier print of a write that a transaction changed.
+// wrote has the print that a write had before a transaction changed it.
 type wrote struct {
 	key uint64
 	txn int64
 	was uint64
 }
 
-// begin begins a batch: questions about earlier states have ended.
+// begin begins a batch. Earlier states are not needed any more.
 func (r *repeats) begin() { r.since = r.since[:0] }
 
-// The print of a write is its writer, or several.
+// The print of a value is its writer, nobody or several.
 const (
 	nobody  = 0
 	several = 1<<64 - 1
 )
 
-// writerPrint returns the print of a line's transaction.
+// writerPrint returns the print of the transaction in a line.
 func writerPrint(line int64) uint64 { return 1 + uint64(line)&(several>>1) }
 
-// add takes the writes of line n's transaction. A value that it read before writing it existed before.
+// add adds the writes of transaction t in line n. A value that it read before it wrote it existed before.
 func (r *repeats) add(h *history.History, t uint32, n int64) {
 	if r.of != h {
 		r.of, r.sums = h, r.sums[:0]
@@ -86,7 +86,7 @@ func (r *repeats) add(h *history.History, t uint32, n int64) {
 	}
 }
 
-// put notes a write, and returns its known writers.
+// put notes a write, and returns the writers known before.
 func (r *repeats) put(key uint64, by uint64) uint64 {
 	for k := range r.table {
 		if was := r.table[k].find(key); was != nobody {
@@ -111,7 +111,7 @@ func (r *repeats) put(key uint64, by uint64) uint64 {
 
 func (r *repeats) note(key uint64, was uint64) { r.since = append(r.since, wrote{key, r.txns, was}) }
 
-// find returns the print of a key after txns transactions.
+// find returns the print of a key as it was after txns transactions.
 func (r *repeats) find(key uint64, txns int64) uint64 {
 	by := max(r.table[0].find(key), r.table[1].find(key))
 	for i := len(r.since) - 1; i >= 0 && r.since[i].txn > txns; i-- {
@@ -122,10 +122,10 @@ func (r *repeats) find(key uint64, txns int64) uint64 {
 	return by
 }
 
-// writer returns the writer of a value of a key, after txns transactions: none, several, or the print of one. Forgotten
-// writes have several, and so have all values of a key with a repeated value, since others may repeat too. In a stream
-// that begins in the middle it is several for all keys once some value was repeated, since a value may be older than
-// the stream.
+// writer returns who had written a value of a key after txns transactions: nobody, several, or the print of one. It
+// returns several if the write may be forgotten, or if the key has a repeated value, since its other values may repeat
+// too. In a stream that begins in the middle it returns several for all keys as soon as one value was repeated, since
+// a value may be older than the stream.
 func (r *repeats) writer(key string, h *history.History, v history.Value, txns int64) uint64 {
 	sum := r.hash.Text([]byte(key))
 	if r.midst && r.again > 0 && r.again <= txns || r.find(r.hash.Fold(sum, keyed.None), txns) != nobody {

@@ -1,5 +1,5 @@
-// Package charts draws the figures of package bench, and writes its tidy data as Parquet. It registers itself with
-// bench where a program imports it: one that only compares checkers is smaller without.
+// Package charts draws the figures of package bench, and writes its tidy data as Parquet. Importing it registers it
+// with bench; programs that only compare checkers are smaller without it.
 //
 // Experimental: this package may still change.
 package charts
@@ -30,7 +30,7 @@ import (
 
 func init() { bench.RegisterCharts(Draw, writeParquet) }
 
-// A chart's measures. Names of lines and colours stand to its right, where they cover nothing.
+// The sizes of a chart's parts. The names and colours of lines are to the right of the plot, where they cover nothing.
 const (
 	chartWidth  = 18 * vg.Centimeter
 	lineHeight  = 9 * vg.Centimeter
@@ -44,7 +44,7 @@ const (
 	linearBelow = 20 // times the least value: bars whose greatest is below that have a linear axis
 )
 
-// palette can be told apart by who is blind for a colour (Okabe and Ito 2008), and on white.
+// palette has colours that colour-blind people can tell apart (Okabe and Ito 2008), on a white ground.
 var palette = []color.Color{rgb(0x0072B2), rgb(0xD55E00), rgb(0x009E73), rgb(0xCC79A7), rgb(0xB07C00), rgb(0x56B4E9),
 	rgb(0x000000), rgb(0x7F7F7F), rgb(0x6A3D9A), rgb(0x8C564B), rgb(0x005F56),
 	rgb(0xE7298A)}
@@ -53,8 +53,8 @@ func rgb(x uint32) color.Color {
 	return color.NRGBA{uint8(x >> 16), uint8(x >> 8), uint8(x), 255}
 }
 
-// colors gives the checkers that most charts have the same colour in all of them, and each further series one of its
-// own as long as there are any.
+// colors returns the colour of each series. The checkers in most charts have the same colour everywhere; other series
+// get unused colours while there are some.
 func colors(series []string) map[string]color.Color {
 	out := make(map[string]color.Color)
 	free := slices.Clone(palette)
@@ -72,9 +72,9 @@ func colors(series []string) map[string]color.Color {
 	return out
 }
 
-// Draw draws a metric as SVG: lines where the groups are numbers, bars in rows else. On a logarithmic axis nothing can
-// be drawn at zero, so such points are left out. A run that came to no answer is a hollow mark, what the paper prints a
-// cross. The same report gives the same bytes.
+// Draw draws a metric as SVG: lines if the groups are numbers, otherwise bars in rows. A logarithmic axis cannot show
+// zero, so that such points are left out. A run without an answer is a hollow mark, a number of the paper a cross. The
+// same report gives the same bytes.
 func Draw(r *bench.Report, m bench.Metric) ([]byte, error) {
 	p := plot.New()
 	p.Title.Text = strings.TrimSuffix(wrappedTo(titleCut, r.Title), "\n")
@@ -106,10 +106,10 @@ func Draw(r *bench.Report, m bench.Metric) ([]byte, error) {
 	return fitted(b.Bytes()), nil
 }
 
-// textElement is a text as vgsvg writes it.
+// textElement matches a text in vgsvg's output.
 var textElement = regexp.MustCompile(`<text ([^>]*font-size:([0-9.]+)px[^"]*")>([^<]+)</text>`)
 
-// fitted gives each text the width that it was measured with: few machines have its font, and others are wider.
+// fitted sets the width of each text to the measured one: few machines have its font, and other fonts are wider.
 func fitted(svg []byte) []byte {
 	svg = bytes.ReplaceAll(svg, []byte("font-family:Liberation Serif"), []byte("font-family:Liberation Serif,Times "+
 		"New Roman,serif"))
@@ -126,7 +126,7 @@ func fitted(svg []byte) []byte {
 	})
 }
 
-// wrappedTo breaks a text into lines of at most so many characters.
+// wrappedTo breaks a text into lines of at most most characters.
 func wrappedTo(most int, text string) string {
 	var b strings.Builder
 	n := 0
@@ -144,7 +144,6 @@ func wrappedTo(most int, text string) string {
 	return b.String()
 }
 
-// chart is a chart under way.
 type chart struct {
 	r      *bench.Report
 	m      bench.Metric
@@ -160,14 +159,14 @@ type chart struct {
 	paper  bool   // there are points of the paper's
 }
 
-// name is a text at the right-hand side, at a value of the plot.
+// name is a text on the right-hand side, at the height of a value.
 type name struct {
 	text  string
 	y     float64
 	color color.Color
 }
 
-// valueAxis bounds the axis of the values and says what they are.
+// valueAxis sets the range and the label of the axis of values.
 func (c *chart) valueAxis(a *plot.Axis) {
 	low, high := math.Inf(1), 0.0
 	for i := range c.r.Points {
@@ -195,7 +194,7 @@ func (c *chart) valueAxis(a *plot.Axis) {
 	}
 }
 
-// lines draws a line a series, and remembers where it ends. Errors: a group that is no number.
+// lines draws a line for each series, and stores where it ends. It returns an error if a group is no number.
 func (c *chart) lines() error {
 	p := c.plot
 	c.valueAxis(&p.Y)
@@ -261,8 +260,8 @@ func (c *chart) lines() error {
 	return nil
 }
 
-// places returns the positions of a series' points: those with an answer, the paper's, those that came too late, and,
-// at the edge, those without an answer.
+// places returns the positions of a series' points: points with an answer, the paper's numbers, points after the
+// time-out and, at the edge, points without an answer.
 func (c *chart) places(s string) (xy, paper, late, none plotter.XYs, err error) {
 	for k := range c.r.Points {
 		pt := &c.r.Points[k]
@@ -289,13 +288,13 @@ func (c *chart) places(s string) (xy, paper, late, none plotter.XYs, err error) 
 	return xy, paper, late, none, nil
 }
 
-// errorBars are places with their intervals.
+// errorBars has positions with their intervals.
 type errorBars struct {
 	plotter.XYs
 	plotter.YErrors
 }
 
-// spread draws the intervals of a series' points that have several runs.
+// spread draws the intervals of points with several runs.
 func (c *chart) spread(s string) error {
 	var bars errorBars
 	for k := range c.r.Points {
@@ -319,7 +318,7 @@ func (c *chart) spread(s string) error {
 	return nil
 }
 
-// shortTicks write large numbers in thousands and millions, and none with zeros behind the point.
+// shortTicks labels large numbers in thousands and millions, and writes no zeros after the decimal point.
 type shortTicks struct{ plot.Ticker }
 
 func (s shortTicks) Ticks(low, high float64) []plot.Tick {
@@ -339,10 +338,11 @@ func (s shortTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// numbered is the number at the begin or the end of a group's name, its parameter's value.
+// numbered matches a number at the begin or end of a group's name, which is the value of its parameter.
 var numbered = regexp.MustCompile(`^[0-9.,]+[KkM]?\b|\b[0-9.,]+[KkM]?$`)
 
-// rows are the groups' places: a group's bars stand together, and between two parameters there is room.
+// rows returns the positions of the groups: the bars of a group are together, and groups of different parameters have
+// a gap between them.
 func (c *chart) rows() (at map[string]float64, ticks []plot.Tick, n float64) {
 	at = make(map[string]float64)
 	last := ""
@@ -367,7 +367,7 @@ func clipped(s string, n int) string {
 	return s
 }
 
-// bars draws a row a group, with a bar a series in it.
+// bars draws a row for each group, and in it a bar for each series.
 func (c *chart) bars() {
 	p := c.plot
 	c.valueAxis(&p.X)
@@ -418,7 +418,7 @@ func (c *chart) bars() {
 	c.height = max(5*vg.Centimeter, 3*vg.Centimeter+vg.Length(n*perRow)*barHeight*1.3)
 }
 
-// margin is the room at the right-hand side.
+// margin returns the width that the right-hand side needs.
 func (c *chart) margin() vg.Length {
 	longest := 0
 	for _, s := range c.legend() {
@@ -427,7 +427,7 @@ func (c *chart) margin() vg.Length {
 	return vg.Points(min(12+letterWidth*float64(longest), 190))
 }
 
-// legend lists what stands at the right-hand side.
+// legend lists the texts on the right-hand side.
 func (c *chart) legend() []name {
 	out := slices.Clone(c.ends)
 	if !c.r.Drawn().Numeric && len(c.series) > 1 && !c.alone {
@@ -447,8 +447,8 @@ func (c *chart) legend() []name {
 	return out
 }
 
-// names writes the names: of lines where they end, moved apart where they would lie on each other; of bars from the
-// top.
+// names writes the names: those of lines where the lines end, moved apart if they would overlap, and those of bars
+// from the top down.
 func (c *chart) names(whole, data draw.Canvas) {
 	style := text.Style{Font: font.From(plot.DefaultFont, 10), Handler: plot.DefaultTextHandler, YAlign: draw.YCenter}
 	_, ty := c.plot.Transforms(&data)

@@ -15,7 +15,7 @@ import (
 	"isovet/bench"
 )
 
-// The marks of lines, which can be told apart without their colours.
+// The marks of lines, which differ by shape too.
 const (
 	circle = iota
 	square
@@ -25,13 +25,13 @@ const (
 
 var shapes = []int{circle, square, triangle, diamond}
 
-// mark is a filled shape, or hollow: of a run that came to no answer.
+// mark is a filled shape, or a hollow one for a run without an answer.
 type mark struct {
 	shape  int
 	hollow bool
 }
 
-// DrawGlyph draws it; the shapes have about the same area.
+// DrawGlyph draws the mark. All shapes have about the same area.
 func (m mark) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 	corners := map[int]struct {
 		n           int
@@ -62,8 +62,8 @@ func (m mark) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 	c.Stroke(p)
 }
 
-// edge returns the height of a point whose run has no answer and no value: the top for times and memory, the bottom
-// where more is better.
+// edge returns the height of a point whose run has neither an answer nor a value: the top for times and memory, the
+// bottom if more is better.
 func (c *chart) edge(a plot.Axis) float64 {
 	if c.m.Unit == "ms" || c.m.Unit == "MB" {
 		return a.Max
@@ -71,7 +71,7 @@ func (c *chart) edge(a plot.Axis) float64 {
 	return a.Min
 }
 
-// unanswered has the legend say why a run has no answer, where all of them have the same reason.
+// unanswered adds to the legend why runs have no answer, if all have the same reason.
 func (c *chart) unanswered(p *bench.Point) {
 	why := "no answer"
 	switch {
@@ -86,7 +86,7 @@ func (c *chart) unanswered(p *bench.Point) {
 	c.none = why
 }
 
-// furthest is the greatest number.
+// furthest returns the greatest number.
 func furthest(of []float64) float64 {
 	return slices.MaxFunc(of, func(a, b float64) int {
 		switch {
@@ -99,7 +99,8 @@ func furthest(of []float64) float64 {
 	})
 }
 
-// bars draws bars from the left of the plot, which works on a logarithmic axis too (plotter.BarChart begins at zero).
+// bars draws bars from the left edge of the plot. Unlike plotter.BarChart, which begins at zero, it also works on a
+// logarithmic axis.
 type bars struct {
 	width float64
 	color color.Color

@@ -1,5 +1,5 @@
-// Package databases has what figures of package bench need of databases and the network. It registers itself with bench
-// where a program imports it: one that only compares checkers takes a fifth less to compile without.
+// Package databases has the parts of package bench's figures that need databases and the network. Importing it
+// registers it with bench; programs that only compare checkers compile a fifth faster without it.
 //
 // Experimental: this package may still change.
 package databases
@@ -136,7 +136,7 @@ func (databases) Rate(ctx context.Context, urls []string, spec datasets.Spec, to
 		ctx.Err())
 }
 
-// recorder is where a load's history goes, the initial versions written.
+// recorder returns the recorder for a load's history, after writing the initial versions.
 func recorder(to string) (rec *record.Recorder, err error) {
 	switch {
 	case to == "":
@@ -157,7 +157,7 @@ func recorder(to string) (rec *record.Recorder, err error) {
 	return rec, nil
 }
 
-// collected is a client whose transactions may be recorded.
+// collected is a client whose transactions can be recorded.
 type collected struct {
 	db      driver.DB
 	s       driver.Session
@@ -167,7 +167,7 @@ type collected struct {
 	version *atomic.Int64
 }
 
-// txn runs a transaction; false: the database has refused it.
+// txn runs a transaction. It returns false if the database refused it.
 func (c *collected) txn() (done bool, err error) {
 	var t *record.Txn
 	if c.rec != nil {

@@ -19,10 +19,10 @@ type Options struct {
 	MaxConflicts int
 }
 
-// ErrStopped says that Options.Stop ended the search.
+// ErrStopped is the error of a search that Options.Stop ended.
 var ErrStopped = unsat.ErrStopped
 
-// Refused says that the kernel does not accept an order.
+// Refused is the error that the kernel does not accept an order.
 type Refused struct{ Why string }
 
 func (r *Refused) Error() string { return "the kernel refuses the proof: " + r.Why }

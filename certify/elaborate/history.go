@@ -11,7 +11,7 @@ import (
 	"isovet/predicates"
 )
 
-// Unsupported says why an answer cannot be expressed for the kernel.
+// Unsupported is the error for an answer that cannot be expressed for the kernel.
 type Unsupported struct{ Why string }
 
 func (u *Unsupported) Error() string { return "the kernel does not support " + u.Why }
@@ -28,7 +28,7 @@ func Level(l level.Level) (kernel.Level, error) {
 func number(i uint32) uint32 { return i + 1 }
 
 // terms presents a history to the kernel, which asks for parts of it: transactions, keys and elements by their dense
-// index, from 1. An element stands for the version of a register or for the element of a list; null means that the key
+// index, from 1. An element represents the version of a register or the element of a list; null means that the key
 // is absent.
 type terms struct {
 	h        *history.History
@@ -193,8 +193,8 @@ func (x *terms) Heads(f func(t *kernel.Txn) bool) {
 	}
 }
 
-// head sets all of a transaction but its operations. It sets times if the level has real time: a begin then follows an
-// end only if it is later by more than twice the skew.
+// head sets everything of a transaction except its operations. It sets times if the level has real time: a begin then
+// follows an end only if it is later by more than twice the skew.
 func (x *terms) head(to *kernel.Txn, t uint32) {
 	h := x.h
 	*to = kernel.Txn{ID: number(t), Session: number(h.Txns.Sess[t]), NoEnd: true,

@@ -46,8 +46,8 @@ func (s *scene) appenders() (some bool) {
 // manyShown bounds the elements that a list's reads show, if allReaders is to add all of them.
 const manyShown = 1 << 14
 
-// allReaders adds all reads of the scene's lists, unless they show many elements. Where an element was appended more
-// than once, any of these reads may tell whose it is.
+// allReaders adds all reads of the scene's lists, unless they show many elements. If an element was appended more than
+// once, any of these reads may tell which append it shows.
 func (s *scene) allReaders() {
 	h := s.h
 	for _, k := range slices.Sorted(maps.Keys(s.elements)) {

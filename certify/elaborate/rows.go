@@ -40,8 +40,8 @@ func (x *terms) rowColumns() (c *columns, at []uint32) {
 	return c, at
 }
 
-// ownRows checks that predicate operations agree with what their own transaction wrote before: the columns do not say
-// it of rows that were not matched. It returns why they do not.
+// ownRows checks that predicate operations agree with the earlier writes of their own transaction, which the columns do
+// not show for rows that were not matched. It returns the reason if they do not agree.
 func (x *terms) ownRows() (why string) {
 	h := x.h
 	for t := range uint32(h.NumTxns()) {

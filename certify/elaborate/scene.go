@@ -159,7 +159,7 @@ func (s *scene) operations(ops []uint32, key uint32, whole bool) {
 			all := h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
 			nobody := false
 			for _, v := range all {
-				if !live[v] { // nobody appended it, or it was there at first
+				if !live[v] { // it was not appended, or is an initial element
 					s.element(k, v)
 					nobody = nobody || !slices.Contains(s.inits[number(k)], number(v))
 				}

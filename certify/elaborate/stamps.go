@@ -11,7 +11,7 @@ import (
 	"isovet/level"
 )
 
-// byStamps proves an answer at a level by the database's timestamps. A transaction takes part exactly if it has a
+// byStamps proves an answer at a level by the database's timestamps. A transaction takes part if and only if it has a
 // commit timestamp and did not abort.
 func (p *Proof) byStamps(l kernel.Level, r *evidence.Result, x *terms) error {
 	h := x.h
@@ -27,7 +27,7 @@ func (p *Proof) byStamps(l kernel.Level, r *evidence.Result, x *terms) error {
 			return err
 		}
 	}
-	atStart := make([]bool, h.NumTxns()) // reading transactions, if they stand at their starts
+	atStart := make([]bool, h.NumTxns()) // transactions ordered by their starts: they only read
 	if r.ReadOnlyAtStart && l.Serial {
 		for t := range atStart {
 			atStart[t] = !x.installs(uint32(t))

@@ -135,8 +135,8 @@ func agree(h *history.History, c *columns, saw []uint32) {
 }
 
 // early returns an order in which transactions of unknown outcome come as soon as possible: after the committed ones
-// before them in their session, and after those that they read from. In the kernel such a transaction is visible to the
-// later ones of its session that stand behind it in the order, although these need not follow it.
+// before them in their session, and after those that they read from. For the kernel such a transaction is visible to
+// the later ones of its session that follow it in the order, although these need not follow it.
 func early(h *history.History, c *columns, order, saw []uint32) []uint32 {
 	place := make([]int, h.NumTxns()) // its own if it is committed; else the place of the last that it must follow
 	for i, n := range order {

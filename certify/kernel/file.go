@@ -20,7 +20,7 @@ type File struct {
 // byStamps begins the name of a level by timestamps.
 const byStamps = "ts:"
 
-// SyntaxError says which line cannot be read, and why.
+// SyntaxError is the error for a line that cannot be read.
 type SyntaxError struct {
 	Line int // from 1
 	What string
@@ -28,7 +28,7 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.What) }
 
-// TooMuch says which bound a file exceeds, so that it is not judged.
+// TooMuch is the error for a file that exceeds a bound, so that it is not judged.
 type TooMuch struct{ Why string }
 
 func (e *TooMuch) Error() string { return e.Why }
@@ -57,8 +57,8 @@ func (f *File) Verdict() string {
 	return "valid"
 }
 
-// Judge reports whether the file proves its claim, and else where it fails, in isovet-kernel's words. The error is a
-// *TooMuch.
+// Judge reports whether the file proves its claim; if not, where is the place at which it fails, in isovet-kernel's
+// words. The error is a *TooMuch.
 func (f *File) Judge() (proved bool, where string, err error) {
 	if l, known := levels[strings.TrimPrefix(f.Level, byStamps)]; known && strings.HasPrefix(f.Level, byStamps) {
 		proved, where = f.stamped(l)

@@ -36,7 +36,7 @@ type Pred struct {
 	Cells, Maybe map[uint32][]Cell
 }
 
-// Txn is a transaction. One of unknown outcome is not Committed; NoEnd says that it has no Ended.
+// Txn is a transaction. Committed is false if its outcome is unknown; NoEnd is set if it has no Ended.
 type Txn struct {
 	ID, Session uint32
 	Committed   bool

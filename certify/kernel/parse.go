@@ -68,7 +68,7 @@ func (p *parser) next() (more bool, err error) {
 	}
 }
 
-// ascii refuses text that is not ASCII, in comments too: nothing in a file may hide from its reader.
+// ascii rejects text that is not ASCII, even in comments: nothing in a file may be hidden from its reader.
 func (p *parser) ascii() {
 	for i, c := range p.text {
 		if c < ' ' && c != '\t' && c != '\n' && (c != '\r' || !bytes.HasPrefix(p.text[i+1:], []byte("\n"))) || c > '~' {
@@ -157,7 +157,7 @@ func (p *parser) finish() {
 	}
 }
 
-// claims notes that a claim begins; the whole history must stand before it.
+// claims records that the claim begins; the whole history must come before it.
 func (p *parser) claims() {
 	p.finish()
 	first(&p.claim, p.line)
@@ -169,7 +169,7 @@ func first(of *int, line int) {
 	}
 }
 
-// fact refuses a statement of the history behind a claim.
+// fact rejects a statement of the history that comes after a claim.
 func (p *parser) fact() {
 	if p.claim > 0 {
 		p.fail("line %d claims something of the history; expected the whole history before it", p.claim)

@@ -34,9 +34,9 @@ const (
 	JAnti                    // T, K, W, U: T sees W's version, U writes the key later
 	JElem                    // T, K, E, W: T read a list with E, which only W appends
 	JMiss                    // T, K, E, U: T read a list without E, which U appends
-	JOrder                   // T, K, E, W, F, U: in T's list E, of W alone, stands before F, of U alone
+	JOrder                   // T, K, E, W, F, U: T's list has E, which only W appends, before F, which only U does
 	JSession                 // T, U: session order, at the weak levels
-	JSeen                    // T, K, W, U, Links: there U before W, whom T's K-th read is from, as it can see U
+	JSeen                    // T, K, W, U, Links: T's K-th read is from W and can see U, so U is before W
 )
 
 // Edge is an edge with its reason.
@@ -80,7 +80,7 @@ type Refuter struct {
 	writers map[uint32][]*Txn
 }
 
-// NewRefuter makes the tables; false if a number is of two transactions. Cost: one pass.
+// NewRefuter makes the tables; it returns false if two transactions have one number. Cost: one pass.
 func NewRefuter(l Level, h *History) (*Refuter, bool) {
 	r := &Refuter{l: l, h: h, place: make(map[uint32]int, len(h.Txns)), writers: map[uint32][]*Txn{}}
 	for i := range h.Txns {
@@ -123,7 +123,7 @@ func (r *Refuter) must(t, u *Txn) bool {
 			r.l.RealTime && !t.NoEnd && t.Ended < u.Began)
 }
 
-// strip removes the elements p from the end of x; false if they do not stand there.
+// strip removes the elements p from the end of x; false if x does not end with them.
 func strip(p, x Cell) (Cell, bool) {
 	n := len(x) - len(p)
 	if n < 0 || !equal(p, x[n:]) {
@@ -218,7 +218,7 @@ func (r *Refuter) listKey(k uint32) bool {
 	return true
 }
 
-// newer reports whether a stands after b in x.
+// newer reports whether a comes after b in x.
 func newer(x Cell, a, b uint32) bool {
 	for i, e := range x {
 		if e == b && mem(a, x[i+1:]) {
@@ -334,9 +334,9 @@ func (r *Refuter) candidates(k uint32, t *Txn, ops []Op) (ws []uint32) {
 	return ws
 }
 
-// source returns the clause that t sees the version of one of the candidates. With via it says: if t sees the version
-// of via[0], then via[0] sees a version that holds the rest of the list, without the elements that via[0] appended; and
-// so on.
+// source returns the clause that t sees the version of one of the candidates. With via it returns: if t sees the
+// version of via[0], then via[0] sees a version with the rest of the list, without the elements that via[0] appended;
+// and so on.
 func (r *Refuter) source(k uint32, t *Txn, via []uint32) (cl Clause, ok bool) {
 	ops := t.Ops
 	for _, w := range via {

@@ -1,9 +1,9 @@
 package kernel
 
-// Txns gives the replay of an order access to a history, so that millions of transactions need not be copied. All makes
-// one from a History.
+// Txns is the access to a history that the replay of an order needs, so that millions of transactions need not be
+// copied. All makes one from a History.
 type Txns interface {
-	// Size bounds the numbers: none is larger.
+	// Size returns the largest numbers that occur, or larger ones.
 	Size() (txns, keys, sessions uint32)
 	// Init returns a key's initial content.
 	Init(k uint32) Cell
@@ -19,7 +19,7 @@ type Outcome uint8
 const (
 	Proved    Outcome = iota
 	FailsAt           // the N-th entry of the order, from 0, fails
-	FailsFor          // transaction N is missing, or stands before what it must follow
+	FailsFor          // transaction N is missing, or is before one that it must follow
 	IllFormed         // two transactions or none have the number N
 )
 
@@ -92,7 +92,7 @@ func CheckSnapshot(l Level, h Txns, order []Event) Answer {
 type replay struct {
 	l   Level
 	h   Txns
-	ill bool // a number stands twice, or is too large
+	ill bool // a number occurs twice, or is too large
 	bad uint32
 
 	one             []uint32 // key → its only element; 0: it is absent; many: see long
@@ -105,7 +105,7 @@ type replay struct {
 	set             map[uint32]bool
 }
 
-// many stands for a cell with more than one element.
+// many marks a cell with more than one element.
 const many = ^uint32(0)
 
 // list is a cell with more than one element. It begins with the elements of like, the list read last.
@@ -296,7 +296,7 @@ func (r *replay) matched(m *Match) bool {
 	return true
 }
 
-// late reports whether t had ended in real time before a transaction began that stands before it.
+// late reports whether t ended in real time before the begin of a transaction that precedes it in the order.
 func (r *replay) late(t *Txn) bool {
 	return r.l.RealTime && t.Committed && !t.NoEnd && t.Ended < r.latest
 }

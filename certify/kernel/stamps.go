@@ -95,7 +95,8 @@ func CheckStampedSnapshot(l Level, h Txns, s Stamps, order []Event) Answer {
 	return CheckSnapshot(l, h, order)
 }
 
-// ascends checks that all events have stamps, and that no event stands behind a later one (Stamps.v, descends).
+// ascends checks that all events have stamps, and that none comes after an event with a later stamp (Stamps.v,
+// descends).
 func (x *stamped) ascends(n int, event func(n int) Event) Answer {
 	if bad, ok := x.all(); !ok {
 		return Answer{IllFormed, bad}
@@ -136,8 +137,8 @@ func CheckStampsViolation(l Level, h Txns, s Stamps, order []uint32, w Wrong) An
 	return Answer{Proved, 0}
 }
 
-// wrong is is_wrong of Stamps.v. A transaction is valid only until Txn is called again, so wrong finishes with one
-// before it asks for the next.
+// wrong is the function is_wrong of Stamps.v. A transaction is valid only until the next call of Txn, so wrong is done
+// with one before it asks for the next.
 func (x *stamped) wrong(r *replay, order []uint32, w Wrong) bool {
 	t := x.h.Txn(w.T)
 	if t == nil {
@@ -168,7 +169,7 @@ func (x *stamped) wrong(r *replay, order []uint32, w Wrong) bool {
 	return false
 }
 
-// stands reports whether t stands before u in the history.
+// stands reports whether t comes before u in the history.
 func (x *stamped) stands(t, u uint32) bool {
 	first := uint32(0)
 	x.h.Heads(func(v *Txn) bool {

@@ -47,7 +47,7 @@ func CheckWeak[K ~uint8](v Weak, h Txns, c *Columns[K], order, saw []uint32) Ans
 	return p.complete()
 }
 
-// weakHead is what the pass needs of a transaction besides its operations.
+// weakHead is the part of a transaction that the pass needs, without its operations.
 type weakHead struct {
 	id, session uint32
 	rank        uint32 // its place in the history

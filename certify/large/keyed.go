@@ -12,7 +12,7 @@ import (
 	"isovet/history"
 )
 
-// value is a value, or a key, that means the same in every batch.
+// value is a value or a key in a form that means the same in every batch (numbers of texts differ between batches).
 type value struct {
 	n    int64
 	kind history.ValueKind
@@ -36,7 +36,7 @@ func (v value) in(b *history.Builder) history.Value {
 	return history.Value{Kind: v.kind, N: v.n}
 }
 
-// keyed gives operations to partitions by their keys' hashes, each of which fits in memory.
+// keyed distributes operations to partitions by the hash of their key, so that each partition fits in memory.
 type keyed struct {
 	v    *verifier
 	n    uint64                              // partitions
@@ -47,7 +47,7 @@ type keyed struct {
 	seen []seen // by key of the batch
 }
 
-// seen is what a transaction must see of a key from now on.
+// seen is the version of a key that the transaction at hand must see from now on.
 type seen struct {
 	txn uint32 // one more than the transaction
 	ver uint32
@@ -56,12 +56,13 @@ type seen struct {
 
 const recordBytes = 100 // in memory, with what sorting takes, and as it is in the file
 
-// partitions is into how many parts the keys are divided: ten operations a transaction, in a third of the memory.
+// partitions returns how many partitions to make: ten operations per transaction must fit in a third of the memory.
 func partitions(txns, memory int64) int {
 	return int(max(1, min(txns*10*recordBytes/(memory/3)+1, 512)))
 }
 
-// txn writes what a transaction reads from others, and what it installs. number is its place if it is an exception.
+// txn writes records of what transaction t reads from others and of what it installs. number is the transaction's place
+// in the history if it is an exception.
 func (k *keyed) txn(h *history.History, t uint32, begin, commit at, number int) error {
 	if k.of != h {
 		k.of = h
@@ -114,8 +115,8 @@ func hashOf(h *history.History, v history.Value) uint64 {
 	return xxhash.Sum64(b[:])
 }
 
-// put writes a record: what it is, the key, the version, where it stands, where its transaction begins if the order is
-// that of timestamps, and whose it is.
+// put writes a record: read or write, the key, the version, the position a, with timestamps also the time of the
+// transaction's begin, the exception's number, and the transaction's id.
 func (k *keyed) put(h *history.History, write byte, key, ver uint32, a, begin at, number int, id int64) error {
 	b := append(k.buf[:0], write|byte(h.VerKind[ver])<<1)
 	b = appendValue(b, h, h.Keys[key])
@@ -135,7 +136,7 @@ func (k *keyed) place(b []byte, a, begin at, number int, id int64) []byte {
 	return binary.AppendVarint(b, id)
 }
 
-// commit writes a record of the key that stands for a timestamp: no two may write it at one place.
+// commit writes a record that makes a timestamp a key: no two transactions may write it at one position.
 func (k *keyed) commit(a at, id int64) error {
 	b := append(k.buf[:0], 1, byte(history.Bool))
 	b = binary.AppendVarint(b, a.t)
@@ -155,7 +156,7 @@ func appendValue(b []byte, h *history.History, v history.Value) []byte {
 	return binary.AppendVarint(b, v.N)
 }
 
-// record is a read or write in memory. text is the number of a text, 0 for none.
+// record is a read or write in memory. text is the number of its text, 0 for none.
 type record struct {
 	a     at
 	n     int64
@@ -169,7 +170,7 @@ type record struct {
 	kind  history.ValueKind
 }
 
-// part sorts a partition's records by key and place, and replays them.
+// part sorts the records of a partition by key and position, and replays them.
 func (v *verifier) part(b []byte) error {
 	r := &reader{b: b, ints: map[int64]uint32{}, strings: map[string]uint32{}, texts: map[string]uint32{"": 0}}
 	all := make([]record, 0, len(b)/24)
@@ -180,7 +181,7 @@ func (v *verifier) part(b []byte) error {
 		}
 		all = append(all, x)
 	}
-	// by key first, as they come; then each key by place
+	// Sort by key first, in the order in which the keys appear, then within each key by position.
 	off := make([]uint32, len(r.names)+1)
 	for i := range all {
 		off[all[i].key+1]++
@@ -219,7 +220,7 @@ func (v *verifier) part(b []byte) error {
 	return nil
 }
 
-// key replays the operations of a key.
+// key replays the operations of one key.
 func (v *verifier) key(r *reader, name value, all []record, ops []uint32) error {
 	cur := record{kind: v.initial.kind, n: v.initial.n, text: r.text([]byte(v.initial.text))}
 	written := false
@@ -247,7 +248,7 @@ func (v *verifier) key(r *reader, name value, all []record, ops []uint32) error 
 	return nil
 }
 
-// String names a key.
+// String returns the name of a key for messages.
 func (v value) String() string {
 	if v.kind == history.Int {
 		return fmt.Sprint(v.n)
@@ -255,12 +256,12 @@ func (v value) String() string {
 	return fmt.Sprintf("%q", v.text)
 }
 
-// reader reads records.
+// reader reads records from the bytes of a partition.
 type reader struct {
 	b       []byte
 	bad     bool
 	ints    map[int64]uint32 // keys
-	stamps  map[int64]uint32 // keys that stand for timestamps
+	stamps  map[int64]uint32 // keys that represent timestamps
 	strings map[string]uint32
 	names   []value
 	texts   map[string]uint32
@@ -303,7 +304,7 @@ func (r *reader) byte() byte {
 	return c
 }
 
-// value reads a value.
+// value reads a value or a key.
 func (r *reader) value() (kind history.ValueKind, n int64, text []byte) {
 	kind = history.ValueKind(r.byte())
 	if kind != history.String && kind != history.Row {

@@ -1,42 +1,43 @@
-// Package large replays certificates of histories that memory does not hold: those that [isovet/check/spill] writes. It
-// shares no code with what it checks.
+// Package large checks certificates about histories that do not fit in memory, as [isovet/check/spill] writes them. It
+// shares no code with the checkers whose answers it checks.
 //
 // # The certificate
 //
-// JSON lines, like other certificates (package evidence), of version 2. A valid history's has the rule of its order,
-// and what is an exception to it:
+// It is JSON lines like other certificates (package evidence), in version 2. That of a valid history has the rule by
+// which the transactions are ordered and the exceptions to it:
 //
 //	{"format":"isovet-certificate","version":2,"level":"serializable","verdict":"valid","checker":"replay",
 //	 "history":{"name":"parts","txns":3,"ops":12},"rule":"end","exceptions":1}
 //	{"txn":7,"place":2,"begin":[1000,1,5],"commit":[1000,1,6],"start":900,"end":990}
 //
-// Rule "end": committed transactions stand at (end, place, 0), or at (start, place, 0) where they have no end, place
-// being how many transactions are before them in the history. Rule "place", where real time is not asked for: they
-// stand at (place, place, 0). Those of unknown outcome take part only if they are exceptions. An exception begins and
-// commits at the positions given. At the serializable levels, and where both are equal, a transaction reads and then
-// writes at its commit; else it reads at its begin. Positions are compared number by number. "start" and "end" are the
-// client's times, the smallest number for a start that is missing, the largest for the end of one of unknown outcome.
+// A transaction's place is the number of transactions before it in the history. Rule "end" puts a committed transaction
+// at position (end, place, 0), or at (start, place, 0) if it has no end. Rule "place", used where real time is not
+// asked for, puts it at (place, place, 0). A transaction of unknown outcome takes part only if it is an exception. An
+// exception begins and commits at the positions given. At the serializable levels, and where both positions are equal,
+// a transaction reads and then writes at its commit; otherwise it reads at its begin. Positions are compared number by
+// number. "start" and "end" are the client's times; a missing start is the smallest number, the end of a transaction of
+// unknown outcome the largest.
 //
-// Where there is "implied_by", the order is one of that level, which implies the other. At linearizable it keeps real
-// time among all transactions, which have one key each, and no sessions.
+// If the header has "implied_by", the order is one of that level, which implies the level asked for. At linearizable it
+// keeps real time among all transactions, each of which has one key, and ignores sessions.
 //
-// Where the level begins with "ts:", the verdict is about the database's timestamps. Rule "timestamps", which has no
-// exceptions: transactions read at their start and install at their commit timestamp, at the serializable levels both
-// at the commit, or where "read_only_at" is "start" and they write nothing, at the start; at one timestamp what is
-// installed comes first.
+// If the level begins with "ts:", the verdict is about the database's timestamps. Its rule is "timestamps", without
+// exceptions: a transaction reads at its start and installs at its commit timestamp; at the serializable levels it does
+// both at the commit, or, where "read_only_at" is "start" and it writes nothing, at the start. At equal timestamps
+// installing comes before reading.
 //
-// A violation's has the anomalies as in version 1. They are about the transactions named in them, and need of all
-// others only the writer of what these read. "with" in the header has the ids of further ones that they need: of those
-// that read from a transaction of unknown outcome, which therefore committed.
+// That of a violation has the anomalies as in version 1. They are about the transactions named in them; of all other
+// transactions they need only the writers of what these read. "with" in the header has the ids of further
+// transactions that they need: those that read from a transaction of unknown outcome and so show that it committed.
 //
 // # What is checked
 //
-// Of an order: that exceptions stand apart, and take part; that it keeps sessions and real time where the level asks
-// for them; that no transaction contradicts itself; and, key by key, that each read sees the last write before it, and
-// at the snapshot levels that nobody else committed a write of a key between a writer's begin and commit. Operations
-// are sorted by key through files. Of a violation: the history of its transactions, and of the writers of what they
-// read, is put together, and package certify checks the anomalies against it. It violates a level only if the whole
-// does: it is the whole without some transactions, and without the reads that saw what they wrote.
+// Of an order: that exceptions take part and that no two transactions share a position; that the order keeps sessions
+// and real time where the level asks for them; that no transaction contradicts itself; and, key by key, that each read
+// sees the last write before it and, at the snapshot levels, that nobody else committed a write of a key between a
+// writer's begin and commit. For this, operations are sorted by key through files. Of a violation: the history of the
+// transactions needed is put together, and package certify checks the anomalies against it. If that history violates
+// the level, so does the whole one, for it only leaves out transactions and reads that saw what they wrote.
 //
 // Experimental: this package may still change.
 package large
@@ -59,11 +60,11 @@ import (
 	"isovet/level"
 )
 
-// Source is a history that is read from one end to the other, as often as needed.
+// Source is a history that can be read from beginning to end as often as needed.
 type Source struct {
 	Name string
 	Txns int64
-	// Each gives the transactions in batches; first is the place of a batch's first one.
+	// Each calls f with the transactions in batches; first is the place of a batch's first transaction.
 	Each func(ctx context.Context, f func(h *history.History, first int64) error) error
 }
 
@@ -72,18 +73,18 @@ type Options struct {
 	Dir       string // for files
 	Memory    int64  // bytes to use, about; 0: 1 GiB
 	ClockSkew int64  // as certify.Options
-	// Progress, if set, gets the progress.
+	// Progress, if set, is told how far each stage has come.
 	Progress func(stage string, done, total int64)
 }
 
-// Result is what a certificate says.
+// Result is what a certificate claims and whether it proves that.
 type Result struct {
 	Level   level.Level
 	Verdict evidence.Verdict
 	Checker string
-	// Timestamps: it is about the database's timestamps.
+	// Timestamps is set if the verdict is about the database's timestamps.
 	Timestamps bool
-	// Refuted is why it does not prove its verdict; nil: it does.
+	// Refuted is the reason why the certificate does not prove its verdict; nil if it proves it.
 	Refuted error
 }
 
@@ -103,18 +104,18 @@ type header struct {
 	Rule       string `json:"rule,omitempty"`
 	Exceptions int64  `json:"exceptions,omitempty"`
 	Anomalies  int64  `json:"anomalies,omitempty"`
-	// With are ids of transactions besides those of the anomalies.
+	// With has the ids of transactions needed besides those of the anomalies.
 	With []int64 `json:"with,omitempty"`
 }
 
-// atStart is what read_only_at may say.
+// atStart is the only value that read_only_at may have.
 const atStart = "start"
 
-// Version is that of the certificates which this package reads.
+// Version is the certificate version that this package reads.
 const Version = 2
 
-// Is reports whether a file begins as a certificate does that this package reads: with an object of that format and
-// version, however it was written; start may end within it.
+// Is reports whether a file begins like a certificate of this version: with a JSON object that has the format and the
+// version, with any spacing and member order; start may end within the object.
 func Is(start []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(start))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -140,15 +141,15 @@ func Is(start []byte) bool {
 	return format && version
 }
 
-// refuted is an error that says that a certificate does not prove its verdict.
+// refuted is an error that means that a certificate does not prove its verdict.
 type refuted struct{ error }
 
 func refute(format string, args ...any) error { return refuted{fmt.Errorf(format, args...)} }
 
-// Verify reads a certificate and checks it against a history. Errors say what is wrong with the files; that the
-// certificate proves nothing is no error but Result.Refuted. Cost: an order: a pass over the history, files of some 30
-// bytes an operation, and sorting them by key; memory for what Options says, and for the exceptions. A violation: two
-// passes.
+// Verify reads a certificate and checks it against a history. It returns an error if the files cannot be read; a
+// certificate that proves nothing is no error, but Result.Refuted. Cost of checking an order: a pass over the history,
+// files of some 30 bytes an operation, sorting these by key; memory as Options says, and for the exceptions. Cost of
+// checking a violation: two passes.
 func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result, error) {
 	o.Memory = cmp.Or(o.Memory, 1<<30)
 	in := &lines{r: bufio.NewReaderSize(cert, 1<<16)}
@@ -188,7 +189,7 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 			head.History.Name, head.History.Txns, s.Txns)
 	}
 	linear := order == level.Linearizable
-	if linear { // some order of all keys keeps real time exactly if each key's does (Herlihy and Wing 1990, Theorem 1)
+	if linear { // linearizability is local: each key decides alone (Herlihy and Wing 1990, Theorem 1)
 		order = level.StrictSerializable
 	}
 	v := &verifier{s: s, o: o, level: order, linear: linear, skew: o.ClockSkew, byPlace: head.Rule == "place",
@@ -226,7 +227,7 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 	return r, nil
 }
 
-// lines reads lines and counts them.
+// lines reads a file's lines and counts them.
 type lines struct {
 	r *bufio.Reader
 	n int
@@ -244,7 +245,7 @@ func (l *lines) next() ([]byte, error) {
 	return bytes.TrimSpace(b), err
 }
 
-// end demands that nothing follows.
+// end returns an error if anything follows the last line read.
 func (l *lines) end() error {
 	b, err := l.r.ReadBytes('\n')
 	if l.n++; len(bytes.TrimSpace(b)) > 0 {

@@ -11,7 +11,7 @@ import (
 	"isovet/level"
 )
 
-// at is a place in an order.
+// at is a position in an order.
 type at struct {
 	t   int64
 	n   uint64
@@ -30,32 +30,32 @@ func (a at) before(b at) bool {
 	return a.compare(b) < 0
 }
 
-// exception is a transaction that stands elsewhere than the rule puts it.
+// exception is a transaction that is at another position than the rule gives it.
 type exception struct {
 	place         int64
 	id            int64
 	begin, commit at
-	// as real time has it, the smallest and the largest number where there is none; as the certificate says, until the
-	// transaction is met
+	// The times that real time compares, with the smallest and the largest number for missing ones; until the
+	// transaction is met in the history, those that the certificate gives.
 	start, end int64
 	met        bool
 }
 
-// verifier checks an order.
+// verifier checks the order of a valid history's certificate.
 type verifier struct {
 	s     *Source
 	o     Options
 	level level.Level
 	skew  int64
-	// byPlace: transactions stand in the order of the history, not of their times
+	// byPlace is set if transactions are ordered by their place in the history, not by their times.
 	byPlace bool
 	linear  bool // no sessions, transactions on one key
 	stamps  stamped
 	ops     int64
 
 	ex []exception // by place
-	// For real time: exceptions by commit, with the earliest end from each on; by begin, with the latest start before
-	// it.
+	// For real time: the exceptions by commit, with the earliest end from each one on; and by begin, with the latest
+	// start up to each one.
 	byCommit []at
 	minEnd   []int64
 	byBegin  []at
@@ -64,7 +64,7 @@ type verifier struct {
 	initial value
 }
 
-// read reads the exceptions.
+// read reads the exceptions from the certificate.
 func (v *verifier) read(in *lines, n int64) error {
 	if n < 0 || n > v.s.Txns {
 		return in.errorf("exceptions", "%d of %d transactions", n, v.s.Txns)
@@ -113,7 +113,7 @@ func number[T int64 | uint64 | uint32](n json.Number, to *T) bool {
 	return json.Unmarshal([]byte(n), to) == nil
 }
 
-// apart demands that no two transactions stand at one place.
+// apart returns an error if two exceptions share a position.
 func (v *verifier) apart() error {
 	var all []at
 	for i := range v.ex {
@@ -128,7 +128,7 @@ func (v *verifier) apart() error {
 		if e.commit != e.begin {
 			all = append(all, e.commit)
 		}
-		for _, a := range []at{e.begin, e.commit} { // only who is of that place may stand where the rule has it
+		for _, a := range []at{e.begin, e.commit} { // the rule's positions belong to the transactions of these places
 			if a.sub == 0 && a.n != uint64(e.place) || a.t == math.MinInt64 {
 				return refute("transaction %d has a place that is reserved for another transaction", e.id)
 			}
@@ -143,7 +143,7 @@ func (v *verifier) apart() error {
 	return nil
 }
 
-// find returns the exception of a place, or nil.
+// find returns the exception with a place, or nil.
 func (v *verifier) find(place int64) *exception {
 	i, ok := slices.BinarySearchFunc(v.ex, place, func(e exception, p int64) int { return cmp.Compare(e.place, p) })
 	if !ok {
@@ -152,7 +152,7 @@ func (v *verifier) find(place int64) *exception {
 	return &v.ex[i]
 }
 
-// order checks the order.
+// order checks the whole order in a pass over the history and a replay of the partitions.
 func (v *verifier) order(ctx context.Context) error {
 	if v.byPlace && v.level.RealTime() {
 		return refute("the order follows places in the file; expected times, as the level asks for real time")
@@ -174,7 +174,7 @@ func (v *verifier) order(ctx context.Context) error {
 	return w.replay(ctx)
 }
 
-// times sorts the exceptions for real time.
+// times sorts the exceptions by commit and by begin for realTime.
 func (v *verifier) times() {
 	by := make([]*exception, len(v.ex))
 	for i := range by {
@@ -199,20 +199,20 @@ func (v *verifier) times() {
 	}
 }
 
-// widened is when an exception may have begun and ended, clocks being wrong by the skew.
+// widened returns the earliest start and the latest end that an exception may have had if clocks are wrong by the skew.
 func (v *verifier) widened(e *exception) (start, end int64) {
 	return max(e.start, math.MinInt64+v.skew) - v.skew, min(e.end, math.MaxInt64-v.skew) + v.skew
 }
 
-// realTime demands of a transaction and all exceptions that who ended before the other began comes first. Transactions
-// that stand at their ends keep real time among themselves.
+// realTime compares a transaction with all exceptions: if one ended before the other began, it must come first.
+// Transactions that are at their ends keep real time among themselves by construction.
 func (v *verifier) realTime(id int64, begin, commit at, start, end int64) error {
-	// who commits behind its begin
+	// the exceptions that commit after its begin
 	i := sort.Search(len(v.byCommit), func(i int) bool { return begin.before(v.byCommit[i]) })
 	if v.minEnd[i] < start {
 		return refute("transaction %d comes before a transaction that had ended when it began", id)
 	}
-	// who begins before its commit
+	// the exceptions that begin before its commit
 	i = sort.Search(len(v.byBegin), func(i int) bool { return !v.byBegin[i].before(commit) })
 	if v.maxStart[i] > end {
 		return refute("transaction %d comes after a transaction that began when it had ended", id)

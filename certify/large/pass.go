@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// pass reads the history once, and checks what can be said of its transactions without the keys.
+// pass reads the history once, and checks of each transaction what does not depend on others' operations on its keys.
 type pass struct {
 	*verifier
 	keys     *keyed
@@ -15,13 +15,13 @@ type pass struct {
 	init     bool // the initial transaction was there
 }
 
-// last is the last transaction of a session that committed.
+// last is the last committed transaction of a session so far.
 type last struct {
 	commit at
 	writes bool
 }
 
-// pass passes over the history, and puts what its transactions read and install.
+// pass reads the whole history once, checks its transactions, and hands records of what they read and install to put.
 func (v *verifier) pass(ctx context.Context, n int, put func(part int, record []byte) error) error {
 	if v.level.RealTime() {
 		v.times()
@@ -46,7 +46,7 @@ func (v *verifier) pass(ctx context.Context, n int, put func(part int, record []
 	})
 }
 
-// initialTxn hands the initial transaction's operations on.
+// initialTxn hands on the operations of the initial transaction.
 func (p *pass) initialTxn(h *history.History, t uint32) error {
 	if p.init {
 		return refute("there are two initial transactions")
@@ -55,7 +55,7 @@ func (p *pass) initialTxn(h *history.History, t uint32) error {
 	return p.keys.txn(h, t, at{t: math.MinInt64}, at{t: math.MinInt64}, -1)
 }
 
-// inSession checks that a transaction stands behind the last one of its session, if the level asks for that; name is
+// inSession checks that a transaction comes after the last one of its session, if the level asks for sessions; name is
 // the session's.
 func (p *pass) inSession(name, id int64, begin, commit at, writes, committed bool) error {
 	if name == history.NoTime || !p.level.Sessions() {
@@ -75,7 +75,7 @@ func (p *pass) inSession(name, id int64, begin, commit at, writes, committed boo
 	return nil
 }
 
-// txn checks a transaction by itself, in its session and in time, and hands its operations on.
+// txn checks a transaction by itself, in its session and in real time, and hands on its operations.
 func (p *pass) txn(h *history.History, t uint32, place int64) error {
 	id, status := h.Txns.ID[t], h.Txns.Status[t]
 	if t == h.Init {

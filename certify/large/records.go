@@ -10,7 +10,7 @@ import (
 	"isovet/history"
 )
 
-// records are those of operations, by key: a file a partition.
+// records are files with the records of operations, one file per partition of the keys.
 type records struct {
 	v     *verifier
 	files []*os.File
@@ -46,7 +46,7 @@ func (r *records) close() {
 	os.Remove(r.v.o.Dir) // if there is nothing else in it
 }
 
-// replay replays the partitions.
+// replay replays all partitions.
 func (r *records) replay(ctx context.Context) error {
 	for i, w := range r.w {
 		if err := ctx.Err(); err != nil {
@@ -69,7 +69,7 @@ func (r *records) replay(ctx context.Context) error {
 	return nil
 }
 
-// each is a pass over the history, with progress. first is the place of a batch's first transaction.
+// each passes over the history and reports progress. first is the place of a batch's first transaction.
 func (v *verifier) each(ctx context.Context, stage string, f func(h *history.History, first int64) error) error {
 	return v.s.Each(ctx, func(h *history.History, first int64) error {
 		if v.o.Progress != nil {

@@ -6,7 +6,7 @@ import (
 	"isovet/history"
 )
 
-// stamped is a verdict by the database's timestamps.
+// stamped says whether the verdict is about the database's timestamps, and how these are to be read.
 type stamped struct {
 	on              bool
 	readOnlyAtStart bool
@@ -22,7 +22,7 @@ func writes(h *history.History, t uint32) bool {
 	return false
 }
 
-// span is when a transaction reads and when it commits.
+// span returns the timestamps at which a transaction reads and commits.
 func (v *verifier) span(h *history.History, t uint32) (begin, end int64) {
 	begin, end = h.StartTS(t), h.CommitTS(t)
 	switch {
@@ -35,8 +35,8 @@ func (v *verifier) span(h *history.History, t uint32) (begin, end int64) {
 	return begin, end
 }
 
-// stampedTxn is txn where the order is that of timestamps. What is installed at a timestamp stands before what is read
-// there. That no two transactions install at one is checked as if each wrote a key of that name.
+// stampedTxn is txn for an order by timestamps. At one timestamp, versions are installed before reads. To find two
+// transactions that install at one timestamp, each counts as a writer of a key with the timestamp as its name.
 func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	id := h.Txns.ID[t]
 	if t == h.Init {
@@ -73,8 +73,8 @@ func (p *pass) stampedTxn(h *history.History, t uint32, place int64) error {
 	return p.keys.txn(h, t, begin, commit, -1)
 }
 
-// read is a read of a key's version. If stamped, the transaction takes part in the timestamp order, and reads at a time
-// or just before it.
+// read is a read of a version of a key. stamped is set if the transaction takes part in the timestamp order, in which
+// it reads at a time or just before it.
 type read struct {
 	key, value value
 	stamped    bool
@@ -82,7 +82,7 @@ type read struct {
 	before     bool
 }
 
-// reads lists what some transactions read.
+// reads returns what some transactions read.
 func (v *verifier) reads(ctx context.Context, ids map[int64]bool) (reads []read, err error) {
 	err = v.each(ctx, "reading the violation's transactions", func(h *history.History, _ int64) error {
 		for t, id := range h.Txns.ID {
@@ -108,11 +108,11 @@ func (v *verifier) reads(ctx context.Context, ids map[int64]bool) (reads []read,
 	return reads, err
 }
 
-// install is the transaction that committed a write, and its time; at is history.NoTime if there is none.
+// install is a transaction that committed a write and the time of its commit; at is history.NoTime if there is none.
 type install struct{ id, at int64 }
 
-// installs returns, for each read, the install that the read should have seen: the last one committed by its time.
-// Transactions in ids do not count.
+// installs returns, for each read, the install that it should have seen: the last one committed by its time. It passes
+// over transactions in ids.
 func (v *verifier) installs(ctx context.Context, ids map[int64]bool, reads []read) ([]install, error) {
 	byKey := map[value][]int{}
 	numbers := map[int64]bool{} // of integer keys, to pass most others over at once

@@ -10,7 +10,7 @@ import (
 	"isovet/history"
 )
 
-// violation checks anomalies against the history of the transactions in them, and of the writers of what these read.
+// violation checks anomalies against a history of their transactions and of the writers of what these read.
 func (v *verifier) violation(ctx context.Context, in *lines, head *header) error {
 	s, o := v.s, v.o
 	var text []byte
@@ -60,12 +60,11 @@ func (v *verifier) violation(ctx context.Context, in *lines, head *header) error
 	return err
 }
 
-// version is a key and a value.
+// version is a value of a key.
 type version struct{ key, value value }
 
-// members returns the history of some transactions, and of all others that wrote the versions that they read, cut to
-// their writes of those keys. By timestamps it also has the transactions that installed the versions that the reads
-// should have seen.
+// members returns the history of some transactions, and of all writers of the versions that they read, reduced to the
+// writers' writes of those keys. By timestamps it also has the transactions whose versions the reads should have seen.
 func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.History, error) {
 	reads, err := v.reads(ctx, ids)
 	if err != nil {
@@ -113,16 +112,16 @@ func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.Hi
 	return b.Build()
 }
 
-// wanted says which transactions a violation is about, and what of others.
+// wanted says which transactions a violation is about, and what it needs of others.
 type wanted struct {
 	ids       map[int64]bool
 	versions  map[version]bool
 	values    map[int64]bool           // numbers of values among these: to pass most others over at once
 	snapshots map[value]bool           // keys that are read by timestamps
-	installed map[int64]map[value]bool // transaction → keys of which somebody should have seen what it installed
+	installed map[int64]map[value]bool // transaction → keys of which a read should have seen its versions
 }
 
-// writes are the keys whose writes by a transaction are wanted; nil: none.
+// writes returns the keys of which a transaction's writes are wanted; nil: none.
 func (w *wanted) writes(h *history.History, t uint32) (keys map[uint32]bool) {
 	here := w.installed[h.Txns.ID[t]]
 	lo, hi := h.TxnOps(t)
@@ -146,7 +145,7 @@ func (w *wanted) writes(h *history.History, t uint32) (keys map[uint32]bool) {
 	return keys
 }
 
-// add adds a transaction: all of it, or its writes of some keys.
+// add adds a transaction to the history under construction: all of it, or only its writes of some keys.
 func add(b *history.Builder, h *history.History, t uint32, keys map[uint32]bool) {
 	b.Initial = valueOf(h, h.Initial).in(b)
 	lo, hi := h.TxnOps(t)

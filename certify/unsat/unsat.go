@@ -1,5 +1,5 @@
-// Package unsat looks for the empty clause: the search that those who judge answers have, and none of those who give
-// them.
+// Package unsat is a SAT solver that proves a set of clauses unsatisfiable. Only those that judge answers (packages
+// certify and certify/elaborate) use it; the checkers that give answers have solvers of their own.
 //
 // Experimental: this package may still change.
 package unsat
@@ -13,60 +13,61 @@ import (
 // A Lit is a literal: variable v (from 0) is 2v, its negation 2v+1.
 type Lit uint32
 
-// Not returns the negation.
+// Not returns the negation of l.
 func (l Lit) Not() Lit { return l ^ 1 }
 
-// ErrGaveUp says that a search took more conflicts than it may. It says nothing of the clauses.
+// ErrGaveUp is returned by a search that reached its limit of conflicts. Whether the clauses are satisfiable stays
+// open.
 var ErrGaveUp = errors.New("gave up")
 
-// ErrStopped says that a search was told to stop.
+// ErrStopped is returned by a search whose stop function returned true.
 var ErrStopped = errors.New("stopped")
 
 const (
-	restartAfter  = 100  // conflicts, times a number of Luby's series
-	learntAtFirst = 4000 // learnt clauses kept before any is forgotten
-	learntMore    = 500  // and so many more each time that some are
+	restartAfter  = 100  // conflicts before a restart, times a number of Luby's series
+	learntAtFirst = 4000 // the learnt clauses kept at first
+	learntMore    = 500  // how many more are kept after each time that some were forgotten
 	noClause      = -1
 )
 
-// Search finds out whether no assignment satisfies all clauses.
+// Search is a SAT solver that holds clauses and finds out whether an assignment satisfies all of them.
 //
-// It is the usual search and as plain as it can be. Assignments are guessed one by one; two literals of each clause are
-// watched, so that a clause is looked at only when one of them becomes false, and what a clause with one literal left
-// forces is assigned. When a clause is false, the clauses that forced its literals are resolved with it until one
-// literal of the last guess's level is left (the first unique implication point, Marques-Silva and Sakallah 1999): that
-// clause follows from the others, is learnt, and forces something earlier. The clauses are unsatisfiable once one is
-// false without any guess. Every clause learnt is a resolvent, so what is forgotten, guessed first, or restarted can
-// cost time and never the answer.
+// It is conflict-driven clause learning, as plain as it can be. Variables are guessed one by one. Two literals of each
+// clause are watched, so that the clause is looked at only when one of them becomes false; if a clause has only one
+// literal left, that literal is assigned. When a clause becomes false, it is resolved with the clauses that forced its
+// literals until one literal of the last guess's level is left (the first unique implication point, Marques-Silva and
+// Sakallah 1999). The result follows from the other clauses; it is learnt, and forces a literal at an earlier level.
+// The clauses are unsatisfiable if one is false without any guess. Every learnt clause is a resolvent, so forgetting
+// clauses, guessing in another order or restarting can cost time but cannot change the answer.
 //
-// A proof has for each clause learnt those that it follows from by unit propagation, in their order (Goldberg and
+// A proof names, for each learnt clause, the clauses that it follows from by unit propagation, in order (Goldberg and
 // Novikov 2003; hints as in LRAT, Cruz-Filipe et al. 2017).
 //
-// Invariant, when propagate has found no conflict: of a clause's first two literals, which are watched, none is false,
-// or one is true.
+// Invariant after propagate found no conflict: of the first two literals of each clause, which are the watched ones,
+// either none is false or one is true.
 type Search struct {
 	Refuted bool // the last clause is the empty one
 
-	log     bool      // hints are wanted
+	log     bool      // record the hints of learnt clauses
 	clauses [][]Lit   // by number, given and learnt; nil: forgotten
-	hints   [][]int32 // with log, of those learnt
-	learnt  []quality // those that may be forgotten
-	keep    int       // how many there may be
+	hints   [][]int32 // with log: clause → the clauses it follows from, if learnt
+	learnt  []quality // the learnt clauses that may be forgotten
+	keep    int       // how many learnt clauses to keep
 	watch   [][]int32 // literal → clauses that watch it
 
 	value  []bool  // literal → it is true
 	reason []int32 // variable → the clause that forced it, or noClause
 	level  []int32 // variable → how many guesses preceded it
 	place  []int32 // variable → place in the trail
-	unit   []int32 // variable → the clause that says its value, which no guess preceded
+	unit   []int32 // variable assigned before any guess → its unit clause
 	saved  []Lit   // variable → the value that it had last
-	trail  []Lit   // what is true, in order
+	trail  []Lit   // the true literals, in the order assigned
 	head   int     // first literal of the trail that is not yet propagated
-	units  int     // first of the trail without guesses that has no clause of its own
+	units  int     // the trail before this has unit clauses (settle)
 	marks  []int   // guess → length of the trail before it
 
-	// The variables in order of their last part in a conflict, the newest first; guessed is where to look for the next
-	// guess: all newer ones have values.
+	// A list of the variables by their last part in a conflict, the newest first. The next guess is searched from
+	// guessed on: all newer variables have values.
 	older, newer    []int32
 	newest, guessed int32
 	since           []uint64 // variable → when it was made the newest
@@ -75,16 +76,16 @@ type Search struct {
 	seen []bool // scratch, by variable
 }
 
-// quality is a learnt clause, and of how many levels its literals were: few is good.
+// quality is a learnt clause with the number of levels that its literals came from: few levels make a good clause.
 type quality struct{ clause, levels int32 }
 
-// New returns a search without clauses. With log it has a proof in the end, and forgets no clause's text.
+// New returns a search without clauses. With log set it records a proof, and so keeps the text of every clause.
 func New(log bool) *Search {
 	return &Search{log: log, keep: learntAtFirst, newest: noClause, guessed: noClause}
 }
 
-// Add adds a clause and returns its number; between these are those of clauses learnt. Guesses are taken back. Once
-// there is the empty clause nothing is added, and -1 returned.
+// Add takes back all guesses, adds a clause and returns its number, in one numbering with the learnt clauses. Once the
+// search is Refuted, Add adds nothing and returns -1.
 func (s *Search) Add(clause []Lit) int {
 	if s.Refuted {
 		return noClause
@@ -101,22 +102,22 @@ func (s *Search) Add(clause []Lit) int {
 	return int(id)
 }
 
-// Len is how many clauses there are, given and learnt.
+// Len returns the number of clauses, given and learnt.
 func (s *Search) Len() int { return len(s.clauses) }
 
-// Clause is a clause by its number.
+// Clause returns the clause of a number.
 func (s *Search) Clause(i int) []Lit { return s.clauses[i] }
 
-// Hints are the numbers of those that a learnt clause follows from, with log.
+// Hints returns the numbers of the clauses that a learnt clause follows from; they are recorded only with log.
 func (s *Search) Hints(i int) []int32 { return s.hints[i] }
 
-// Trail is what is true, in the order in which it became so.
+// Trail returns the true literals in the order in which they became true.
 func (s *Search) Trail() []Lit { return s.trail }
 
-// True reports whether a literal is true; one that no clause has is not.
+// True reports whether a literal is true. A literal whose variable is in no clause is not.
 func (s *Search) True(l Lit) bool { return int(l) < len(s.value) && s.value[l] }
 
-// grow makes variables.
+// grow makes room for so many variables.
 func (s *Search) grow(vars int) {
 	for v := int32(len(s.level)); int(v) < vars; v++ {
 		s.watch = append(s.watch, nil, nil)
@@ -139,7 +140,7 @@ func (s *Search) put(c []Lit, hints []int32) int32 {
 	return int32(len(s.clauses) - 1)
 }
 
-// attach has a clause watched, or what is left of it forced. No guess stands.
+// attach watches a new clause, or assigns the one literal it has left. There must be no guesses.
 func (s *Search) attach(id int32) {
 	c := s.clauses[id]
 	for i := 1; i < len(c); i++ {
@@ -147,7 +148,7 @@ func (s *Search) attach(id int32) {
 			return
 		}
 	}
-	n := 0 // what is not false comes first
+	n := 0 // literals that are not false come first
 	for i, l := range c {
 		if !s.value[l.Not()] {
 			c[n], c[i] = c[i], c[n]
@@ -166,7 +167,7 @@ func (s *Search) attach(id int32) {
 	}
 }
 
-// look has a clause watched by its first two literals.
+// look makes the clause watch its first two literals.
 func (s *Search) look(id int32) {
 	for _, l := range s.clauses[id][:2] {
 		s.watch[l] = append(s.watch[l], id)
@@ -179,10 +180,10 @@ func (s *Search) assign(l Lit, reason int32) {
 	s.trail = append(s.trail, l)
 }
 
-// Run searches until the empty clause is there or, open, an assignment satisfies all clauses. left counts down
-// conflicts: at none [ErrGaveUp]. stop, if not nil, is asked now and then.
+// Run searches until the clauses are refuted (Refuted) or an assignment satisfies them all (open is true). It counts
+// conflicts down in left and returns [ErrGaveUp] when none is left; it asks stop, if not nil, at each restart.
 //
-// Cost: linear in the clauses where unit propagation refutes them, which is the rule; exponential at worst.
+// Cost: linear in the clauses where unit propagation alone refutes them, which is the usual case; exponential at worst.
 func (s *Search) Run(left *int, stop func() bool) (open bool, err error) {
 	if *left <= 0 && !s.Refuted {
 		return false, ErrGaveUp
@@ -212,7 +213,8 @@ func (s *Search) Run(left *int, stop func() bool) (open bool, err error) {
 	return false, nil
 }
 
-// luby is the i-th number, from 1, of the series 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 … (Luby, Sinclair and Zuckerman 1993).
+// luby returns the i-th number, from 1, of the series 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 … (Luby, Sinclair and Zuckerman
+// 1993).
 func luby(i int) int {
 	k := 1
 	for 1<<k-1 < i {
@@ -224,7 +226,7 @@ func luby(i int) int {
 	return luby(i - (1<<(k-1) - 1))
 }
 
-// propagate assigns what clauses force, until a clause is false or nothing is left to do.
+// propagate assigns the literals that clauses force, until a clause is false (found) or nothing is left to assign.
 func (s *Search) propagate() (conflict int32, found bool) {
 	for ; s.head < len(s.trail); s.head++ {
 		gone := s.trail[s.head].Not()
@@ -253,7 +255,7 @@ func (s *Search) propagate() (conflict int32, found bool) {
 	return 0, false
 }
 
-// rewatch has a clause watch a literal that is not false instead of its second, if there is another.
+// rewatch makes a clause watch, in place of its second literal, another that is not false, if there is one.
 func (s *Search) rewatch(id int32, c []Lit) bool {
 	for k := 2; k < len(c); k++ {
 		if !s.value[c[k].Not()] {
@@ -265,8 +267,8 @@ func (s *Search) rewatch(id int32, c []Lit) bool {
 	return false
 }
 
-// learn adds the clause that a conflict shows, and assigns what it forces once the guesses after its second literal are
-// undone.
+// learn adds the clause derived from a conflict, undoes the guesses after the level of its second literal, and assigns
+// the first literal, which the clause then forces.
 func (s *Search) learn(conflict int32) {
 	c := s.resolve(conflict)
 	var hints []int32
@@ -289,13 +291,14 @@ func (s *Search) learn(conflict int32) {
 	s.assign(c[0], id)
 }
 
-// resolve resolves a false clause with the reasons of its literals of the last level, the latest first, until one such
-// literal is left. It comes first in the clause returned; the one of the highest level among the others second.
+// resolve resolves a false clause with the reasons of its last level's literals, the latest first, until one such
+// literal is left. The clause returned has that literal first, and second the one of the highest level among the
+// others.
 func (s *Search) resolve(id int32) []Lit {
 	now := int32(len(s.marks))
 	out := []Lit{0}
 	var touched []int32
-	// literals of the last level that are in the resolvent; those of the trail from at on are done
+	// open counts the literals of the last level in the resolvent; the trail from at on has been treated.
 	open, at := 0, len(s.trail)
 	for {
 		for _, m := range s.clauses[id] {
@@ -319,7 +322,7 @@ func (s *Search) resolve(id int32) []Lit {
 		}
 		id = s.reason[s.trail[at]/2]
 	}
-	// A literal whose reason has only literals that are there resolves away.
+	// Drop each literal whose reason has only literals that are in the clause too: resolution removes it.
 	rest := slices.DeleteFunc(out[1:], func(m Lit) bool {
 		r := s.reason[m/2]
 		return r != noClause && !slices.ContainsFunc(s.clauses[r], func(n Lit) bool {
@@ -332,7 +335,7 @@ func (s *Search) resolve(id int32) []Lit {
 			out[1], out[i] = out[i], out[1]
 		}
 	}
-	// They keep their order among themselves; without, random 3-SAT of 200 variables takes twenty times as long.
+	// Keep their order among themselves: without, random 3-SAT of 200 variables takes twenty times as long.
 	slices.SortFunc(touched, func(a, b int32) int { return cmp.Compare(s.since[a], s.since[b]) })
 	for _, v := range touched {
 		s.seen[v] = false
@@ -342,8 +345,8 @@ func (s *Search) resolve(id int32) []Lit {
 	return out
 }
 
-// reasons are the clauses that a learnt one follows from: what is not in it is forced by its reason, or said without
-// guesses, in the order of the trail.
+// reasons returns the clauses that a learnt clause follows from: for each literal met on the way that is not in it, the
+// reason that forced it or, if no guess preceded it, its unit clause, all in the order of the trail.
 func (s *Search) reasons(out []Lit, conflict int32) []int32 {
 	s.settle()
 	var forced []int32 // variables
@@ -380,7 +383,7 @@ func (s *Search) reasons(out []Lit, conflict int32) []int32 {
 	return append(hints, conflict)
 }
 
-// settle gives what no guess preceded clauses of its own.
+// settle gives each literal that was assigned without any guess a unit clause of its own.
 func (s *Search) settle() {
 	end := len(s.trail)
 	if len(s.marks) > 0 {
@@ -396,7 +399,7 @@ func (s *Search) settle() {
 	}
 }
 
-// unitsOf are the clauses by which a clause is false but for a literal, and the clause.
+// unitsOf returns the hints by which a clause yields the literal but: the unit clauses against its others, then itself.
 func (s *Search) unitsOf(id int32, but Lit) []int32 {
 	var hints []int32
 	for _, m := range s.clauses[id] {
@@ -407,7 +410,7 @@ func (s *Search) unitsOf(id int32, but Lit) []int32 {
 	return append(hints, id)
 }
 
-// refute ends it: a clause is false without any guess.
+// refute records that a clause is false without any guess, which ends the search.
 func (s *Search) refute(id int32) {
 	s.Refuted = true
 	if s.log {
@@ -416,10 +419,10 @@ func (s *Search) refute(id int32) {
 	}
 }
 
-// Undo takes back all guesses, and what followed from them.
+// Undo takes back all guesses and all that followed from them.
 func (s *Search) Undo() { s.undo(0) }
 
-// undo takes back all guesses but the first n.
+// undo takes back all guesses except the first n.
 func (s *Search) undo(n int) {
 	if n < len(s.marks) {
 		to := s.marks[n]
@@ -433,7 +436,8 @@ func (s *Search) undo(n int) {
 	s.guessed = s.newest
 }
 
-// guess guesses the variable without value that had a part in the latest conflict, as it was; false if all have one.
+// guess assigns, of the variables without a value, the one last part of a conflict, with its last value; false: none is
+// left.
 func (s *Search) guess() bool {
 	for s.guessed != noClause && (s.value[2*s.guessed] || s.value[2*s.guessed+1]) {
 		s.guessed = s.older[s.guessed]
@@ -446,7 +450,7 @@ func (s *Search) guess() bool {
 	return true
 }
 
-// front makes v the newest variable.
+// front makes v the newest variable in the list.
 func (s *Search) front(v int32) {
 	s.older[v], s.newer[v] = s.newest, noClause
 	if s.newest != noClause {
@@ -468,8 +472,8 @@ func (s *Search) unlink(v int32) {
 	}
 }
 
-// forget drops the worse half of the learnt clauses if there are too many. No guess may stand: reasons are not looked
-// at then.
+// forget drops the worse half of the learnt clauses if there are too many. There must be no guesses, for a guess's
+// consequences could have a dropped clause as their reason.
 func (s *Search) forget() {
 	n := len(s.learnt)
 	if n <= s.keep {

@@ -7,22 +7,21 @@ import (
 	"isovet/internal/graph"
 )
 
-// Adya is the start-ordered serialization graph: a node a transaction.
+// Adya is the start-ordered serialization graph, with one node per transaction.
 type Adya struct {
 	in   Input
 	g    *graph.CSR
 	list []edge
 	at   []int32 // slot of g → list
-	// Edges counts all, Start those of session order and real time.
+	// Edges counts all edges, Start those of session order and real time.
 	Edges, Start int
 }
 
-// NewAdya makes the graph. Start edges are those of each pair that sessions or real time order or, reduced, of those
-// only between which no third transaction lies.
+// NewAdya builds the graph. It has a start edge for each pair that sessions or real time order, or with reduced only
+// for pairs with no third transaction between.
 //
 // Source: [BCGraphs] Definition 3, and §5 for the reduction, which "consecutive transactions" leaves open (errata B6).
-// Cost:   the start edges: quadratic in the transactions without the reduction, and in waves of concurrent ones with
-// it.
+// Cost:   the start edges: quadratic in the transactions without the reduction; with it, in waves of concurrent ones.
 func NewAdya(in Input, reduced bool) *Adya {
 	a := &Adya{in: in}
 	add := func(e edge) { a.list = append(a.list, e) }
@@ -39,8 +38,8 @@ func NewAdya(in Input, reduced bool) *Adya {
 }
 
 // Forbidden searches the strongly connected components for a simple cycle in which no two anti-dependencies are
-// adjacent: depth first from each node through larger ones of its component, every simple cycle if it must be. ok is
-// false if the context ended first.
+// adjacent. It searches depth first from each node through larger nodes of its component, and visits every simple cycle
+// at worst. ok is false if the context ended first.
 //
 // Source: [BCGraphs] §5, the baseline; errata B2 for which cycles are forbidden, and why simple ones suffice.
 // Cost:   exponential in the size of a component.
@@ -76,7 +75,7 @@ type search struct {
 	stopped bool
 }
 
-// from looks for a forbidden cycle whose smallest node is root.
+// from looks for a forbidden cycle in which root is the smallest node.
 func (s *search) from(root int32) bool {
 	type frame struct {
 		node int32
@@ -104,7 +103,7 @@ func (s *search) from(root int32) bool {
 		f.next++
 		v, e := s.g.Adj[slot], s.at[slot]
 		if len(s.path) > 0 && anti(e) && anti(s.path[len(s.path)-1]) {
-			continue // two in a row: no cycle through them is forbidden
+			continue // adjacent anti-dependencies: snapshot isolation allows the cycle
 		}
 		if v == root && len(s.path) > 0 {
 			if !anti(e) || !anti(s.path[0]) {

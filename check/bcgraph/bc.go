@@ -9,28 +9,29 @@ import (
 )
 
 // BC is the graph of begins and commits: transaction t has node 2t, its begin, and 2t+1, its commit. At the
-// serializable levels the two are one node, t, and the graph is the serialization graph. Nodes of time come after.
+// serializable levels the two are one node, t, and the graph is the serialization graph. Nodes of time come after
+// these.
 type BC struct {
 	events.Events
 	in   Input
 	full bool
 	g    *graph.CSR
-	// Edges counts all; Start, of the full graph only, those of session order and real time.
+	// Edges counts all edges; Start, for the full graph only, those of session order and real time.
 	Edges, Start int
 }
 
-// NewBC makes the graph. Session order is one edge a transaction, real time a chain of O(n) auxiliary nodes (errata
+// NewBC builds the graph. Session order is one edge a transaction, real time a chain of O(n) auxiliary nodes (errata
 // B6). Cost: linear, two sorts with real time.
 func NewBC(in Input) *BC { return newBC(in, false) }
 
-// NewFullBC makes the graph with a start edge for each pair that session order or real time has, as [BCGraphs]
-// Definition 6 has it: to tell what begins and commits are worth without the chain. Cost: quadratic.
+// NewFullBC builds the graph with a start edge for each pair that session order or real time orders, as in [BCGraphs]
+// Definition 6, to measure begins and commits without the chain. Cost: quadratic.
 func NewFullBC(in Input) *BC {
 	b := newBC(in, true)
 	b.Start = b.Edges
 	for _, c := range b.Counts {
 		if c && b.Split {
-			b.Start-- // from begin to commit
+			b.Start-- // do not count the edge from begin to commit
 		}
 	}
 	in.dependencies(func(edge) { b.Start-- })
@@ -56,8 +57,7 @@ func newBC(in Input, full bool) *BC {
 	return b
 }
 
-// each calls f for the edges but those of the chain of time; Of is the write that was read or that a transaction
-// installs.
+// each calls f for all edges except those of the chain of time. Of is the write that was read or installed.
 func (b *BC) each(f func(s events.Step)) {
 	for t := range uint32(len(b.Counts)) {
 		if b.Counts[t] && b.Split {
@@ -79,8 +79,8 @@ func (b *BC) each(f func(s events.Step)) {
 	b.in.dependencies(dep)
 }
 
-// Order returns an order of begins and commits (evidence.Result.Order); false: the graph has a cycle.
-// Source: [BCGraphs] Theorem 8, §4: acyclicity in O(nodes + edges).
+// Order returns an order of begins and commits (evidence.Result.Order), or false if the graph has a cycle. Source:
+// [BCGraphs] Theorem 8, §4: acyclicity in O(nodes + edges).
 func (b *BC) Order() ([]uint32, bool) {
 	topo, ok := graph.Topological(b.g)
 	if !ok {
@@ -89,8 +89,8 @@ func (b *BC) Order() ([]uint32, bool) {
 	return b.Events.Order(topo), true
 }
 
-// Violation returns a cycle that no order of versions could avoid, if sessions, reads and time close one, else one of
-// the graph.
+// Violation returns a cycle of sessions, reads and time alone, which no order of versions can avoid; if there is none,
+// a cycle of the whole graph.
 func (b *BC) Violation() []evidence.Edge {
 	if c := Unordered(b.in); c != nil {
 		return c
@@ -108,10 +108,10 @@ func Unordered(in Input) []evidence.Edge {
 	return b.Cycle()
 }
 
-// cycleWork bounds the search for a cycle of the fewest edges.
+// cycleWork bounds the search for a cycle with the fewest edges.
 const cycleWork = 4 << 20
 
-// Cycle returns a cycle of few edges of a graph that has one: in it no two anti-dependencies are adjacent.
+// Cycle returns a short cycle of a graph that has one. No two anti-dependencies are adjacent in it.
 func (b *BC) Cycle() []evidence.Edge {
 	return events.Cycle(events.Steps(graph.ShortCycle(b.g, cycleWork), b.each), func(node int32) uint32 {
 		if int(node) < b.Base {

@@ -7,33 +7,32 @@ import (
 	"isovet/level"
 )
 
-// chains are the versions of each key, as far as they are known, and the edges that follow from them. Writes are
-// numbers; each is of a key.
+// chains has the version order of each key, as far as it is known, and adds the edges that follow from it to the graph.
+// Writes are numbers, and each belongs to a key.
 //
-// A transaction that reads a write and overwrites it makes the next version. So writes form chains; the first of a
-// chain is the initial version, a blind write, or one whose writer, or whose predecessor, has not come yet. The initial
-// version's chain is before all others of its key; these are taken to follow each other as their blind writes come,
-// which is a guess, and an edge of it is one of class byGuess. More can only be put behind the end of a chain, so that
-// an edge once made is never taken back.
+// A transaction that reads a write and overwrites it makes the next version. So writes form chains. A chain begins with
+// the initial version, a blind write, or a write whose writer or predecessor has not arrived. The initial version's
+// chain precedes all others of its key. The other chains are assumed to follow each other as their blind writes arrive:
+// this is a guess, and its edges have class byGuess. A chain only grows at its end, so that no edge is ever removed.
 type chains struct {
 	f    family
 	time ends
 	ids  []uint32 // transaction of the graph → the caller's number
 
-	key    []uint32 // of a write
-	writer []uint32 // the transaction of the graph; none: it has not come, or there is none
+	key    []uint32 // write → its key
+	writer []uint32 // its transaction in the graph; none if it is missing so far
 	next   []uint32 // the known next version
-	other  []uint32 // of a chain's first write its last one, and the other way round
-	after  []uint32 // of a chain's first write, the first one of the chain behind it
-	reads  []int32  // → readers, the last one
+	other  []uint32 // a chain's first write → its last one, and back
+	after  []uint32 // a chain's first write → the next chain's first write
+	reads  []int32  // write → its last reader, as an index into reader
 	reader []readerOf
 
-	initial []uint32 // of a key, none if it has no number yet
-	last    []uint32 // of a key, the first write of the last chain in line
+	initial []uint32 // key → its initial version's write; none if not numbered yet
+	last    []uint32 // key → first write of the last chain of its order
 	open    uint32   // the first write whose place is a guess
-	// Two writes that overwrote one version.
+	// fork are two writes that overwrote one version.
 	fork [2]uint32
-	mine map[uint32]uint32 // key → the write that was read, of the present transaction if it has many reads
+	mine map[uint32]uint32 // key → the write that the present transaction read, if it has many reads
 }
 
 // readerOf is an entry of a list of readers.
@@ -44,13 +43,13 @@ type readerOf struct {
 
 func newChains() *chains { return &chains{open: none, fork: [2]uint32{none, none}} }
 
-// newKey makes a key, whose initial version is the given write.
+// newKey adds a key with its initial version.
 func (c *chains) newKey(initial uint32) {
 	c.initial = append(c.initial, initial)
 	c.last = append(c.last, initial)
 }
 
-// arrival is a transaction: the writes that it saw, and those that it makes, one a key.
+// arrival is a transaction that arrives, as the writes that it saw and the writes that it makes, one per key.
 type arrival struct {
 	id          uint32 // the caller's number
 	before      uint32 // the transaction of the graph before it in its session, none
@@ -78,12 +77,12 @@ func (c *chains) add(a *arrival) (t uint32) {
 			c.dep(t, c.reader[r].txn, w, evidence.WR, 0)
 		}
 	}
-	for _, w := range a.saw { // before the edges that rest on it, so that a cycle of reads alone is found as one
+	for _, w := range a.saw { // reads first, so that a cycle of reads alone is found as such
 		if from := c.writer[w]; from != none {
 			c.dep(from, t, w, evidence.WR, 0)
 		}
 	}
-	// Who overwrites what it read makes the next version before it is one of the readers that are before that.
+	// Record the next versions before the reads, so that a transaction is not ordered before its own write.
 	for _, w := range a.writes {
 		if from := c.seen(a.saw, c.key[w]); from != none {
 			c.extend(from, w)
@@ -102,10 +101,10 @@ func (c *chains) session(t, u uint32) {
 	c.f.edge(logged{node(t, commitNode), node(u, beginNode), none, evidence.SO, bySession})
 }
 
-// manyReads is from how many on they are looked up.
+// manyReads is the number of reads from which seen uses a map.
 const manyReads = 32
 
-// seen is which of the writes is of a key, or none.
+// seen returns the write of key among those that a transaction saw, or none.
 func (c *chains) seen(saw []uint32, key uint32) uint32 {
 	if len(saw) < manyReads {
 		for _, w := range saw {
@@ -127,7 +126,7 @@ func (c *chains) seen(saw []uint32, key uint32) uint32 {
 	return none
 }
 
-// dep adds an edge of reads and versions.
+// dep adds an edge of a read, an overwrite or an anti-dependency about write w.
 func (c *chains) dep(from, to, w uint32, dep evidence.Dep, class mask) {
 	if from == to {
 		return
@@ -139,12 +138,12 @@ func (c *chains) dep(from, to, w uint32, dep evidence.Dep, class mask) {
 	c.f.edge(e)
 }
 
-// read adds that t read write w.
+// read records that t read write w.
 func (c *chains) read(t, w uint32) {
 	c.reader = append(c.reader, readerOf{t, c.reads[w]})
 	c.reads[w] = int32(len(c.reader) - 1)
 	if next := c.next[w]; next != none {
-		// If t itself wrote the next version, its overwriter comes after t's commit, which is stronger.
+		// If t itself wrote the next version, dep skips this edge; its overwriter comes after t's commit.
 		c.dep(t, c.writer[next], w, evidence.RW, 0)
 	} else if head := c.other[w]; c.after[head] != none {
 		c.dep(t, c.writer[c.after[head]], w, evidence.RW, c.classAfter(head))
@@ -170,7 +169,7 @@ func (c *chains) extend(from, w uint32) {
 	}
 }
 
-// place puts a blind write in line.
+// place puts a blind write after the last chain of its key.
 func (c *chains) place(w uint32) {
 	k := c.key[w]
 	head := c.last[k]
@@ -182,7 +181,7 @@ func (c *chains) place(w uint32) {
 	c.overwrite(c.other[head], w, class, true)
 }
 
-// classAfter is the class of the edges to what is in line behind a chain.
+// classAfter returns the class of the edges from a chain to the next chain.
 func (c *chains) classAfter(head uint32) mask {
 	if head == c.initial[c.key[head]] {
 		return 0
@@ -190,8 +189,8 @@ func (c *chains) classAfter(head uint32) mask {
 	return byGuess
 }
 
-// overwrite adds that next comes after w: behind the readers of w and, if next is a blind write, behind its writer.
-// Otherwise an edge through a reader implies the latter.
+// overwrite adds that next comes after w: after the readers of w and, if next is a blind write, after its writer. Else
+// a read of w by next implies that.
 func (c *chains) overwrite(w, next uint32, class mask, blind bool) {
 	to := c.writer[next]
 	if from := c.writer[w]; blind && from != none {
@@ -202,7 +201,7 @@ func (c *chains) overwrite(w, next uint32, class mask, blind bool) {
 	}
 }
 
-// order is an order of a level's graph, as evidence.Result has it.
+// order returns an order of a level's graph, in the form of evidence.Result.
 func (c *chains) order(l level.Level) []uint32 {
 	nodes := c.f.order(maskOf(l) | byGuess)
 	out := make([]uint32, 0, len(nodes))
@@ -216,9 +215,9 @@ func (c *chains) order(l level.Level) []uint32 {
 	return out
 }
 
-// straight is a cycle without the detours by which it passes the writer of what an anti-dependency is about: who
-// overwrote that read it too. A detour would rest on the order of the two, and where each read from the other there is
-// none.
+// straight removes detours from a cycle that has an anti-dependency about a version and also passes that version's
+// writer. The overwriter read the version too, so a direct edge leads from the writer to it. A detour would rest on the
+// order of the two, which reads may not show.
 func (c *chains) straight(cycle []logged) []logged {
 	for i := 0; i < len(cycle); i++ {
 		e := cycle[i]
@@ -227,7 +226,7 @@ func (c *chains) straight(cycle []logged) []logged {
 		}
 		from, to := c.writer[e.w], c.writer[c.next[e.w]]
 		if to != uint32(e.v/nodesEach) {
-			continue // it is behind the whole chain
+			continue // it comes after the whole chain
 		}
 		before := slices.Concat(cycle[i+1:], cycle[:i])
 		for j, b := range before {
@@ -242,8 +241,9 @@ func (c *chains) straight(cycle []logged) []logged {
 	return cycle
 }
 
-// forcing has the cycles that exclude other orders of versions than a cycle of what is known has: that a blind write
-// is behind all of the initial version's chain is known as it can be nowhere in it, for each there read the one before.
+// forcing returns the cycles that justify the place of blind writes in a cycle. A blind write comes after all of the
+// initial version's chain, because each writer in that chain read the version before its own: at any other place it
+// would close a cycle.
 func (c *chains) forcing(cycle []logged) (out [][]logged) {
 	for _, e := range cycle {
 		if e.dep != evidence.RW && e.dep != evidence.WW {
@@ -256,10 +256,10 @@ func (c *chains) forcing(cycle []logged) (out [][]logged) {
 		if blind == none || c.writer[blind] != to {
 			continue
 		}
-		until := uint32(e.u / nodesEach) // the writer of the last one before
+		until := uint32(e.u / nodesEach) // the writer of the last version before
 		if e.dep == evidence.RW {
 			if until = c.writer[e.w]; until == none {
-				continue // it is the initial version, or nobody's yet
+				continue // the initial version, or one without a writer so far
 			}
 		}
 		for w := first; c.next[w] != none && (w == first || c.writer[w] != until); w = c.next[w] {

@@ -12,24 +12,24 @@ import (
 	"isovet/level"
 )
 
-// Input is what both graphs are made of.
+// Input is what both graphs are built from.
 type Input struct {
 	V      *prepass.View
-	Level  level.Level // of the snapshot levels; of a BC also of the serializable ones
+	Level  level.Level // a snapshot level; for a BC also a serializable one
 	Skew   int64       // ns
 	Orders Orders
 }
 
-// edge is a dependency of transaction to on transaction from; w is the write that was read (wr, rw) or that to installs
-// (ww).
+// edge is a dependency of transaction to on transaction from. w is the write that was read (wr, rw), or that to
+// installs (ww).
 type edge struct {
 	from, to uint32
 	w        uint32
 	dep      evidence.Dep
 }
 
-// dependencies calls f for each edge of reads, overwrites and anti-dependencies, the next version only: what is later
-// follows.
+// dependencies calls f for each edge of reads, overwrites and anti-dependencies to the next version. Edges to later
+// versions follow.
 func (in *Input) dependencies(f func(e edge)) {
 	v := in.V
 	for t := range uint32(v.H.NumTxns()) {
@@ -43,7 +43,8 @@ func (in *Input) dependencies(f func(e edge)) {
 			}
 			next := in.Orders.Next[w]
 			if next != none && v.WTxn[next] == t {
-				// The transaction overwrote what it read. Who overwrote that is after its commit, which says more.
+				// The transaction itself overwrote the version. The next overwriter comes after its commit, which says
+				// more.
 				next = none
 			}
 			if next != none {
@@ -58,16 +59,16 @@ func (in *Input) dependencies(f func(e edge)) {
 	}
 }
 
-// sessions calls f for each transaction and, unless all is set, the one before it in its session; else each earlier
-// one.
+// sessions calls f with an edge to each transaction from the one before it in its session or, with all, from every
+// earlier one.
 func (in *Input) sessions(all bool, f func(e edge)) {
 	if in.Level.Sessions() {
 		events.Sessions(in.V.H, in.V.Counts, all, func(t, u uint32) { f(edge{t, u, none, evidence.SO}) })
 	}
 }
 
-// realTime calls f for the pairs that real time orders: each transaction, and those that begin after its end. Reduced,
-// only those that begin no later than the first end among them.
+// realTime calls f for each transaction with the transactions that begin after its end. If reduced is set, it leaves
+// out of these the ones that begin after the first of them to end.
 func (in *Input) realTime(reduced bool, f func(t uint32, after []uint32)) {
 	var txns []uint32
 	for t, c := range in.V.Counts {
@@ -95,8 +96,8 @@ func (in *Input) realTime(reduced bool, f func(t uint32, after []uint32)) {
 	}
 }
 
-// start calls f for the edges of session order and of real time: reduced, those only between which no third transaction
-// lies, else each pair.
+// start calls f for the edges of session order and real time: for each pair or, reduced, only for pairs with no third
+// transaction between.
 func (in *Input) start(reduced bool, f func(e edge)) {
 	in.sessions(!reduced, f)
 	if in.Level.RealTime() {
@@ -108,14 +109,14 @@ func (in *Input) start(reduced bool, f func(e edge)) {
 	}
 }
 
-// What a start edge takes in memory, about: in NewFullBC, and in NewAdya, whose list of them grows.
+// FullBytes and AdyaBytes are about the memory of a start edge in NewFullBC and in NewAdya, whose list grows.
 const (
 	FullBytes = 4
 	AdyaBytes = 56
 )
 
-// StartEdges counts the start edges of NewAdya, and unless reduced of NewFullBC, or those of sessions a few more. Cost:
-// a sort.
+// StartEdges counts the start edges of NewAdya, or unless reduced of NewFullBC; it may count a few more of sessions.
+// Cost: a sort.
 func (in *Input) StartEdges(reduced bool) (n int) {
 	if in.Level.Sessions() {
 		h := in.V.H

@@ -10,7 +10,7 @@ import (
 	"isovet/level"
 )
 
-// mask says which edges a graph has, beside reads, known overwrites and anti-dependencies.
+// mask says which edges a graph has in addition to reads, known overwrites and anti-dependencies.
 type mask uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	masks   = 1 << iota
 )
 
-// maskOf is the graph that decides a level.
+// maskOf returns the mask of the graph that decides a level.
 func maskOf(l level.Level) (m mask) {
 	if l.Sessions() {
 		m |= bySession
@@ -35,7 +35,7 @@ func maskOf(l level.Level) (m mask) {
 	return m
 }
 
-// Transaction t has three nodes: its begin, its commit, and its end in the chain of time.
+// These are the three nodes of transaction t: its begin, its commit, and its end in the chain of time.
 const (
 	beginNode = iota
 	commitNode
@@ -45,24 +45,24 @@ const (
 
 func node(t uint32, kind int32) int32 { return int32(t)*nodesEach + kind }
 
-// logged is an edge of the graph; class has the bits that a mask needs in order to have it.
+// logged is an edge of the graph. Graphs have it if their mask has all bits of class.
 type logged struct {
 	u, v  int32
-	w     uint32 // as edge.w; of no use for those of sessions and time
+	w     uint32 // as edge.w; unused for edges of sessions and time
 	dep   evidence.Dep
 	class mask
 }
 
-// within is no edge of the log: it is one of every transaction.
+// within is the tag of the edge from a transaction's begin to its commit, which is not in the log.
 const within = math.MaxInt32
 
-// kept is an order of the edges that a mask has.
+// kept is an order of the graph of a mask.
 type kept struct {
 	mask
 	o *order.Order
 }
 
-// at is the node of this graph: where begin and commit are joined, the commit.
+// at returns the node of u in this graph: if begin and commit are joined, the commit.
 func (m mask) at(u int32) int32 {
 	if m&joined != 0 && u%nodesEach == beginNode {
 		return u + commitNode - beginNode
@@ -72,27 +72,27 @@ func (m mask) at(u int32) int32 {
 
 func (m mask) has(of mask) bool { return m&of == of }
 
-// family is one graph that grows, read as the graphs of several levels: each has some classes of its edges. What is
-// acyclic with more of them is acyclic with fewer, so that orders are kept of the largest acyclic ones only: one while
-// nothing is wrong, and never more than the levels that cannot be compared. When an edge closes a cycle, all graphs
-// that have the cycle's classes are cyclic for good, and the largest ones of the others begin with the order that was
-// kept, which suits them: their edges are added without a search.
+// family is one growing graph, read as the graphs of several levels: each has some classes of its edges. A graph with
+// fewer edges than an acyclic one is acyclic too, so family keeps orders of the largest acyclic graphs only. That is
+// one order without violations, and at most the number of levels that do not imply each other. If an edge closes a
+// cycle, all graphs with the cycle's classes stay cyclic. The largest of the others start from the order that was kept,
+// which they obey, so that their edges are added without a search.
 //
 // Source: [BCGraphs] Definition 6, of snapshot isolation alone, "serializability" there being the graph of §2; errata
 // B3.
-// Cost: of an edge, a comparison where it goes forward in the orders kept, else the search of [order.Order.AddEdge];
-// linear at each of the at most 12 times that a graph is found cyclic.
+// Cost: an edge takes a comparison if it goes forward in the kept orders, else the search of [order.Order.AddEdge].
+// Each of the at most 12 times that a graph becomes cyclic is linear.
 type family struct {
 	log    []logged
 	live   []kept
 	on     [masks]bool
-	cycles [masks][]logged // of those that are cyclic
+	cycles [masks][]logged // the cycle found, if the graph has one
 	needs  [masks]mask     // the classes of their edges
 	dead   [masks]bool
 	txns   uint32
 }
 
-// ask has the graphs of levels kept, beside the same without what is guessed.
+// ask makes the family decide levels, each with and without guessed edges.
 func (f *family) ask(levels []level.Level) {
 	for _, l := range levels {
 		f.on[maskOf(l)], f.on[maskOf(l)|byGuess] = true, true
@@ -132,7 +132,7 @@ func (f *family) edge(e logged) {
 	}
 }
 
-// add has an order take edge i; false: it closes a cycle, and all graphs with it are cyclic.
+// add adds edge i to an order. It returns false if that closes a cycle; all graphs with the cycle are then cyclic.
 func (f *family) add(k kept, i int32) bool {
 	e := &f.log[i]
 	if !k.has(e.class) {
@@ -158,20 +158,20 @@ func (f *family) add(k kept, i int32) bool {
 	return false
 }
 
-// refute says that the graphs that have a cycle are cyclic.
+// refute marks the graphs that have a cycle as cyclic.
 func (f *family) refute(cycle []logged) {
 	var needs mask
 	for i, e := range cycle {
 		needs |= e.class
 		if next := cycle[(i+1)%len(cycle)]; e.v%nodesEach == commitNode && next.u == e.v-commitNode+beginNode {
-			needs |= joined // two anti-dependencies in a row
+			needs |= joined // adjacent anti-dependencies
 		}
 	}
 	f.fail(needs, cycle)
 }
 
-// fail ends all graphs that have the bits; without a cycle another reason does it. Of those that had ended, one that
-// needs fewer bits is a better reason.
+// fail marks all graphs that have the bits of needs as violated, by a cycle or (nil) for another reason. A reason with
+// fewer bits replaces an earlier one.
 func (f *family) fail(needs mask, cycle []logged) {
 	for m := range mask(masks) {
 		if f.on[m] && m.has(needs) && (!f.dead[m] || needs != f.needs[m] && f.needs[m].has(needs)) {
@@ -180,7 +180,7 @@ func (f *family) fail(needs mask, cycle []logged) {
 	}
 }
 
-// settle keeps orders of the largest graphs that are not cyclic, from those that were kept so far.
+// settle keeps orders of the largest acyclic graphs, starting from the old orders.
 func (f *family) settle(old []kept) {
 	open := func(m mask) bool { return f.on[m] && !f.dead[m] }
 	f.live = nil
@@ -189,7 +189,7 @@ func (f *family) settle(old []kept) {
 			f.live = append(f.live, k)
 		}
 	}
-	// A mask that has all bits of another one is the larger number.
+	// A mask that contains another one is the larger number.
 	for m := mask(masks) - 1; m < masks; m-- {
 		if open(m) && f.over(f.live, m) == nil {
 			if k := (kept{m, f.copyFor(m, f.over(old, m))}); f.refill(k) {
@@ -199,7 +199,7 @@ func (f *family) settle(old []kept) {
 	}
 }
 
-// over is one of the orders that has all edges of a mask.
+// over returns an order whose mask has all bits of m, or nil.
 func (f *family) over(of []kept, m mask) *kept {
 	for i := range of {
 		if of[i].has(m) {
@@ -209,7 +209,7 @@ func (f *family) over(of []kept, m mask) *kept {
 	return nil
 }
 
-// copyFor makes an order without edges for a mask, that stands as one that had more edges did.
+// copyFor returns an order without edges for a mask. Its nodes are sorted as in an order with more edges.
 func (f *family) copyFor(m mask, from *kept) *order.Order {
 	n := int(f.txns) * nodesEach
 	if from == nil {
@@ -231,7 +231,7 @@ func (f *family) copyFor(m mask, from *kept) *order.Order {
 	return order.FromTopological(n, topo)
 }
 
-// refill adds all edges to a new order; false: they close a cycle.
+// refill adds all edges to a new order, or returns false if they close a cycle.
 func (f *family) refill(k kept) bool {
 	for t := range f.txns {
 		k.addTxn(t)
@@ -244,7 +244,7 @@ func (f *family) refill(k kept) bool {
 	return true
 }
 
-// verdict is the answer of a level's graph.
+// verdict returns the verdict of the graph of a mask.
 func (f *family) verdict(m mask) evidence.Verdict {
 	switch {
 	case f.dead[m]:
@@ -255,7 +255,7 @@ func (f *family) verdict(m mask) evidence.Verdict {
 	return evidence.Holds
 }
 
-// order lists an acyclic graph's nodes of transactions: commits alone where begin and commit are joined.
+// order lists the transaction nodes of an acyclic graph, only commits if begin and commit are joined.
 func (f *family) order(m mask) (out []int32) {
 	k := f.over(f.live, m)
 	for _, u := range k.o.Topological() {
@@ -270,7 +270,7 @@ func (f *family) order(m mask) (out []int32) {
 	return out
 }
 
-// told is a cycle of edges between transactions, whose numbers ids has.
+// told returns a cycle as edges between transactions; ids has their numbers.
 func told(cycle []logged, ids []uint32, say func(e edge) evidence.Edge) []evidence.Edge {
 	steps := make([]events.Step, len(cycle))
 	for i, e := range cycle {
@@ -284,28 +284,28 @@ func told(cycle []logged, ids []uint32, say func(e edge) evidence.Edge) []eviden
 	}, func(from, to uint32, s events.Step) evidence.Edge { return say(edge{from, to, s.Of, s.Dep}) })
 }
 
-// ends is the chain of time: the ends of transactions in their order, each before the next, and each before the begins
-// that have it as the last end before them. What comes in the order of its ends is added behind; else it is put in
-// between, and the begins that follow it move to it.
+// ends is the chain of time: the ends of transactions in order, each before the next, and before the begins for which
+// it is the last earlier end. An end that arrives in order is appended. Another one is inserted, and the begins that
+// follow it are attached to it.
 //
-// Source: errata B6, as [graph.TimeChain], for what comes one by one. Cost: a search; a move of what ended later.
+// Source: errata B6, like [graph.TimeChain], for one transaction at a time. Cost: a search, and moving the later ends.
 type ends struct {
 	at    []int64  // ascending
 	of    []uint32 // the transactions
-	first []uint32 // txn → one that began after it as the last to end, none; the last place: after nobody
+	first []uint32 // txn → one that began between its end and the next end, or none; last place: before all ends
 	next  []uint32 // txn → another one
 	start []int64
 }
 
-// add calls f for the edges of a transaction, numbered one by one, that began and ended so.
+// add calls f for the edges of transaction t. Transactions are numbered one by one.
 func (c *ends) add(t uint32, start, end int64, f func(u, v int32)) {
 	c.start = append(c.start, start)
 	c.next = append(c.next, none)
 	if len(c.first) == 0 {
 		c.first = append(c.first, none)
 	}
-	c.first = append(c.first, none) // [t+1]; [0] is of who began after nobody
-	behind := func(end int64) int { // how many ended no later
+	c.first = append(c.first, none) // [t+1]; [0] is for transactions that began before all ends
+	behind := func(end int64) int { // the number of ends no later than end
 		lo, hi := 0, len(c.at)
 		if hi > 0 && c.at[hi-1] <= end {
 			return hi
@@ -319,7 +319,7 @@ func (c *ends) add(t uint32, start, end int64, f func(u, v int32)) {
 		}
 		return lo
 	}
-	list := func(i int) *uint32 { // of who began after the end before place i
+	list := func(i int) *uint32 { // transactions that began after the end before place i
 		if i == 0 {
 			return &c.first[0]
 		}

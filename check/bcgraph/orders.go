@@ -1,12 +1,12 @@
-// Package bcgraph decides snapshot isolation where the order of each key's versions is known: by the graph of begins
-// and commits, which is acyclic iff the history is snapshot isolated, and by Adya's start-ordered serialization graph,
-// in which some cycles are allowed. With begin and commit joined the first decides serializability.
+// Package bcgraph decides snapshot isolation if the version order of each key is known. It uses the graph of begins and
+// commits, which is acyclic iff the history is snapshot isolated, and Adya's start-ordered serialization graph, in
+// which some cycles are allowed. With begin and commit joined, the first graph decides serializability.
 //
 // # Version orders
 //
 // [Chains] derives them from read-modify-writes: a transaction that read a version and then wrote the key wrote the
 // next version. [Guess] completes them by commit timestamps or client times, which is an assumption: a "valid" under it
-// is one, a "violation" is none.
+// is right, but a "violation" is not.
 //
 // # The two graphs
 //
@@ -17,24 +17,22 @@
 //	i before j in session, time   commit(i) → begin(j)      i → j (start)
 //	                              begin(i) → commit(i)
 //
-// The first must have no cycle, which is linear; the second none without two anti-dependencies in a row, for which
-// simple cycles are searched one by one, exponential in the worst case.
+// The first must have no cycle, which takes linear time. The second must have no cycle without two adjacent
+// anti-dependencies. For that, simple cycles are searched one by one, exponential in the worst case.
 //
 // # One graph for all levels
 //
-// The graphs of the six levels have edges in common, and differ in sessions, in time and in whether begin and commit
-// are one. [Growing] is one graph that transactions are added to one after the other; after each it says which of the
-// levels hold. [Whole] is a whole history in such a graph.
+// The graphs of the six levels share edges. They differ in sessions, in time, and in whether begin and commit are one
+// node. [Whole] adds a history's transactions one by one to a single graph, which decides all these levels.
 //
 // Source: [BCGraphs] Definitions 4 and 6, Theorem 8, §5; errata B1 to B6.
 //
 // # Files
 //
 //   - orders.go: version orders
-//   - graph.go: the edges, told once for both
+//   - graph.go: the edges, for both graphs
 //   - bc.go: the BC-graph; adya.go: the start-ordered serialization graph
-//   - growing.go: one graph as those of several levels; chains.go: its version orders; online.go: transactions as they
-//     come; whole.go: those of a history
+//   - whole.go: a history in one graph; growing.go: one graph as those of several levels; chains.go: its version orders
 //
 // Experimental: this package may still change.
 package bcgraph
@@ -49,15 +47,16 @@ import (
 
 const none = history.None
 
-// Orders are the versions of each key in order.
+// Orders has the versions of each key in order.
 type Orders struct {
-	// Next[w] is the write after w of its key, None after the last. The initial version of key k is write k.
+	// Next[w] is the write after w of its key, None after the last one. The initial version of key k is write k.
 	Next []uint32
 }
 
-// Chains reads version orders off read-modify-writes. Where two transactions read one version and overwrote it, fork
-// names the two writes: snapshot isolation has no order of them. Where the order of a key is open, because some write
-// read no earlier one, open is that write; blind writes of the only chain of a key come first. Cost: linear.
+// Chains derives version orders from read-modify-writes. If two transactions read one version and overwrote it, fork
+// has the two writes, which snapshot isolation cannot order. If the order of a key is open, because some write read no
+// earlier one, open is that write. If a key has only one blind write and no chain at its initial version, that write
+// comes first. Cost: linear.
 func Chains(v *prepass.View) (o Orders, fork [2]uint32, open uint32) {
 	fork, open = [2]uint32{none, none}, none
 	o.Next = slices.Repeat([]uint32{none}, len(v.WKey))
@@ -100,10 +99,9 @@ func Chains(v *prepass.View) (o Orders, fork [2]uint32, open uint32) {
 	return o, fork, open
 }
 
-// Guess completes the orders of [Chains] where they are open: chains of a key follow each other by the commit
-// timestamps of their first transactions, if all have one, else by their client's ends, else as they stand in the file.
-// An order of begins and commits under it is one; that there is none says nothing. by names the guess. Cost: a sort of
-// the chains.
+// Guess completes the orders of [Chains]: the chains of a key follow each other by the commit timestamps of their first
+// writers, if all have one, else by their clients' ends, else in the order of the file. An order of begins and commits
+// under this guess is right, but if there is none, that proves nothing. by names the guess. Cost: a sort of the chains.
 func Guess(v *prepass.View) (o Orders, by string) {
 	o, _, _ = Chains(v)
 	h := v.H

@@ -11,21 +11,20 @@ import (
 	"isovet/level"
 )
 
-// Whole is a whole history in one graph, which answers for several levels.
+// Whole is a whole history in one graph, which decides several levels.
 type Whole struct {
 	in    Input
 	c     *chains
 	guess string
 }
 
-// NewWhole adds a history's transactions to one graph, which is asked for the levels given: in the order of their
-// commit timestamps, where each that writes has one, else of their client's ends, else as they stand in the file, which
-// is the order in which the chains of versions of a key are taken to follow each other where it is open (as in
-// [Guess]). Input's level and orders are not looked at. A level with real time asks for the times of all transactions
-// that committed.
+// NewWhole adds a history's transactions to one graph, which decides the given levels. It adds them by their commit
+// timestamps, if each that writes has one, else by their clients' ends, else in the order of the file. Where the
+// version order of a key is open, its chains are assumed to follow each other in that order (as in [Guess]). Input's
+// level and orders are ignored. A level with real time needs the times of all committed transactions.
 //
-// stop, if not nil, ends the work where it returns true, and the answer is nil. Cost: a sort, and that of family.edge
-// for each read and each transaction.
+// stop, if not nil, ends the work when it returns true; NewWhole then returns nil. Cost: a sort, and that of
+// family.edge for each read and each transaction.
 func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
 	v, h := in.V, in.V.H
 	w := &Whole{in: in, c: newChains()}
@@ -46,7 +45,7 @@ func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
 	w.guess = by
 	before, number := none32(len(v.Counts)), none32(len(v.Counts))
 	events.Sessions(h, v.Counts, false, func(t, u uint32) { before[u] = t })
-	var late []uint32 // who comes before the one before it
+	var late []uint32 // transactions added before their session's earlier ones
 	var a arrival
 	var writes []uint32
 	for i, t := range txns {
@@ -75,7 +74,7 @@ func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
 
 func none32(n int) []uint32 { return slices.Repeat([]uint32{none}, n) }
 
-// inTime lists the transactions that count in the order of a time, named by.
+// inTime lists the counting transactions by time; by names the kind of time.
 func inTime(v *prepass.View) (txns []uint32, by string) {
 	h := v.H
 	for t, c := range v.Counts {
@@ -91,7 +90,7 @@ func inTime(v *prepass.View) (txns []uint32, by string) {
 		}
 		return history.NoTime
 	}
-	stamp := func(t uint32) int64 { return first(h.CommitTS(t), h.StartTS(t)) } // who only reads may have no commit
+	stamp := func(t uint32) int64 { return first(h.CommitTS(t), h.StartTS(t)) } // a reader may have no commit
 	time, by := stamp, "commit timestamps"
 	if slices.ContainsFunc(txns, func(t uint32) bool {
 		return stamp(t) == history.NoTime || v.WOff[t] < v.WOff[t+1] && h.CommitTS(t) == history.NoTime
@@ -108,14 +107,15 @@ func inTime(v *prepass.View) (txns []uint32, by string) {
 	return txns, by
 }
 
-// Verdict is the answer at a level: unknown if no order is at hand and nothing that is known excludes one.
+// Verdict returns the verdict at a level. It is unknown if the guessed version orders fail and known edges close no
+// cycle.
 func (w *Whole) Verdict(l level.Level) evidence.Verdict { return w.c.f.verdict(maskOf(l)) }
 
-// Order is an order that explains the history at a level that holds (evidence.Result.Order).
+// Order returns an order that explains the history at a level that holds (evidence.Result.Order).
 func (w *Whole) Order(l level.Level) []uint32 { return w.c.order(l) }
 
-// Violation is a cycle of what is known, of the graph of a level that is violated, and those that other orders of
-// versions would close than it assumes. nil: two transactions overwrote one version, see Fork.
+// Violation returns a cycle of known edges in the graph of a violated level, and the cycles that exclude other version
+// orders than it assumes. It returns nil if two transactions overwrote one version: see Fork.
 func (w *Whole) Violation(l level.Level) (cycle []evidence.Edge, forcing [][]evidence.Edge) {
 	found := w.c.f.cycles[maskOf(l)]
 	if found == nil {
@@ -128,11 +128,10 @@ func (w *Whole) Violation(l level.Level) (cycle []evidence.Edge, forcing [][]evi
 	return told(found, w.c.ids, w.in.evidence), forcing
 }
 
-// Fork is two writes that overwrote one version, none if there are none.
+// Fork returns two writes that overwrote one version, or none.
 func (w *Whole) Fork() [2]uint32 { return w.c.fork }
 
-// Open is the first write whose place among the versions of its key is a guess, none if all are known, and by what it
-// is guessed.
+// Open returns the first write whose place among the versions of its key is a guess, or none, and names the guess.
 func (w *Whole) Open() (write uint32, by string) { return w.c.open, w.guess }
 
 // Edges counts the edges of the graph.

@@ -1,11 +1,12 @@
-// Package census finds the anomalies of a history that violates a level, beside those that prove it: of each kind that
-// the level forbids how many, and the smallest of them.
+// Package census finds all anomalies of a history that violates a level: how many there are of each kind that the level
+// forbids, and the smallest of each.
 //
-// Single reads are counted by the pre-pass. The others are cycles, in the graph of what the history shows without
-// search: read-from edges, the order of the elements of lists, read-modify-writes, sessions, and real time. Of each
-// strongly connected component there is one cycle of each class at most (only writes, with reads, with one
-// anti-dependency, with several that are not adjacent, with any), without sessions and time, with sessions, and with
-// time, as Elle finds them; and of each version that several overwrote, one lost update.
+// The pre-pass counts anomalies of single reads. The others are cycles in the graph of what the history shows without a
+// search: read-from edges, the order of elements in lists, read-modify-writes, sessions, and real time. In each
+// strongly connected component it finds, as Elle does, at most one cycle of each class: only writes; with reads; with
+// one anti-dependency; with several that are not adjacent; with any. It searches without sessions and time, with
+// sessions, and with time. If several transactions overwrote one version, it also finds one lost update for that
+// version.
 //
 // The caller certifies the cycles. A cycle that needs more than the history's own edges is not counted.
 //
@@ -29,8 +30,8 @@ import (
 
 const none = history.None
 
-// Of returns anomalies of a history that the level forbids, without names and texts for cycles, and how many anomalies
-// of single reads there are by kind. Where ctx ends it returns those found by then. Cost: that of the pre-pass, the
+// Of returns anomalies of a history that the level forbids, without names and texts for cycles, and the number of
+// anomalies of single reads by kind. If ctx ends, it returns those found so far. Cost: that of the pre-pass, the
 // components of the graph, and a bounded search in each.
 func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (found []evidence.Anomaly,
 	reads map[level.Anomaly]int) {
@@ -59,7 +60,7 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (fou
 	return found, reads
 }
 
-// Sorted puts anomalies in the order of their size, and then of the transactions' places.
+// Sorted sorts anomalies by size, then by the places of their transactions.
 func Sorted(as []evidence.Anomaly) {
 	size := func(a *evidence.Anomaly) int {
 		n := len(a.Ops) + len(a.Cycle)

@@ -11,14 +11,14 @@ import (
 	"isovet/internal/graph"
 )
 
-// Bounds of the search: components that are looked at, and in each the edges that a cycle of a class is looked for
-// through.
+// These bound the search: the components that it examines, and in each the edges through which it looks for a cycle of
+// a class.
 const (
 	mostComponents = 1 << 12
 	mostEdges      = 32
 )
 
-// class is a kind of cycle: through an edge of a dependency, back by others.
+// class is a kind of cycle: it has an edge first, and a path back with the dependencies in back.
 type class struct {
 	first evidence.Dep
 	back  []evidence.Dep
@@ -28,10 +28,10 @@ type class struct {
 const (
 	anyWay    uint8 = iota // whatever the way back
 	anotherRW              // with an anti-dependency on it
-	apartRW                // with some, of which no two are in a row
+	apartRW                // with several anti-dependencies, no two of them adjacent
 )
 
-// classes are Adya's, and Elle's of several anti-dependencies. Snapshot isolation allows the last.
+// classes are Adya's classes, and Elle's with several anti-dependencies. Snapshot isolation allows the last one.
 var classes = [...]class{
 	{evidence.WW, []evidence.Dep{evidence.WW}, anyWay},                              // G0
 	{evidence.WR, []evidence.Dep{evidence.WW, evidence.WR}, anyWay},                 // G1c
@@ -40,7 +40,8 @@ var classes = [...]class{
 	{evidence.RW, []evidence.Dep{evidence.WW, evidence.WR, evidence.RW}, anotherRW}, // G2-item
 }
 
-// forks are the lost updates: of each version that several transactions read and overwrote, the first two of them.
+// forks returns the lost updates: for each version that several transactions read and overwrote, the first two of
+// these.
 func (g *dependencies) forks() (found []evidence.Anomaly) {
 	h := g.h
 	for _, ver := range slices.Sorted(maps.Keys(g.rmw)) {
@@ -64,8 +65,8 @@ func (g *dependencies) forks() (found []evidence.Anomaly) {
 	return found
 }
 
-// reasons are the cycles that show the orders of versions that edges assume and that no list shows: who overwrote the
-// version that it had read comes after its writer.
+// reasons returns the cycles that justify the version orders which edges assume and no list shows: a transaction that
+// overwrote the version which it had read comes after that version's writer.
 func (g *dependencies) reasons(edges []evidence.Edge) (out [][]evidence.Edge) {
 	done := map[[3]uint32]bool{}
 	for _, e := range edges {
@@ -87,7 +88,7 @@ func (g *dependencies) reasons(edges []evidence.Edge) (out [][]evidence.Edge) {
 	return out
 }
 
-// replaced is the version of a register that a transaction read before it installed its own; none: it did not do both.
+// replaced returns the version of a register that t read before it installed its own, or none.
 func (g *dependencies) replaced(t, k uint32) uint32 {
 	read, wrote := map[uint32]uint32{}, map[uint32]uint32{}
 	g.accesses(t, read, wrote)
@@ -124,7 +125,7 @@ func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
 		if looked++; looked > mostComponents || ctx.Err() != nil {
 			break
 		}
-		slices.SortFunc(p, func(a, b edge) int { // no map decides their order
+		slices.SortFunc(p, func(a, b edge) int { // so that no map's order matters
 			return cmp.Or(int(a.From)-int(b.From), int(a.To)-int(b.To), int(a.Dep)-int(b.Dep), int(a.Key)-int(b.Key))
 		})
 		found = append(found, g.inComponent(ctx, p, local)...)
@@ -132,8 +133,7 @@ func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
 	return found
 }
 
-// grouped puts edges in the order of n groups, otherwise as they come; of each group there are those from from[group]
-// on.
+// grouped sorts edges by n groups, stably. Group i has the edges from from[i] on.
 func grouped(edges iter.Seq2[int, edge], n int) (all []edge, from []int32) {
 	by := graph.NewGroups[int32](n)
 	for c := range edges {
@@ -181,7 +181,7 @@ func (g *dependencies) inComponent(ctx context.Context, part []edge, local []int
 	return found
 }
 
-// evidence tells a way without the nodes of time.
+// evidence returns a path without the nodes of time.
 func (g *dependencies) evidence(way []edge) (out []evidence.Edge) {
 	txns := uint32(g.h.NumTxns())
 	from := none
@@ -197,18 +197,18 @@ func (g *dependencies) evidence(way []edge) (out []evidence.Edge) {
 	return out
 }
 
-// search looks for ways in a component.
+// search looks for paths in a component.
 type search struct {
 	local []int32 // a node's number in the component
-	out   []edge  // by where they begin
-	at    []int32 // by number, where a node's begin
+	out   []edge  // sorted by source
+	at    []int32 // number → where the node's edges begin in out
 	steps []step  // by number and state
-	on    []int32 // by number, the last search on whose cycle the node is
+	on    []int32 // number → the last search whose cycle has the node
 	round int32   // the search that is under way
 	queue [][2]int32
 }
 
-// states are how many states a node may be reached in.
+// states is the number of states in which a node may be reached.
 const states = 4
 
 type step struct {
@@ -217,7 +217,7 @@ type step struct {
 	round  int32 // the search that made it
 }
 
-// newSearch numbers the nodes of a component in local.
+// newSearch numbers the nodes of a component, in local.
 func newSearch(part []edge, local []int32) *search {
 	n := int32(0)
 	for i := range part { // each node of a component has an edge
@@ -240,17 +240,17 @@ func newSearch(part []edge, local []int32) *search {
 	return s
 }
 
-// step is how a node was reached in a state; its round says whether it was.
+// step returns how a node was reached in a state. It is valid if its round is the current one.
 func (s *search) step(y [2]int32) *step { return &s.steps[s.local[y[0]]*states+y[1]] }
 
-// Bits of a state: whether the last edge was an anti-dependency, and whether there was one on the way back.
+// These are the bits of a state: whether the last edge was an anti-dependency, and whether the path has one.
 const (
 	lastRW = 1
 	someRW = 2
 )
 
-// back returns a shortest cycle of an edge and a way back from its end by edges that use says; nil: there is none.
-// Cost: linear in the component.
+// back returns a shortest cycle of edge e and a path back from its end by edges that use selects, or nil. Cost: linear
+// in the component.
 func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 	start := [2]int32{int32(e.To), 0}
 	if mode == apartRW {
@@ -293,7 +293,7 @@ func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 	return nil
 }
 
-// cycle is an edge and the way from its end that the search found; nil where that goes through a node twice.
+// cycle returns edge e and the path that the search found, or nil if that visits a node twice.
 func (s *search) cycle(e edge, start, y [2]int32) []edge {
 	var way []edge
 	for ; ; y = s.step(y).before {

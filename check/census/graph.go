@@ -9,22 +9,23 @@ import (
 	"isovet/level"
 )
 
-// edge is one of the graph's, between transactions or, for real time, auxiliary nodes.
+// edge is an edge between transactions or, for real time, auxiliary nodes.
 type edge = evidence.Edge
 
-// dependencies is what a history shows without search. Its nodes are the transactions, then those of time.
+// dependencies is the graph of what a history shows without a search. Its nodes are the transactions, then those of
+// time.
 type dependencies struct {
 	h     *history.History
 	w     []uint32 // see writers
 	l     level.Level
 	n     int // nodes
 	edges []edge
-	// rmw are by version the transactions that read it and wrote the key, in their order.
+	// rmw: version → the transactions that read it and wrote the key, in their order.
 	rmw map[uint32][]uint32
 }
 
-// mostReaders bounds how many writers of a key come after each reader of a version, of which the history says no order:
-// where many overwrote one version, edges would be their square.
+// mostReaders bounds the overwriters that come after each reader of a version if the history shows no order of them;
+// without it, the number of edges could be quadratic.
 const mostReaders = 64
 
 func newGraph(h *history.History, l level.Level, skew int64, counts []bool) *dependencies {
@@ -58,8 +59,8 @@ func (g *dependencies) add(e evidence.Edge) {
 	}
 }
 
-// writers returns each version's installer: none if there is none, many if a read of it cannot name the writer: several
-// wrote it, an aborted one did, or the writer overwrote it.
+// writers returns the installer of each version: none if there is none, or many if a read of it cannot name one,
+// because several transactions wrote it, an aborted one did, or the writer overwrote it.
 func (g *dependencies) writers(counts []bool) []uint32 {
 	h := g.h
 	w := slices.Repeat([]uint32{none}, h.NumVersions())
@@ -71,7 +72,7 @@ func (g *dependencies) writers(counts []bool) []uint32 {
 			switch ver := h.Ops.Ver[op]; h.Ops.Kind[op] {
 			case history.Write:
 				if before, ok := last[h.VerKey[ver]]; ok {
-					w[before] = many // nobody may read it
+					w[before] = many // it is intermediate: no transaction may read it
 				}
 				last[h.VerKey[ver]] = ver
 				w[ver] = writer(w[ver], t, counts[t])
@@ -82,7 +83,7 @@ func (g *dependencies) writers(counts []bool) []uint32 {
 	}
 	for _, ver := range h.InitVer {
 		if ver != none && w[ver] != none && w[ver] != h.Init {
-			w[ver] = many // read as it was at first, or as written again
+			w[ver] = many // a read may be of the initial state or of this write
 		}
 	}
 	return w
@@ -97,10 +98,10 @@ func writer(before, t uint32, counts bool) uint32 {
 	return many
 }
 
-// reader is a transaction that read a version of a register that another one wrote.
+// reader is a transaction that read a version which another transaction wrote to a register.
 type reader struct{ t, ver uint32 }
 
-// registers adds what reads and writes of registers show.
+// registers adds the edges that reads and writes of registers show.
 func (g *dependencies) registers(counts []bool) {
 	h := g.h
 	var readers []reader
@@ -138,8 +139,8 @@ func (g *dependencies) registers(counts []bool) {
 	g.overwritten(readers, initial, writes)
 }
 
-// accesses puts into read and wrote, by key, the version that a committed transaction reads first, unless it wrote one
-// before, and the one that any writes last.
+// accesses fills read with the first version of each key that a committed transaction reads before it writes it, and
+// wrote with the last version that the transaction writes.
 func (g *dependencies) accesses(t uint32, read, wrote map[uint32]uint32) {
 	h := g.h
 	lo, hi := h.TxnOps(t)
@@ -160,7 +161,7 @@ func (g *dependencies) accesses(t uint32, read, wrote map[uint32]uint32) {
 	}
 }
 
-// replaces notes that a transaction read a version of a key and wrote its own: that comes after the one it read.
+// replaces adds that t, which read a version of a key and wrote its own, comes after the writer of the version.
 func (g *dependencies) replaces(t, k, ver, own uint32) {
 	g.rmw[ver] = append(g.rmw[ver], t)
 	from := g.w[ver]
@@ -170,8 +171,8 @@ func (g *dependencies) replaces(t, k, ver, own uint32) {
 	g.add(evidence.Edge{From: from, To: t, Dep: evidence.WW, Key: k, Ver: own, Writer: none})
 }
 
-// overwritten adds that readers of a version come before those who overwrite it: who read it too, and, of a key's
-// initial version, any writer of the key.
+// overwritten adds that readers of a version come before its overwriters: the transactions that read it and wrote the
+// key, and for an initial version all writers of the key.
 func (g *dependencies) overwritten(readers []reader, initial, writes map[uint32][]uint32) {
 	h := g.h
 	for _, r := range readers {
@@ -197,7 +198,7 @@ func (g *dependencies) overwritten(readers []reader, initial, writes map[uint32]
 	}
 }
 
-// versionOf is the version of a register that a transaction installs.
+// versionOf returns the version of register k that transaction t installs.
 func (g *dependencies) versionOf(t, k uint32) (ver uint32) {
 	lo, hi := g.h.TxnOps(t)
 	for op := lo; op < hi; op++ {
@@ -208,8 +209,8 @@ func (g *dependencies) versionOf(t, k uint32) (ver uint32) {
 	return ver
 }
 
-// lists adds what reads of lists show: the longest of each list is the order of its elements, where the others are
-// prefixes of it.
+// lists adds the edges that reads of lists show. The longest read of a list gives the order of its elements; another
+// read counts only if it is a prefix of that one.
 func (g *dependencies) lists(counts []bool) {
 	h := g.h
 	if len(h.Lists.Key) == 0 {
@@ -255,18 +256,18 @@ func (g *dependencies) eachList(counts []bool, f func(t, key uint32, elems []uin
 	}
 }
 
-// appenders are the writers of a list in order; ends[i] is how many elements the first i+1 of them have.
+// appenders are the writers of a list in order. The first i+1 of them appended the first ends[i] elements.
 type appenders struct {
 	txns []uint32
 	ends []int
 }
 
-// appenders are those of a list's elements, up to the first element whose place among them is not clear.
+// appenders returns the appenders of a list's elements, up to the first element that does not show its writer.
 func (g *dependencies) appenders(elems []uint32) (c appenders) {
 	seen := map[uint32]bool{}
 	for i, e := range elems {
 		t := g.w[e]
-		if t >= many || t == g.h.Init { // what nobody may read, or what was there at first
+		if t >= many || t == g.h.Init { // not readable by others, or an initial element
 			if t == g.h.Init && len(c.txns) == 0 {
 				continue
 			}
@@ -285,9 +286,9 @@ func (g *dependencies) appenders(elems []uint32) (c appenders) {
 	return c
 }
 
-// prefix adds what a read of a list's first elements shows: it comes after the last one's writer, before the next one.
+// prefix adds the edges of a read of a list's first elements: from the writer of the last one, and to the next writer.
 func (g *dependencies) prefix(t, k uint32, elems []uint32, c appenders) {
-	at, whole := slices.BinarySearch(c.ends, len(elems)) // of writers, whose last element is the last
+	at, whole := slices.BinarySearch(c.ends, len(elems)) // whole: the read ends where a writer's appends end
 	if len(elems) > 0 && !whole && (at > 0 || g.w[elems[len(elems)-1]] != g.h.Init) {
 		return
 	}
@@ -306,7 +307,7 @@ func (g *dependencies) prefix(t, k uint32, elems []uint32, c appenders) {
 	}
 }
 
-// appended reports whether a transaction appended to a list before one of its reads.
+// appended reports whether a transaction, with operations from lo on, appended to list key before operation op.
 func (g *dependencies) appended(lo, op, key uint32) bool {
 	for o := lo; o < op; o++ {
 		if g.h.Ops.Kind[o] == history.Append && g.h.VerKey[g.h.Ops.Ver[o]] == key {

@@ -1,7 +1,6 @@
-// Package events is the graph of what happens in transactions, their begins and commits, for the checkers that decide
-// by one graph. They differ in how they know that one version came before another; this package holds what they do not
-// differ in: which node is which transaction's, the edges of sessions and of real time, what an order of the nodes
-// says, and what a cycle.
+// Package events has the graph of begins and commits of transactions, for all checkers that decide by one graph. They
+// differ in how they know that one version came before another. This package has their common parts: the nodes of each
+// transaction, the edges of sessions and real time, and how an order of the nodes, or a cycle, becomes evidence.
 //
 // At the snapshot levels a transaction has two nodes, at the others one:
 //
@@ -11,7 +10,7 @@
 //	a before b in session or time   commit(a) → begin(b)
 //	                                begin(a) → commit(a)
 //
-// Other nodes come behind those of transactions: those of time, and those that stand for many edges of a checker's own.
+// Further nodes come after those of transactions: those of time, and those that represent many edges of one checker.
 //
 // Source: [BCGraphs] Definition 6 and Theorem 8; errata B3 to B6.
 //
@@ -30,16 +29,16 @@ const none = history.None
 // Events are the nodes of a history's transactions.
 type Events struct {
 	H      *history.History
-	Counts []bool // transactions that the order is made of
+	Counts []bool // transactions that are in the order
 	Level  level.Level
 	Skew   int64 // ns
-	// Split: transaction t has two nodes, 2t its begin and 2t+1 its commit; else one, t.
+	// Split says that transaction t has two nodes, 2t its begin and 2t+1 its commit; else it has one, t.
 	Split bool
-	// Base is the number of nodes of transactions, those that do not count included.
+	// Base is the number of transaction nodes, with those that do not count.
 	Base int
 }
 
-// New names the nodes; they are split at the snapshot levels.
+// New numbers the nodes. They are split at the snapshot levels.
 func New(h *history.History, counts []bool, l level.Level, skew int64) Events {
 	e := Events{H: h, Counts: counts, Level: l, Skew: skew, Split: l.Snapshot(), Base: h.NumTxns()}
 	if e.Split {
@@ -48,7 +47,7 @@ func New(h *history.History, counts []bool, l level.Level, skew int64) Events {
 	return e
 }
 
-// Begin is the node of t that edges from what was before enter.
+// Begin returns the node of t at which edges from earlier transactions end.
 func (e *Events) Begin(t uint32) int32 {
 	if e.Split {
 		return int32(t << 1)
@@ -56,7 +55,7 @@ func (e *Events) Begin(t uint32) int32 {
 	return int32(t)
 }
 
-// Commit is the node of t that edges to what comes after leave.
+// Commit returns the node of t at which edges to later transactions begin.
 func (e *Events) Commit(t uint32) int32 {
 	if e.Split {
 		return int32(t<<1 | 1)
@@ -64,7 +63,7 @@ func (e *Events) Commit(t uint32) int32 {
 	return int32(t)
 }
 
-// Txn is the transaction of a node below Base.
+// Txn returns the transaction of a node below Base.
 func (e *Events) Txn(node int32) uint32 {
 	if e.Split {
 		return uint32(node) >> 1
@@ -72,8 +71,8 @@ func (e *Events) Txn(node int32) uint32 {
 	return uint32(node)
 }
 
-// Sessions calls f for each transaction that counts and the one before it in its session, or with all, each before it.
-// One of unknown outcome comes after those before it, and before nobody.
+// Sessions calls f for each counting transaction u and the one before it in its session, t, or with all each one before
+// it. A transaction of unknown outcome is never t.
 func Sessions(h *history.History, counts []bool, all bool, f func(t, u uint32)) {
 	var before []uint32
 	for s := range h.NumSessions() {
@@ -96,7 +95,8 @@ func Sessions(h *history.History, counts []bool, all bool, f func(t, u uint32)) 
 	}
 }
 
-// Time returns the edges of real time in a graph of so many nodes so far, and how many nodes they add behind these.
+// Time returns the edges of real time for a graph with so many nodes, and the number of nodes that they add after
+// these.
 func (e *Events) Time(nodes int) (aux int, edges []graph.Edge) {
 	rel, due := make([]int64, nodes), make([]int64, nodes)
 	for i := range rel {
@@ -110,7 +110,7 @@ func (e *Events) Time(nodes int) (aux int, edges []graph.Edge) {
 	return graph.TimeChain(rel, due)
 }
 
-// Order is what an order of the graph's nodes says as evidence.Result has it.
+// Order turns an order of the graph's nodes into the form of evidence.Result.
 func (e *Events) Order(topo []int32) []uint32 {
 	order := make([]uint32, 0, e.Base)
 	for _, u := range topo {
@@ -121,17 +121,17 @@ func (e *Events) Order(topo []int32) []uint32 {
 	return order
 }
 
-// Step is an edge of the graph and why it is there. What Of is, a key or a write, is the checker's to say.
+// Step is an edge of the graph with its reason. Of is a key or a write, as the checker chooses.
 type Step struct {
 	U, V int32
 	Dep  evidence.Dep
 	Of   uint32
 }
 
-// Within is the reason of a step from a transaction's begin to its commit: one that no level's graph has else.
+// Within is the reason of a step from a transaction's begin to its commit. No level's graph has it otherwise.
 const Within = evidence.TS
 
-// Steps finds the reasons of the edges of a cycle, of several the first; real time has those that each does not tell.
+// Steps finds the reasons of a cycle's edges: the first that each yields, or real time if it yields none.
 func Steps(nodes []int32, each func(f func(s Step))) []Step {
 	at := make(map[[2]int32]int, len(nodes))
 	steps := make([]Step, len(nodes))
@@ -148,9 +148,9 @@ func Steps(nodes []int32, each func(f func(s Step))) []Step {
 	return steps
 }
 
-// Cycle says a cycle of steps by edges between transactions: those within one are left out, and those through other
-// nodes become one, for the reason of the first. txn is the transaction of a node, none for other nodes; say makes
-// evidence of a step that is not of sessions or time.
+// Cycle turns a cycle of steps into edges between transactions. It drops steps within a transaction, and joins steps
+// through other nodes to one edge with the first reason. txn returns the transaction of a node, none for other nodes.
+// say returns the evidence of a step, except for sessions and time.
 func Cycle(steps []Step, txn func(node int32) uint32, say func(from, to uint32, s Step) evidence.Edge) (
 	out []evidence.Edge) {
 	first := 0 // begin at a transaction
@@ -177,7 +177,7 @@ func Cycle(steps []Step, txn func(node int32) uint32, say func(from, to uint32, 
 	return out
 }
 
-// Bare is an edge of sessions or time, which has neither key nor version.
+// Bare returns an edge of sessions or time, which has neither key nor version.
 func Bare(t, u uint32, dep evidence.Dep) evidence.Edge {
 	return evidence.Edge{From: t, To: u, Dep: dep, Key: none, Ver: none, Writer: none}
 }

@@ -2,7 +2,7 @@ package explain
 
 import "isovet/internal/bounds"
 
-// Tests set them to 1.
+// init lets the tests lower these bounds.
 func init() {
 	bounds.Register("explain.maxSearch", &maxSearch)
 }

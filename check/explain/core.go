@@ -12,11 +12,11 @@ import (
 	"isovet/solver"
 )
 
-// Core returns a minimal subset of cycles that still contradict each other, read as clauses "not all that this cycle
-// assumes". A cycle assumes orders of writers of a key (WW; RW of a version that is not the initial one), what
-// ambiguous reads saw (WR and RW of theirs), and that its transactions of open outcome count. What session order, real
-// time and reads say of two writers directly needs no cycle. Cost: one call of the solver for each cycle of the first
-// core found.
+// Core returns a minimal subset of cycles that still contradict each other, read as clauses "not all assumptions of
+// this cycle hold". A cycle assumes orders of writers of a key (WW; RW of a version that is not the initial one), the
+// writers of its ambiguous reads (WR and RW), and that its transactions of open outcome count. An order of two writers
+// that session order, real time or a read shows needs no cycle. Cost: one call of the solver for each cycle of the
+// first core found.
 func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64) [][]evidence.Edge {
 	c, use := newCore(proof, v, l, skew)
 	live := slices.Clone(use)
@@ -27,7 +27,7 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 	for i := 0; i < len(live); {
 		rest := slices.Concat(live[:i], live[i+1:])
 		if c.s.Solve(ctx, rest...) == solver.Unsat {
-			live = failed(c.s, rest) // those before i are needed by every core of the rest, and keep their places
+			live = failed(c.s, rest) // all before i belong to every core of the rest, and keep their places
 		} else {
 			i++
 		}
@@ -41,7 +41,7 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 	if len(out) > 0 {
 		return out
 	}
-	// What a predicate operation may have been based on contradicts real time by itself; a cycle must say which
+	// The versions that a predicate operation may have seen contradict real time by themselves. One cycle must name the
 	// operation.
 	for i := range proof {
 		c, use := newCore(proof[i:i+1], v, l, skew)
@@ -52,12 +52,12 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 	return proof
 }
 
-// newCore makes the clauses of cycles, each with the literal that puts it to use.
+// newCore adds the clauses of cycles, each with a literal that enables it.
 func newCore(proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64) (*core, []solver.Lit) {
 	c := &core{v: v, l: l, skew: skew, s: solver.New(solver.Options{}),
 		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var),
 		base: make(map[[3]uint32]solver.Var)}
-	for at, r := range v.Amb { // every selection: a chain of open outcomes needs those of reads outside the cycles
+	for at, r := range v.Amb { // all selections: chains of open outcomes also need reads outside the cycles
 		c.sees(reader(v, r), v.RVer(r), v.WTxn[v.Cand[v.CandOff[at]]])
 	}
 	use := make([]solver.Lit, len(proof))
@@ -88,7 +88,7 @@ type core struct {
 	preds *predicates.Truths       // made when first asked for
 }
 
-// assumes returns what an edge assumes.
+// assumes returns the assumptions of an edge.
 func (c *core) assumes(e evidence.Edge) (out []solver.Lit) {
 	for _, t := range []uint32{e.From, e.To} {
 		if l, open := c.counts(t); open {
@@ -181,8 +181,8 @@ func (c *core) direct(a, b uint32) bool {
 }
 
 // sees returns the literal "reader's read of version ver saw the write of transaction writer" (None: the initial
-// version), if that read has several possible writers. The clauses that one of them was seen, and that a transaction
-// seen counts, come with the first literal of a read.
+// version), if that read has several possible writers. Its first call for a read adds the clauses that one of them is
+// the writer, and that the writer counts.
 func (c *core) sees(reader, ver, writer uint32) (solver.Lit, bool) {
 	v := c.v
 	at, _ := slices.BinarySearch(v.Amb, v.ROff[reader])

@@ -1,10 +1,9 @@
-// Package explain turns a checker's "no" into a proof that a person can follow: the smallest set of transactions found
-// whose part of the history still violates the level, and for it the cycles that show so, one for each way to order the
-// open writes.
+// Package explain turns a checker's "no" into a proof that a person can follow: a minimal set of transactions whose
+// part of the history still violates the level, and cycles that show it, one for each order of the open writes.
 //
-// A part of a history that violates the level proves that the whole does (see history.Restrict), so the first step is
-// to take the transactions of the checker's own cycles, drop as many as one can (ddmin of Zeller and Hildebrandt), and
-// start the proof anew on what is left. Few violations need more than four transactions.
+// A part of a history that violates the level proves that the whole does (see history.Restrict). So explain takes the
+// transactions of the checker's own cycles, drops as many as possible (ddmin of Zeller and Hildebrandt), and proves the
+// violation again for the rest. Few violations need more than four transactions.
 //
 // Experimental: this package may still change.
 package explain
@@ -23,25 +22,26 @@ import (
 	"isovet/solver"
 )
 
-// ErrHolds says that the transactions handed over do not violate the level: a fault of the checker that said so.
+// ErrHolds says that the given transactions do not violate the level: a fault of the checker.
 var ErrHolds = errors.New("explain: these transactions do not violate the level")
 
-// Refuter finds cycles that prove that a view violates a level: read as clauses "not all that this cycle assumes" they
-// contradict what the view says. None: the view satisfies the level. skew is in ns.
+// Refuter returns cycles that prove that a view violates a level, or none if it satisfies it. Read as clauses "not all
+// assumptions of this cycle hold", they contradict the view. skew is in ns.
 type Refuter func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error)
 
-// Minimizer finds transactions of a view that violate a level by themselves and none of which can be spared; none where
-// it cannot tell. It may err where outcomes are unknown: what it says is tried with a Refuter.
+// Minimizer returns a minimal set of transactions of a view that violate a level by themselves, or none if it cannot
+// tell. It may be wrong if outcomes are unknown, so a Refuter checks its answer.
 type Minimizer func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]uint32, error)
 
-// maxSearch is up to how many transactions a minimizer takes a seed as it is: its clauses are reads times writers.
+// maxSearch is the number of transactions up to which a minimizer gets the whole seed: its clauses are reads times
+// writers.
 var maxSearch = 200
 
-// Violation explains why the view's history violates l. seed are transactions that violate it by themselves, those of a
-// checker's cycles; refute decides small parts. Where they violate the level without real time too, or without
-// sessions, the proof does without. A minimizer, if not nil, spares most of the refutations. The anomaly's kind and
-// text are left to its Complete. Cost: for s = len(seed), O(s²) refutations of at most s transactions in the worst
-// case, O(s) in most.
+// Violation explains why the view's history violates l. seed are transactions that violate it by themselves, such as
+// those of a checker's cycles; refute decides small parts. If they violate the level without real time too, or without
+// sessions, the proof does not use these. A minimizer, if not nil, saves most of the refutations. The anomaly's
+// Complete sets its kind and text later. Cost: for s = len(seed), O(s²) refutations of at most s transactions in the
+// worst case, mostly O(s).
 func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, seed []uint32, refute Refuter,
 	minimize Minimizer) (evidence.Anomaly, error) {
 	x := &explainer{ctx: ctx, v: v, h: v.H, l: l, skew: skew, refuter: refute}
@@ -61,7 +61,7 @@ func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, 
 	if minimize == nil || len(keep) > maxSearch {
 		keep = x.shrink(keep)
 	}
-	for _, weaker := range l.Relaxed() { // what needs fewer orders says more
+	for _, weaker := range l.Relaxed() { // a proof that needs fewer orders proves more
 		x.l = weaker
 		if v, err := x.violates(keep); err == nil && v {
 			break
@@ -76,7 +76,7 @@ func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, 
 	return x.prove(x.minimize(x.shrink(keep)))
 }
 
-// minimized asks a minimizer. ok: its answer violates the level.
+// minimized asks a minimizer. ok says that its answer violates the level.
 func (x *explainer) minimized(keep []uint32, minimize Minimizer) (least []uint32, ok bool) {
 	part, v := x.part(keep)
 	least, err := minimize(x.ctx, v, x.l, x.skew)
@@ -91,8 +91,8 @@ func (x *explainer) minimized(keep []uint32, minimize Minimizer) (least []uint32
 	return least, ok && err == nil
 }
 
-// shrink keeps only the transactions of a proof, as long as that makes them fewer: a few refutations where minimize
-// would need one for each transaction.
+// shrink keeps only the transactions of a proof, and repeats that as long as their number decreases. It takes a few
+// refutations, where minimize would need one for each transaction.
 func (x *explainer) shrink(keep []uint32) []uint32 {
 	for {
 		part, v, proof, err := x.refute(keep)
@@ -117,10 +117,17 @@ func (x *explainer) shrink(keep []uint32) []uint32 {
 			return keep
 		}
 		if v, err := x.violates(next); err != nil || !v {
-			return keep // who counts may rest on transactions that no cycle names
+			return keep // a transaction may count only because of one that no cycle names
 		}
 		keep = next
 	}
+}
+
+// Part restricts a view's history to some transactions, without the reads that a transaction left out could have
+// explained. If the part violates a level, so does the history. It is not for histories with predicates.
+func Part(v *prepass.View, txns []uint32) (*history.Part, *prepass.View) {
+	x := &explainer{v: v, h: v.H}
+	return x.part(x.sorted(txns))
 }
 
 type explainer struct {
@@ -134,7 +141,7 @@ type explainer struct {
 	preds   *scopes // nil: the history has no predicate operations
 }
 
-// sorted orders transactions so that a session's are in session order.
+// sorted sorts transactions by session, in session order.
 func (x *explainer) sorted(txns []uint32) []uint32 {
 	h := x.h
 	x.pos = make(map[uint32]int)
@@ -162,14 +169,14 @@ func (x *explainer) sorted(txns []uint32) []uint32 {
 	return slices.Compact(out)
 }
 
-// part restricts the history to some transactions, without the reads that a transaction left out could have explained.
+// part restricts the history to some transactions, without reads that a dropped transaction could have explained.
 func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 	h, v := x.h, x.v
 	in := make(map[uint32]bool, len(keep))
 	for _, t := range keep {
 		in[t] = true
 	}
-	var unread map[[2]uint32]bool // (transaction, key) that it read from one left out
+	var unread map[[2]uint32]bool // (transaction, key) → it read the key from a transaction left out
 	if x.preds != nil {
 		unread = make(map[[2]uint32]bool)
 	}
@@ -213,7 +220,7 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 func (x *explainer) refute(keep []uint32) (*history.Part, *prepass.View, [][]evidence.Edge, error) {
 	part, v := x.part(keep)
 	if len(v.Anomalies) > 0 {
-		// Without the transaction that explained it, a single read may look impossible; such a part proves nothing.
+		// A single read may look impossible without the transaction that explained it. Such a part proves nothing.
 		return part, v, nil, nil
 	}
 	cycles, err := x.refuter(x.ctx, v, x.l, x.skew)
@@ -225,7 +232,7 @@ func (x *explainer) violates(keep []uint32) (bool, error) {
 	return len(cycles) > 0, err
 }
 
-// minimize drops transactions as long as the rest violates the level: chunks first, then one by one, until none can go.
+// minimize drops transactions while the rest violates the level: first in chunks, then one by one, until none can go.
 func (x *explainer) minimize(keep []uint32) []uint32 {
 	for chunk := len(keep) / 2; chunk >= 1; {
 		dropped := false
@@ -248,7 +255,7 @@ func (x *explainer) minimize(keep []uint32) []uint32 {
 	return keep
 }
 
-// prove makes the anomaly of a minimal part.
+// prove returns the anomaly of a minimal part.
 func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 	part, v, proof, err := x.refute(keep)
 	if err != nil {
@@ -274,7 +281,7 @@ func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 			if e.Predicate() {
 				e.Op = part.Op[e.Op]
 				if e.Ver == history.None {
-					e.Ver = x.h.InitVer[e.Key] // which an operation outside of the part may name
+					e.Ver = x.h.InitVer[e.Key] // an operation outside the part may name it
 				}
 			}
 		}
@@ -282,8 +289,8 @@ func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 	return Anomaly(proof), nil
 }
 
-// Anomaly makes an anomaly of a minimal proof. If the orders that one cycle assumes follow from the others one after
-// the other, that cycle is the anomaly and the others are its reasons; else each cycle is a case.
+// Anomaly turns a minimal proof into an anomaly. If the orders that one cycle assumes follow step by step from the
+// others, that cycle is the anomaly and the others are its reasons. Else each cycle is a case.
 func Anomaly(proof [][]evidence.Edge) evidence.Anomaly {
 	sorts.Stable(proof, func(a, b []evidence.Edge) int { return cmp.Compare(len(a), len(b)) })
 	if len(proof) == 1 {
@@ -301,7 +308,7 @@ func Anomaly(proof [][]evidence.Edge) evidence.Anomaly {
 	return evidence.Anomaly{Cycle: proof[main], Cycles: slices.Concat(proof[:main], proof[main+1:])}
 }
 
-// orders returns the orders of writers that a cycle assumes, first before second.
+// orders returns the orders of writers that a cycle assumes, as pairs (first, second).
 func orders(c []evidence.Edge) (out [][2]uint32) {
 	for _, e := range c {
 		switch {

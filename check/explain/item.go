@@ -13,7 +13,7 @@ import (
 )
 
 // Item is the Refuter of the polygraph checkers, for views without ambiguity at the serializable levels: a pruned
-// polygraph of all writer pairs and predicate constraints, and a lazy search for cycles in what is left.
+// polygraph of all writer pairs and predicate constraints, and a lazy search for cycles in the rest.
 func Item(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
 	p := polygraph.New(v, l, polygraph.Options{RealTime: l.RealTime(), Skew: skew, Relaxed: true})
 	cycles, err := item(ctx, p)

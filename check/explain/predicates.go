@@ -30,24 +30,24 @@ func ownKeys(h *history.History, t uint32, f func(op uint32, own map[uint32]bool
 	}
 }
 
-// scopes knows over which keys the predicate operations of some transactions range in a part of the history: those of
-// which the part shows what the operation was based on.
+// scopes says over which keys the predicate operations of some transactions range in a part of the history: the keys
+// for which the part has all versions that the operation may have seen.
 type scopes struct {
 	v *prepass.View
-	// known are the keys that an operation matched on a version that is known.
+	// known: operation → the keys that it matched at a known version.
 	known map[uint32][]uint32
-	// of are the other keys that an operation says something of: that it missed them, or that it overwrote them.
+	// of: operation → the other keys that it says something about, because it missed or overwrote them.
 	of map[uint32][]scope
 }
 
-// scope is a key of a predicate operation, and the transactions one of whose versions it was based on.
+// scope is a key of a predicate operation, and the transactions whose version of it the operation may have seen.
 type scope struct {
 	key  uint32
 	base []uint32
 }
 
-// newScopes looks at the predicate operations of txns and at the keys that txns write.
-// Cost: predicate operations × writes of txns, and for those that match one, the writes of its key.
+// newScopes examines the predicate operations of txns and the keys that txns write. Cost: predicate operations × writes
+// of txns, and for those that match one, the writes of its key.
 func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 	h := v.H
 	truths, err := predicates.NewTruths(h)
@@ -100,7 +100,7 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 					u := v.WTxn[w]
 					matters = matters || (u == history.None || in[u]) && u != t && truths.Of(q, k, v.WVer[w]) == wrong
 				}
-				for _, ver := range v.LeftOutVersions(k) { // one that nobody knows of may be what it was based on
+				for _, ver := range v.LeftOutVersions(k) { // it may have been based on a version of these
 					matters = matters && truths.Of(q, k, ver) == wrong
 				}
 				if !matters {
@@ -116,7 +116,7 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 						}
 					}
 				}
-				if any || !v.Counts[t] { // else it is a predicate-mismatch, which needs no cycle
+				if any || !v.Counts[t] { // otherwise it is a predicate-mismatch and needs no cycle
 					s.of[op] = append(s.of[op], x)
 				}
 			}
@@ -125,7 +125,7 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 	return s, nil
 }
 
-// writers returns the transactions one of whose versions of the key an operation was based on.
+// writers returns the transactions whose version of the key an operation may have seen.
 func (s *scopes) writers(op, key uint32) []uint32 {
 	for _, x := range s.of[op] {
 		if x.key == key {
@@ -135,8 +135,8 @@ func (s *scopes) writers(op, key uint32) []uint32 {
 	return nil
 }
 
-// keys returns the keys that an operation ranges over in the part of the transactions in, without those that its
-// transaction read from one left out: unread. See history.RestrictKeys.
+// keys returns the keys over which an operation ranges in the part with the transactions in. unread are keys that a
+// transaction read from a dropped one; these are left out. See history.RestrictKeys.
 func (s *scopes) keys(op uint32, in map[uint32]bool, unread map[[2]uint32]bool) (ks []uint32, some bool) {
 	h := s.v.H
 	t := h.TxnOf(op)
@@ -158,9 +158,9 @@ func (s *scopes) keys(op uint32, in map[uint32]bool, unread map[[2]uint32]bool) 
 	return ks, true
 }
 
-// based returns the literal "what predicate operation op of transaction t missed, or overwrote, of key was writer's
-// version" (None: the initial one). The clauses that it was someone's, and that a transaction seen counts, come with
-// the first literal of a key.
+// based returns the literal "predicate operation op of transaction t, which missed or overwrote key, saw writer's
+// version" (None: the initial one). Its first call for a key adds the clauses that it saw one of the versions, and that
+// the writer counts.
 func (c *core) based(op, key, t, writer uint32) solver.Lit {
 	h, v := c.v.H, c.v
 	if writer == h.Init {
@@ -173,7 +173,7 @@ func (c *core) based(op, key, t, writer uint32) solver.Lit {
 	if c.preds == nil {
 		var err error
 		if c.preds, err = predicates.NewTruths(h); err != nil {
-			panic("explain: " + err.Error()) // its predicates were read before
+			panic("explain: " + err.Error()) // cannot happen: the predicates were parsed before
 		}
 	}
 	q := h.Ops.Ver[op]
@@ -213,9 +213,9 @@ func (c *core) based(op, key, t, writer uint32) solver.Lit {
 	return solver.Pos(x)
 }
 
-// hidden tells of which writes of a key real time excludes that t saw them, where the level asks for real time: of
-// those of transactions that began after t's end, and of those that had ended before another write of the key began
-// that itself had ended before t began.
+// hidden returns a function that reports whether real time excludes that t saw a write of key. At levels with real time
+// these are the writes by transactions that began after t's end, and those that ended before another write of the key
+// began which ended before t began.
 func (c *core) hidden(t, key uint32) func(w uint32) bool {
 	if !c.l.RealTime() {
 		return func(uint32) bool { return false }

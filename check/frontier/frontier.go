@@ -1,29 +1,29 @@
-// Package frontier decides serializability with session order by searching the prefixes of a history: Biswas and Enea's
-// way.
+// Package frontier decides serializability with session order by a search through the prefixes of a history, as Biswas
+// and Enea do.
 //
 // # Problem
 //
-// A serial order that keeps the sessions is a path from nothing to everything that executes, step by step, the next
-// transaction of some session. What has been executed at a moment is a frontier: a position in each session. Whether a
-// frontier can be completed does not depend on how it was reached, so none is visited twice: at most Π(nᵢ+1) of them
-// for sessions of n₁, …, n_k transactions, polynomial for a fixed number of sessions, and hopeless for many.
+// A serial order that keeps the sessions executes, step by step, the next transaction of some session. The executed
+// transactions are a frontier: a position in each session. Whether a frontier can be completed does not depend on how
+// it was reached, so each is visited once. There are at most Π(nᵢ+1) frontiers for sessions of n₁, …, n_k transactions:
+// polynomial for a fixed number of sessions, but far too many for many sessions.
 //
 // # When a transaction may be next
 //
-// All that it reads from has been executed, and nobody who still has to read an executed version of a key that it
-// writes is left but itself. Then each read sees the version that is current: its writer was executed before it, and
-// nobody could overwrite that in between. So a frontier and the history are all that a step depends on.
+// All writers that it reads from have been executed, and no other transaction still has to read an executed version of
+// a key that it writes. Then each read sees the current version: its writer was executed before it, and no transaction
+// could overwrite the version in between. So a step only depends on the frontier and the history.
 //
 // Source: [BiswasEnea], the check of serializability for a bounded number of sessions. Differs: a count of waiting
-// readers for each key takes the place of looking for them. A transaction of unknown outcome that counts is a session
-// of its own behind the earlier ones of its session, since it may take effect late (docs/levels.md).
+// readers for each key replaces a search for them. A transaction of unknown outcome that counts is a session of its own
+// after the earlier ones of its session, since it may take effect late (docs/levels.md).
 //
 // # Reads with several possible writers
 //
-// The paper's histories have none. What such a read needs is that the version of its key that is current has its value,
-// and which that is does not follow from the frontier: so it is part of it, for each key that such a read is of. A
-// transaction of which only such reads could show that it committed may be executed and need not be; what it reads must
-// be current then.
+// The paper's histories have none. Such a read needs the current version of its key to have its value. The frontier
+// does not say which version that is, so the current versions of the keys of such reads become part of the frontier. A
+// transaction of unknown outcome that only such reads could have seen may be executed or not; if it is, its reads must
+// see current versions.
 //
 // Files: frontier.go (the search), loose.go (reads with several possible writers), visited.go (the set of frontiers).
 //
@@ -38,7 +38,7 @@ import (
 	"isovet/history"
 )
 
-// Options bound a search. The zero value does not.
+// Options bound a search. The zero value sets no bound.
 type Options struct {
 	// MaxBytes bounds the memory for visited frontiers.
 	MaxBytes int
@@ -54,28 +54,29 @@ const (
 	None                    // there is no order
 )
 
-// Answer is what a search gave.
+// Answer is the result of a search.
 type Answer struct {
 	Status Status
-	// Order, if found, has each transaction that counts once, and those of open outcome that were executed.
+	// Order, with Found, has each counting transaction once, and the executed ones of open outcome.
 	Order []uint32
-	// Frontiers is how many were visited.
+	// Frontiers is the number of visited frontiers.
 	Frontiers int
 }
 
-// lane is what is executed in order: a session without its transactions of unknown outcome, or one of those.
+// lane is a sequence to execute in order: a session without its transactions of unknown outcome, or one of those.
 type lane struct {
 	txns []uint32
-	// behind and after: at least `after` transactions of lane `behind` come first; -1: none need to.
+	// The first after transactions of lane behind must be executed before this lane. behind is -1 if there is no such
+	// lane.
 	behind, after int32
 }
 
-// search is the state of a search. Its frontier is at: the positions in the lanes, and behind them the current versions
-// of loose keys. Everything else follows from that.
+// search is the state of a search. Its frontier is at: the positions in the lanes, followed by the current versions of
+// loose keys. The other fields follow from that.
 type search struct {
 	v       *prepass.View
 	lanes   []lane
-	at      []uint32 // lane → transactions executed; then as loose has it
+	at      []uint32 // lane → transactions executed; followed by loose's part
 	done    []bool   // transaction → executed
 	waiting []uint32 // key → reads of executed versions by transactions not executed
 	readers []uint32 // write → transactions that read it
@@ -84,8 +85,8 @@ type search struct {
 	*loose           // nil: no read has several possible writers
 }
 
-// Search looks for an order.
-// Cost: a frontier costs the operations of the sessions' next transactions, and a byte or two a session to remember.
+// Search looks for an order. Cost: a frontier takes the operations of the sessions' next transactions, and a byte or
+// two a session of memory.
 func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 	s := newSearch(v)
 	most := 0
@@ -98,7 +99,7 @@ func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 	seen := newVisited(len(s.at), most)
 	seen.add(s.at)
 	a := Answer{}
-	// path[i] is the lane of the i-th executed transaction; next is the first lane not yet tried at the present
+	// path[i] is the lane of the i-th executed transaction; next is the first lane not yet tried at the current
 	// frontier.
 	path, next := make([]int32, 0, v.NumCounts), int32(0)
 	for step := 0; ; step++ {

@@ -5,20 +5,20 @@ import (
 	"isovet/history"
 )
 
-// loose is what a search knows of reads with several possible writers.
+// loose is the part of a search for reads with several possible writers.
 type loose struct {
 	view *prepass.View
 	open []bool // transactions whose outcome is open
-	// By key, None where no read needs it: the place in the frontier, behind the lanes, of its current version.
+	// slot: key → the place of its current version in the frontier, after the lanes; None if no read needs it.
 	slot  []uint32
-	start []uint32 // the frontier's part before anything is executed
-	// number counts the versions of loose keys from 1; versions is the number of them.
+	start []uint32 // loose's part of the frontier at the start
+	// number numbers the versions of loose keys from 1; versions is their number.
 	number   []uint32 // by version; 0: not needed
 	versions int
-	was      []uint32 // current versions that were overwritten, the last behind
+	was      []uint32 // stack of current versions that were overwritten
 }
 
-// newLoose returns nil where each read has one possible writer.
+// newLoose returns nil if each read has one possible writer.
 func newLoose(v *prepass.View) *loose {
 	if !v.Ambiguous() {
 		return nil
@@ -52,7 +52,7 @@ func newLoose(v *prepass.View) *loose {
 	return l
 }
 
-// of numbers a version, from 1; an initial one that nobody read is none, and 0.
+// of returns the number of a version, from 1. An initial version that no transaction read is none, and has number 0.
 func (l *loose) of(ver uint32) uint32 {
 	if ver == history.None {
 		return 0
@@ -67,17 +67,17 @@ func (l *loose) of(ver uint32) uint32 {
 // mayCount reports whether a transaction's outcome is open.
 func (l *loose) mayCount(t uint32) bool { return l != nil && l.open[t] }
 
-// exact reports whether a read of t sees one write, and must if the history is to be explained.
+// exact reports whether a read of t has one possible writer, and t counts.
 func (l *loose) exact(t, r uint32) bool {
 	return l == nil || !l.open[t] && l.view.RW[r] != history.None
 }
 
-// current reports whether the version that a read saw is current.
+// current reports whether read r sees the current version.
 func (s *search) current(r uint32) bool {
 	return s.at[len(s.lanes)+int(s.slot[s.v.RKey[r]])] == s.number[s.v.RVer(r)]
 }
 
-// install makes the versions of a transaction current, uninstall those before; the last installed first.
+// install makes the versions of a transaction current. uninstall undoes that, in reverse order.
 func (s *search) install(t uint32) {
 	if s.loose == nil {
 		return

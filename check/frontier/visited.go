@@ -2,8 +2,8 @@ package frontier
 
 import "github.com/cespare/xxhash/v2"
 
-// visited is a set of frontiers, each packed into as few bytes a lane as the longest lane needs. Exact: a hash only
-// says where to look.
+// visited is a set of frontiers, each packed into as few bytes a lane as the longest lane needs. It compares frontiers,
+// not only their hashes.
 type visited struct {
 	width int // bytes a lane
 	size  int // bytes a frontier

@@ -1,6 +1,6 @@
-// Package limits checks histories in files under a time-out and a memory bound, and goes on with files on disk where
-// memory does not hold them. The command check is a shell around it, with a process of its own for each history, which
-// also survives what the system does to a process that takes too much.
+// Package limits checks histories in files under a time-out and a memory bound. If memory is not enough, it continues
+// with files on disk. Command check runs it in a process for each history, which also survives if the system kills a
+// process that takes too much.
 //
 // Files: limits.go: in memory first; outofcore.go: with files on disk.
 //
@@ -30,33 +30,33 @@ type Options struct {
 	check.Options
 	Checker string         // "": check.AutoName
 	Files   format.Options // how the files are read
-	// Timeout is for all of it; 0: none.
+	// Timeout bounds the whole check; 0 means none.
 	Timeout time.Duration
-	// Memory, in bytes, is what the process may hold, the program itself included; 0: nine tenths of what is free, and
-	// where that is reached the verdict is unknown.
+	// Memory bounds the memory of the process, in bytes, with the program itself. 0 means nine tenths of the free
+	// memory, and if that is reached the verdict is unknown.
 	Memory int64
-	// Dir is for files of what memory does not hold; "": a new folder for temporary files, which is removed.
+	// Dir is the folder for files on disk; "" means a new temporary folder, which is removed.
 	Dir string
 }
 
-// LeastMemory is the least with which a history is checked out of core, DefaultMemory what that takes if nothing is
-// said.
+// LeastMemory is the least memory for checking a history out of core, DefaultMemory the memory for that if none is
+// given.
 const (
 	LeastMemory   = 32 << 20
 	DefaultMemory = 1 << 30
 )
 
-// Spills reports whether a level is decided out of core, with memory that may be given (0: it is not).
+// Spills reports whether a level can be decided out of core, with the given memory (0: none is given).
 func Spills(l level.Level, memory int64) bool {
 	return (memory <= 0 || memory >= LeastMemory) && slices.Contains(spill.LevelsOf(spill.CheckerOf(l)), l)
 }
 
-// Check checks the history of some files or folders, in memory if that holds it, and else with files on disk, where
-// neither a checker nor a solver is named. A limit that is reached is an answer: unknown, with the reason. Work that
-// does not stop in time is left behind in a goroutine. Errors: *history.InputError and others about the files, and
+// Check checks the history of some files or folders. It does so in memory if that is large enough, and else with files
+// on disk, unless the options name a checker or a solver. A reached limit is an answer: unknown, with the reason. Work
+// that does not stop in time is left in a goroutine. Errors: *history.InputError and others about the files, and
 // *guard.Panicked, a fault.
 //
-// Cost: that of check.Run; where memory did not hold the history, that of spill.Check too.
+// Cost: that of check.Run; if memory was not enough, that of spill.Check too.
 func Check(ctx context.Context, paths []string, o Options) (*evidence.Result, error) {
 	began := time.Now()
 	o.Checker = cmp.Or(o.Checker, check.AutoName)
@@ -73,7 +73,7 @@ func Check(ctx context.Context, paths []string, o Options) (*evidence.Result, er
 	}
 	if o.Dir == "" {
 		if o.Dir, err = os.MkdirTemp("", "isovet-spill-"); err != nil {
-			return r, nil // the answer that there is stands
+			return r, nil // keep the answer so far
 		}
 		defer os.RemoveAll(o.Dir)
 	}

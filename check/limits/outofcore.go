@@ -18,13 +18,13 @@ import (
 	"isovet/internal/room"
 )
 
-// Pieces are the options by which a history is divided that is read with some options, and checked in some memory.
+// Pieces returns the options for splitting a history that is read with the options o, and checked in some memory.
 func Pieces(o format.Options, memory int64) split.Options {
 	return split.Options{Format: o.Format, RealTime: o.RealTime, Initial: o.Initial, Whole: memory / 8,
 		PieceBytes: max(4<<20, min(64<<20, memory/8))}
 }
 
-// InMemory is about how much memory a history takes that is checked there.
+// InMemory estimates the memory that a history takes if it is checked in memory.
 func InMemory(s *split.Set) int64 {
 	need := 500*s.Txns + 2*s.Bytes
 	if need < 0 {
@@ -33,16 +33,16 @@ func InMemory(s *split.Set) int64 {
 	return need
 }
 
-// OutOfCore is spill.Check with a time-out, whose answer becomes a result. Where it was stopped, the error is a
-// *guard.StoppedError, and the result says that the verdict is unknown, and why.
+// OutOfCore is spill.Check with a time-out, and turns its answer into a result. If it was stopped, the error is a
+// *guard.StoppedError, and the result is unknown, with the reason.
 func OutOfCore(ctx context.Context, in *spill.Input, l guard.Limits, o spill.Options) (*evidence.Result, *spill.Answer,
 	error) {
 	began := time.Now()
 	o.Checker = cmp.Or(o.Checker, spill.CheckerOf(o.Level))
 	known := &evidence.Result{Level: o.Level, Checker: o.Checker, Timestamps: spill.Stamped(o.Checker)}
-	l.Memory = 0 // which it bounds itself
+	l.Memory = 0 // spill bounds its memory itself
 	a, err := guard.Run(ctx, l, func() string { return "checking" }, func(ctx context.Context) (*spill.Answer, error) {
-		if o.Backend == nil { // else a runner in this process may hold what it wants
+		if o.Backend == nil { // else runners in this process have no limit here
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(cmp.Or(o.Memory, DefaultMemory) * 3 / 4))
 		}
 		return spill.Check(ctx, in, o)
@@ -60,7 +60,7 @@ func OutOfCore(ctx context.Context, in *spill.Input, l guard.Limits, o spill.Opt
 	return resultOf(known, a), a, nil
 }
 
-// resultOf is the result that an answer of package spill stands for; known has the times and the checker.
+// resultOf returns the result for an answer of package spill; known has the times and the checker.
 func resultOf(known *evidence.Result, a *spill.Answer) *evidence.Result {
 	r := known
 	if a.Proof != nil {
@@ -79,7 +79,7 @@ func resultOf(known *evidence.Result, a *spill.Answer) *evidence.Result {
 		r.ReadOnlyAtStart = a.Stamps.ReadOnlyAtStart
 		r.Note = fmt.Sprintf("out of core: %s in the order of the database's timestamps",
 			plural.Of(a.Stats.FileOps, "operation"))
-	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // else too many to be counted
+	case a.Verdict != evidence.Unknown || a.Stats.Misfits > 0: // otherwise too many to count
 		r.Note = fmt.Sprintf("out of core: of %s, %s the order of the clients' end times; %s solved, %s moved",
 			plural.Of(a.Stats.FileOps, "operation"), plural.Phrase(a.Stats.Misfits, "read contradicted",
 				"reads contradicted"), plural.Of(a.Stats.Windows, "window"), plural.Of(len(a.Moves), "transaction"))

@@ -4,11 +4,11 @@ import (
 	"slices"
 )
 
-// List is the output of a read of several values. Of a set they are sorted.
+// List is the output of a read of several values. For a set it is sorted.
 type List []string
 
-// collection completes the model of values that are put in and taken out. Those of one value can be left out together,
-// but for who may have taken any.
+// collection completes the model of a collection that values are put in and taken out of. A group has all operations on
+// one value, except those that may have taken any value.
 func collection(m Model[[]string], take string) *Model[[]string] {
 	m.Init = func() []string { return nil }
 	m.Equal = slices.Equal[[]string]
@@ -55,7 +55,7 @@ func Stack() *Model[[]string] {
 	}}, "pop")
 }
 
-// Bag is a queue without order: a dequeue gives any of the values. One of unknown outcome took any of them.
+// Bag is a queue without order: a dequeue takes any of its values. If its outcome is unknown, it may have taken any.
 func Bag() *Model[[]string] {
 	m := collection(Model[[]string]{Steps: func(s []string, input, output any) (to [][]string) {
 		a := input.(Action)
@@ -79,7 +79,7 @@ func Bag() *Model[[]string] {
 	return m
 }
 
-// byValue parts the operations of a bag by their values, which are apart where nobody finds it empty and each dequeue
+// byValue splits the operations of a bag by value. Values are independent if no dequeue finds the bag empty, and each
 // says what it took.
 func byValue(ops []Op) [][]int {
 	named := slices.Clone(ops)
@@ -97,14 +97,14 @@ func byValue(ops []Op) [][]int {
 	return byKey(named)
 }
 
-// with is a sorted list with one value more.
+// with returns a sorted list with one more value.
 func with(s []string, v string) []string {
 	at, _ := slices.BinarySearch(s, v)
 	return slices.Insert(slices.Clone(s), at, v)
 }
 
-// Set has each value once. The output of add and remove is nil, or a bool: whether the set changed; of contains a bool,
-// of a read a sorted [List].
+// Set has each value once. add and remove return nil, or a bool that says whether the set changed; contains returns a
+// bool, read a sorted [List].
 func Set() *Model[[]string] {
 	return &Model[[]string]{
 		Init: func() []string { return nil },
@@ -131,7 +131,7 @@ func Set() *Model[[]string] {
 			f := input.(Action).F
 			return f == "read" || f == "contains" || output == false
 		},
-		// Values are apart where nobody reads them all.
+		// Values are independent if no operation reads them all.
 		Partition: func(ops []Op) [][]int {
 			if slices.ContainsFunc(ops, func(o Op) bool { return o.Input.(Action).F == "read" }) {
 				return byKey(ops)
@@ -148,9 +148,9 @@ func Set() *Model[[]string] {
 	}
 }
 
-// fewValues are the operations of a set on the values that matter to those that must take effect: theirs, one that two
-// reads do not share, and one that nobody adds before a read has it. Reads have only those then. A set of all values
-// that has an order has one of any of them.
+// fewValues returns the operations on the values that matter to those that surely took effect: their own values, and
+// for each read or pair of reads a value that contradicts it, because only one of the two reads has it, or no earlier
+// add. Reads are cut down to these values. If the operations on all values have an order, so do those on any subset.
 func fewValues(ops []Op) (out []Op) {
 	in, added := map[string]bool{}, map[string]int64{}
 	var lists []List
@@ -197,8 +197,8 @@ func fewValues(ops []Op) (out []Op) {
 	return out
 }
 
-// Log is a list that grows at its end. The output of append is nil or the int64 place of the value, that of a read of
-// all ("read") the [List], that of one place ("get", N) the value or [Empty].
+// Log is a list that grows at its end. append returns nil or the int64 place of the value, read (of all) the [List],
+// and get (of place N) the value or [Empty].
 func Log() *Model[[]string] {
 	return &Model[[]string]{
 		Init: func() []string { return nil },

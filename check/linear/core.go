@@ -9,25 +9,24 @@ import (
 	"isovet/internal/ddmin"
 )
 
-// coreShare is the part of the states of a search that each search for a smaller core may remember.
+// coreShare: each search for a smaller core may remember MaxStates / coreShare states.
 const coreShare = 2_000
 
-// maxCore is how many of the last operations are tried for a core by themselves, and maxTries how often one is made
-// smaller.
+// maxCore bounds how many of the last operations are tried as a core, maxTries how often a core is made smaller.
 const (
 	maxCore  = 256
 	maxTries = 100
 )
 
-// ghost is an operation of which nothing is believed but that it took effect while it was under way, or never. The
-// search lets it take effect later, too: what has no order then has none at all.
+// ghost returns an operation that may take effect while it runs, with any answer, or never. The search even lets it
+// take effect later, which is sound: if that has no order, the operations have none.
 func ghost(op Op) Op {
 	op.ghost = !op.Maybe
 	op.Maybe = true
 	return op
 }
 
-// core returns few operations that have no order, of operations that have none.
+// core returns a few operations that have no order, from operations that have none.
 func (m *Model[S]) core(ctx context.Context, ops []Op, most int) Answer {
 	most = max(most/coreShare, 1)
 	a := m.coreOfGroups(ctx, ops, most)
@@ -44,13 +43,12 @@ func (m *Model[S]) none(ctx context.Context, ops []Op, most int) bool {
 	return !ok && err == nil
 }
 
-// coreOfGroups leaves out whole groups, and single operations that only observe. Core is nil where the model has no
-// groups.
+// coreOfGroups removes whole groups, and single operations that only observe. Core is nil if the model has no groups.
 func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer {
 	if m.Group == nil {
 		return Answer{}
 	}
-	// units are the parts that can be removed alone: groups, and single observers
+	// units are the parts that can be removed by themselves: groups, and single observers.
 	var units [][]int
 	group := map[string]int{}
 	for i := range ops {
@@ -61,14 +59,14 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 			units = append(units, []int{i})
 			continue
 		case name == "":
-			continue // it stays
+			continue // it is never removed
 		case !is:
 			at = len(units)
 			group[name], units = at, append(units, nil)
 		}
 		units[at] = append(units[at], i)
 	}
-	// An observer of a group goes with it: else its group could not go before it.
+	// An observer of a group is removed with it: otherwise, removing the group first would not be possible.
 	for u, list := range units {
 		if i := list[0]; len(list) == 1 && m.observes(&ops[i]) {
 			if at, is := group[m.Group(ops[i].Input, ops[i].output())]; is && at != u {
@@ -76,7 +74,7 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 			}
 		}
 	}
-	gone := make([]int, len(ops)) // how many units that an operation is of are gone
+	gone := make([]int, len(ops)) // operation → how many of its units are gone
 	left := func() (list []int) {
 		for i := range ops {
 			if gone[i] == 0 {
@@ -105,8 +103,8 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 	return Answer{Verdict: evidence.Violated, Core: left()}
 }
 
-// coreBefore finds the first return by which there is no order, and of what had returned by then few that have none,
-// whatever the others did.
+// coreBefore finds the first return by which there is no order. From the operations that returned by then, it selects a
+// few that have no order whatever the others did.
 func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 	must := make([]bool, len(ops))
 	none := func(list []int) bool {
@@ -116,7 +114,7 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 	}
 	ended := byReturn(ops)
 	lo, hi := 1, len(ended)
-	for lo < hi { // the fewest that have no order
+	for lo < hi { // search the smallest number of units without an order
 		n := (lo + hi) / 2
 		if none(ended[:n]) {
 			hi = n
@@ -124,7 +122,7 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 			lo = n + 1
 		}
 	}
-	// Of those, the last 2, 4, 8, … that returned, until they have no order by themselves.
+	// Try the last 2, 4, 8, … operations that returned, until they have no order by themselves.
 	latest := slices.Clone(ended[:lo])
 	slices.Reverse(latest)
 	list := latest
@@ -137,7 +135,7 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 	return Answer{Verdict: evidence.Violated, Others: true, Core: m.fewer(ctx, ops, list, most)}
 }
 
-// byReturn are the operations that surely took effect, by their returns.
+// byReturn returns the operations that surely took effect, sorted by return.
 func byReturn(ops []Op) (list []int) {
 	for i := range ops {
 		if !ops[i].Maybe {
@@ -148,7 +146,7 @@ func byReturn(ops []Op) (list []int) {
 	return list
 }
 
-// noneOf reports whether operations are known to have no order, though nothing is believed of those outside must.
+// noneOf reports whether operations are known to have no order if those outside must are ghosts.
 func (m *Model[S]) noneOf(ctx context.Context, ops []Op, must []bool, most int) bool {
 	out := slices.Clone(ops)
 	for i := range out {
@@ -159,8 +157,8 @@ func (m *Model[S]) noneOf(ctx context.Context, ops []Op, must []bool, most int) 
 	return m.none(ctx, out, most)
 }
 
-// fewer leaves out, of operations that have no order whatever the others did, what it can; the rest is in their order
-// in the history.
+// fewer removes operations from a list that has no order whatever the others did, as long as it has none. It returns
+// the rest in the order of the history.
 func (m *Model[S]) fewer(ctx context.Context, ops []Op, list []int, most int) (core []int) {
 	must := make([]bool, len(ops))
 	mark(must, list, true)
@@ -183,7 +181,7 @@ func (m *Model[S]) fewer(ctx context.Context, ops []Op, list []int, most int) (c
 	return core
 }
 
-// mark sets the flags at some places.
+// mark sets the flags at the given places.
 func mark(flags []bool, at []int, to bool) {
 	for _, i := range at {
 		flags[i] = to

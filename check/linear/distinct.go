@@ -10,24 +10,23 @@ import (
 
 const never = math.MaxInt64
 
-// span is a value's way through a queue or stack: the operations that put it in and take it out, and when they may have
-// taken effect.
+// span is the life of a value in a queue or stack: the operations that put it in and take it out, and when they ran.
 type span struct {
 	put, take        int   // -1: none
 	putCall, putRet  int64 // never: of unknown outcome
 	takeCall, takeRt int64 // never: not taken out
 }
 
-// distinct are the operations on a queue or stack whose values are put in once each.
+// distinct has the operations on a queue or stack into which each value is put at most once.
 type distinct struct {
 	ops     []Op
 	spans   []span
-	empty   []int // that found nothing
-	unknown []int // that took a value nobody knows
+	empty   []int // operations that found nothing
+	unknown []int // operations of unknown outcome that may have taken a value
 	bad     *Answer
 }
 
-// spansOf reads a queue or stack; ok is false where a value is put in twice. bad is a violation by one value alone.
+// spansOf computes the spans. ok is false if a value is put in twice; bad is a violation by one value.
 func spansOf(ops []Op, put string) (d *distinct, ok bool) {
 	d = &distinct{ops: ops}
 	at := map[string]int{}
@@ -72,14 +71,14 @@ func spansOf(ops []Op, put string) (d *distinct, ok bool) {
 			d.violated("fresh", s.take)
 		case s.takeRt < s.putCall:
 			d.violated("fresh", s.put, s.take)
-		default: // it was put in before it was taken out
+		default: // its put precedes its take
 			s.putRet = min(s.putRet, s.takeRt)
 		}
 	}
 	return d, true
 }
 
-// violated notes the first violation: operations that have no order, which ones that are not there leave out.
+// violated records the first violation: operations that have no order. Negative indices are no operation.
 func (d *distinct) violated(why string, core ...int) {
 	if d.bad != nil {
 		return
@@ -91,12 +90,12 @@ func (d *distinct) violated(why string, core ...int) {
 	d.bad = &Answer{Verdict: evidence.Violated, Core: core, Why: why}
 }
 
-// covered finds for each operation that found nothing an instant at which no value is surely in, or the values that
-// are in one after the other all the time.
+// covered finds, for each operation that found nothing, an instant at which no value is surely in. If there is none, it
+// records as a violation the values that cover the whole time of the operation.
 func (d *distinct) covered() (free []int64) {
 	sure := slices.DeleteFunc(slices.Clone(d.spans), func(s span) bool { return s.putRet >= s.takeCall })
 	slices.SortFunc(sure, func(a, b span) int { return cmp.Compare(a.putRet, b.putRet) })
-	last := make([]int, len(sure)) // of those up to here, the one that is in the longest
+	last := make([]int, len(sure)) // of the spans up to here, the one that is taken out last
 	for i := range sure {
 		if last[i] = i; i > 0 && sure[last[i-1]].takeCall > sure[i].takeCall {
 			last[i] = last[i-1]

@@ -9,10 +9,10 @@ import (
 	"isovet/internal/heap"
 )
 
-// fifo decides a queue of distinct values, but where unknown dequeues stand beside some that found nothing.
+// fifo decides a queue of distinct values, unless there are both unknown dequeues and dequeues that found nothing.
 //
 // Source: Henzinger, Sezgin and Vafeiadis, "Aspect-oriented linearizability proofs" (2013): fresh, repeat, order and
-// empty. Differs: unknown dequeues are given to the values that must be gone the earliest. Cost: O(n log n).
+// empty. Differs: unknown dequeues get the values that must be gone the earliest. Cost: O(n log n).
 func fifo(ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "enqueue")
 	if !ok {
@@ -30,8 +30,8 @@ func fifo(ops []Op) (Answer, bool) {
 	return Answer{Verdict: evidence.Holds, Order: order}, ok
 }
 
-// outOfOrder finds a value that was enqueued before another and dequeued after it or never. Unknown dequeues become
-// those of values that must be gone.
+// outOfOrder finds a value that was enqueued before another and dequeued after it, or never. It assigns unknown
+// dequeues to values that must be gone.
 func (d *distinct) outOfOrder() {
 	byRet, byPut := slices.Clone(d.spans), make([]int, len(d.spans))
 	for i := range byPut {
@@ -39,7 +39,7 @@ func (d *distinct) outOfOrder() {
 	}
 	slices.SortFunc(byRet, func(a, b span) int { return cmp.Compare(a.putRet, b.putRet) })
 	slices.SortFunc(byPut, func(a, b int) int { return cmp.Compare(d.spans[a].putCall, d.spans[b].putCall) })
-	var late *span // of those enqueued before, the last to be dequeued of those that are
+	var late *span // the value enqueued before b that is dequeued last
 	next := 0
 	for _, i := range byPut {
 		b := &d.spans[i]
@@ -57,10 +57,10 @@ func (d *distinct) outOfOrder() {
 	if len(d.unknown) == 0 {
 		return
 	}
-	// The deadline of a value that nobody is known to have dequeued: the first return of a dequeue of one behind it.
+	// deadline: a value without a known dequeue must be gone by the first return of a dequeue of a later value.
 	type deadline struct{ span, behind int }
 	var due []deadline
-	first, last := -1, len(byPut)-1 // from the last enqueued on, the one dequeued the first
+	first, last := -1, len(byPut)-1 // of the values enqueued last, the one dequeued first
 	slices.SortFunc(byRet, func(a, b span) int { return cmp.Compare(b.putRet, a.putRet) })
 	number := map[int]int{}
 	for i := range d.spans {
@@ -97,15 +97,15 @@ func (d *distinct) outOfOrder() {
 	}
 }
 
-// arranged is an order of a queue's operations: the values one after the other, each operation as early as its value's
-// turn comes, and after the instants at which the queue was found empty that its dequeue is after.
+// arranged returns an order of a queue's operations. It takes the values by turns, and puts each operation as early as
+// possible, but an enqueue after each instant at which the queue was found empty before the value's dequeue.
 func (d *distinct) arranged(free []int64) (order []int, ok bool) {
 	spans := slices.DeleteFunc(slices.Clone(d.spans), func(s span) bool { return s.take < 0 && s.putRet == never })
 	turn, ok := turns(spans)
 	if !ok {
 		return nil, false
 	}
-	// An instant is thrice its number: a call may be just before it, and a return just after.
+	// An instant is multiplied by three: a call may be just before it, and a return just after.
 	type event struct {
 		at   int64
 		kind int // found empty, put, take
@@ -143,8 +143,8 @@ func (d *distinct) arranged(free []int64) (order []int, ok bool) {
 	return order, true
 }
 
-// turns is an order of a queue's values: none is before one that was put in or taken out before it, or taken out before
-// it was put in. Of several, the one comes that can be taken out first.
+// turns returns an order of a queue's values that agrees with the times of their operations. If several values may come
+// next, it takes the one that can be dequeued first.
 func turns(spans []span) (turn []int, ok bool) {
 	byPut := make([]int, len(spans))
 	for i := range spans {
@@ -155,7 +155,7 @@ func turns(spans []span) (turn []int, ok bool) {
 	slices.SortFunc(byTake, func(a, b int) int { return cmp.Compare(spans[a].takeRt, spans[b].takeRt) })
 	slices.SortFunc(call, func(a, b int) int { return cmp.Compare(spans[a].putCall, spans[b].putCall) })
 	out := make([]bool, len(spans))
-	var ready heap.Heap[int64, int] // those whose turn it may be by their enqueues, by the call of the dequeue
+	var ready heap.Heap[int64, int] // values whose enqueues allow that they are next, by the call of the dequeue
 	put, take, next := 0, 0, 0
 	for len(turn) < len(spans) {
 		for out[byPut[put]] {

@@ -7,9 +7,9 @@ import (
 	"isovet/evidence"
 )
 
-// growing decides a set whose values are added once each and never removed, and that is only read as a whole: what
-// reads have grows, so they and the additions stand in layers, one after the other. Cost: linear in what the reads
-// have, but for sorting.
+// growing decides a set to which each value is added once, from which none is removed, and that is only read as a
+// whole. The values that reads show only grow, so reads and additions form layers. Cost: linear in the values that
+// reads show, but for sorting.
 func growing(ops []Op) (Answer, bool) {
 	added := make(map[string]int, len(ops))
 	var reads []int
@@ -49,7 +49,7 @@ func growing(ops []Op) (Answer, bool) {
 		}
 		have, g.seen, reads = has(r), r, reads[n:]
 	}
-	var rest []int // that no read has
+	var rest []int // operations whose value no read has
 	for v, i := range added {
 		if _, in := slices.BinarySearch(have, v); !in && !ops[i].Maybe {
 			rest = append(rest, i)
@@ -61,7 +61,7 @@ func growing(ops []Op) (Answer, bool) {
 	return Answer{Verdict: evidence.Holds, Order: g.order}, true
 }
 
-// beyond is what a list has more than one that it must have all of; both are sorted.
+// beyond returns the values of list that are not in have. ok is false if list lacks a value of have. Both are sorted.
 func beyond(have, list List) (more []string, ok bool) {
 	for _, v := range list {
 		if len(have) > 0 && have[0] == v {
@@ -73,17 +73,17 @@ func beyond(have, list List) (more []string, ok bool) {
 	return more, len(have) == 0
 }
 
-// layers is an order that is put together.
+// layers builds an order, one layer after the other.
 type layers struct {
 	ops    []Op
 	added  map[string]int
 	order  []int
-	latest int // of those before, the one called last; -1: none
+	latest int // the operation in the order that was called last, or -1
 	seen   int // the last read; -1: none
 	core   []int
 }
 
-// add puts the additions of some values behind all before.
+// add appends the additions of some values as a layer.
 func (g *layers) add(values []string) bool {
 	var list []int
 	for _, v := range values {
@@ -92,7 +92,7 @@ func (g *layers) add(values []string) bool {
 	return g.put(list)
 }
 
-// put puts operations behind all before; false: one had returned before one of those was called.
+// put appends operations as a layer, or returns false if one of them returned before an earlier one was called.
 func (g *layers) put(list []int) bool {
 	slices.SortFunc(list, func(a, b int) int {
 		return cmp.Or(cmp.Compare(g.ops[a].Call, g.ops[b].Call), cmp.Compare(a, b))
@@ -101,7 +101,7 @@ func (g *layers) put(list []int) bool {
 		if g.latest >= 0 && g.ops[i].until() < g.ops[g.latest].Call {
 			g.core = []int{i, g.latest}
 			if g.ops[i].Input.(Action).F == "add" && g.ops[g.latest].Input.(Action).F == "add" {
-				// a read between tells them apart
+				// Only a read between two additions shows their order.
 				g.core = append(g.core, g.seen)
 			}
 			return false

@@ -10,14 +10,14 @@ import (
 	"isovet/internal/ddmin"
 )
 
-// maxStackTries is how often values that are stuck are made fewer.
+// maxStackTries bounds the tries to make a core smaller.
 const maxStackTries = 500
 
-// lifo decides stacks of distinct values, but beside pops of unknown outcome.
+// lifo decides stacks of distinct values, unless there are pops of unknown outcome.
 //
-// Source: Lee and Mathur, "Efficient decrease-and-conquer linearizability monitoring" (arXiv 2410.04581), stacks:
-// values that can lie at the bottom are taken away, again and again. Differs: an order is put together, in the order in
-// which they went. Cost: O(n log n), but for moving the operations of the order.
+// Source: Lee and Mathur, "Efficient decrease-and-conquer linearizability monitoring" (arXiv 2410.04581), stacks: it
+// repeatedly removes values that can lie at the bottom. Differs: it builds an order from the order of removals. Cost:
+// O(n log n), but for moving the operations of the order.
 func lifo(ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "push")
 	if !ok || len(d.unknown) > 0 && d.bad == nil {
@@ -30,7 +30,7 @@ func lifo(ops []Op) (Answer, bool) {
 	if d.bad != nil {
 		return *d.bad, true
 	}
-	var deep, flat []span // values that are surely in at some time, and those that need not lie under any
+	var deep, flat []span // values surely in at some time, and those that need not be under another
 	for _, s := range d.spans {
 		switch {
 		case s.take < 0 && s.putRet == never:
@@ -48,7 +48,7 @@ func lifo(ops []Op) (Answer, bool) {
 	return Answer{Verdict: evidence.Holds, Order: d.built(gone, flat, free)}, true
 }
 
-// core are the operations of few values that are stuck, of those that are.
+// core returns the operations of a few values that peel cannot remove, from such values.
 func (d *distinct) core(left []span) (core []int) {
 	gone := make([]bool, len(left))
 	rest := func() (list []span) {
@@ -75,14 +75,14 @@ func (d *distinct) core(left []span) (core []int) {
 	return core
 }
 
-// bottom is a value that can lie at the bottom, and the instants of its push and pop.
+// bottom is a value that can lie at the bottom of the stack, with the instants of its push and pop.
 type bottom struct {
 	span
 	at [2]int64
 }
 
-// peel takes away the values whose push and pop have an instant each at which no other value is surely in: they can lie
-// at the bottom of those that are left. Values that are left in the end cannot, whatever others do.
+// peel removes values that can lie at the bottom: their push and their pop each have an instant at which no other value
+// left is surely in. If values are left in the end, they have no order, whatever other operations did.
 func peel(values []span) (gone []bottom, left []span) {
 	p := newPeeling(values)
 	for p.free(1); len(p.ready) > 0; p.free(1) {
@@ -100,23 +100,23 @@ func peel(values []span) (gone []bottom, left []span) {
 	return gone, left
 }
 
-// peeling counts the values that are surely in, in each stretch of time between two instants at which one comes or
-// goes. Both are trees over the stretches, whose node i has the children 2i and 2i+1.
+// peeling counts the values that are surely in, for each stretch of time between two instants at which one comes or
+// goes. The counts are a tree over the stretches, in which node i has the children 2i and 2i+1.
 type peeling struct {
 	values []bottom
 	bounds []int64  // of the stretches
-	within [][2]int // the stretches of each value, the first and the one behind the last
+	within [][2]int // value → its first stretch and the one after its last
 	size   int      // leaves
-	// Of a node: what all its stretches have in common, and the least of them with it.
+	// common[i] is a count that all stretches below node i share; least[i] is the least total of one, with the share.
 	common, least []int
-	// waiting are the pushes and pops that a stretch of a node is an instant for, as twice the value, and 1 for a pop.
+	// waiting[i] are pushes (2v) and pops (2v+1) of values v that could happen in any stretch below node i.
 	waiting [][]int
-	needs   []int // of a value, how many instants it has not
+	needs   []int // value → how many of its two instants are missing
 	ready   []int
 	out     []bool
 }
 
-// taken is more than any count: the stretch is known to be free.
+// taken exceeds any count: it marks a stretch that has been found free.
 const taken = math.MaxInt / 2
 
 func newPeeling(values []span) *peeling {
@@ -131,7 +131,7 @@ func newPeeling(values []span) *peeling {
 	for v, s := range values {
 		list = append(list, bound{s.putRet, false, v}, bound{s.takeCall, true, v})
 	}
-	slices.SortFunc(list, func(a, b bound) int { // at an instant one may go before the next comes
+	slices.SortFunc(list, func(a, b bound) int { // at one instant, ends come before begins
 		if c := cmp.Compare(a.at, b.at); c != 0 || a.ends == b.ends {
 			return c
 		}
@@ -166,7 +166,7 @@ func newPeeling(values []span) *peeling {
 	return p
 }
 
-// waits has a push or pop wait for an instant between its call and its return.
+// waits registers a push or pop as waiting for a free instant between its call and its return.
 func (p *peeling) waits(which int, call, ret int64) {
 	p.needs[which/2]++
 	from := sort.Search(len(p.bounds), func(i int) bool { return p.bounds[i] >= call })
@@ -183,7 +183,7 @@ func (p *peeling) waits(which int, call, ret int64) {
 	}
 }
 
-// add adds to the counts of some stretches, those below a node.
+// add adds n to the counts of the stretches to[0]:to[1] below a node.
 func (p *peeling) add(node int, to [2]int, n int) {
 	first, width := node, 1
 	for first < p.size {
@@ -203,7 +203,7 @@ func (p *peeling) add(node int, to [2]int, n int) {
 	p.least[node] = p.common[node] + min(p.least[2*node], p.least[2*node+1])
 }
 
-// free gives the stretches below a node in which no value is surely in to those that wait for one.
+// free gives stretches below a node in which no value is surely in to the pushes and pops that wait for one.
 func (p *peeling) free(node int) { p.freeBelow(node, 0) }
 
 func (p *peeling) freeBelow(node, above int) {
@@ -241,14 +241,15 @@ func (p *peeling) freeBelow(node, above int) {
 	}
 }
 
-// event is an operation of an order that is put together.
+// event is an operation of the order that built builds.
 type event struct {
 	at int64
-	op int // -1: none, a value stays
+	op int // -1: no operation, because the value is never popped
 }
 
-// built puts an order together: each value between those of the operations there that its time surely in is between,
-// none of which is in it; and in the end the values that can be popped as soon as they are pushed.
+// built builds an order. It inserts each removed value, in the order of removal, around the time in which it is surely
+// in; the operations already there are of values below it. Values that can be popped as soon as they are pushed come
+// last.
 func (d *distinct) built(gone []bottom, flat []span, free []int64) (order []int) {
 	var list []event
 	for i, e := range d.empty {
@@ -283,5 +284,5 @@ func (d *distinct) built(gone []bottom, flat []span, free []int64) (order []int)
 	return order
 }
 
-// flatAt is an instant at which a value can be both pushed and popped.
+// flatAt returns an instant at which a value can be both pushed and popped.
 func (s *span) flatAt() int64 { return max(s.putCall, s.takeCall) }

@@ -1,22 +1,22 @@
-// Package linear decides linearizability of any object (Herlihy and Wing 1990): whether its operations, each at one
-// moment between its call and its return, happened as its sequential [Model] says. A "yes" comes with an order, a "no"
-// with the few operations that have none.
+// Package linear decides linearizability of any object (Herlihy and Wing 1990): whether its operations can take effect
+// one after the other as its sequential [Model] says, each at one moment between its call and its return. A "yes" comes
+// with an order, a "no" with a few operations that have none.
 //
-// Operations of unknown outcome took effect at any time after their call, or never. Objects that fall into parts, such
-// as the keys of a store, are judged part by part. Of two operations that touch, the one that returns and the one that
-// is called at the same moment, either may come first.
+// An operation of unknown outcome took effect at any time after its call, or never. If an object has independent parts,
+// such as the keys of a store, each part is decided by itself. If one operation returns at the moment at which another
+// is called, either may come first.
 //
 // # Files
 //
-//   - linear.go: models, operations, the answer, and how it is found and certified
+//   - linear.go: models, operations and answers, and how an answer is found and certified
 //   - search.go: the search for an order
-//   - sweep.go: the second opinion on a "no": all states by time, forward
-//   - core.go: the smallest set of operations without an order
+//   - sweep.go: the second opinion on a "no", by all possible states over time
+//   - core.go: a small set of operations without an order
 //   - models.go, collections.go: the models of registers, counters, locks, queues, stacks, sets and logs
 //   - simple.go: counters and sets that one read refutes
 //   - growing.go: sets of distinct values from which nothing is removed, in polynomial time
-//   - porcupine.go: models and operations of Porcupine's
 //   - fifo.go, lifo.go, permits.go: queues and stacks of distinct values, and semaphores, in polynomial time
+//   - porcupine.go: models and operations of Porcupine
 //
 // Experimental: this package may still change.
 package linear
@@ -32,31 +32,31 @@ import (
 	"isovet/evidence"
 )
 
-// Model is a sequential object with states S. Init and Step are needed. A Step must not change the state it is given.
+// Model is a sequential object with states S. Init and Step are required. Step must not change its argument.
 type Model[S any] struct {
 	Init func() S
-	// Step reports whether an operation may take effect in a state with this output, and the state then. The output of
-	// an operation of unknown outcome is [Unknown]: any.
+	// Step reports whether an operation may take effect in a state with this output, and returns the next state. The
+	// output [Unknown], of an operation of unknown outcome, matches any.
 	Step func(state S, input, output any) (bool, S)
-	// Steps, if set, stands for Step where several states may follow.
+	// Steps, if set, replaces Step for objects with several possible next states.
 	Steps func(state S, input, output any) []S
-	// Equal compares states; nil: ==.
+	// Equal compares states; nil means ==.
 	Equal func(a, b S) bool
-	// Observes reports whether an operation changes no state at all, which saves choices; nil: all may.
+	// Observes reports whether an operation never changes the state, which saves choices; nil means that all may.
 	Observes func(input, output any) bool
-	// Partition parts a history into parts that are linearizable exactly if the whole is, as indices; nil: one part.
+	// Partition splits a history (as indices) into parts that are linearizable iff the whole is; nil: one part.
 	Partition func(ops []Op) [][]int
-	// Group names what an operation is about, where all operations of a group can be left out of a linearizable history
-	// and what is left is linearizable: those of one value in a queue. "": the operation cannot be left out. It makes a
-	// violation's set of operations one that has no order whatever else happened.
+	// Group names the group of an operation, such as its value in a queue; "" means that the operation is in none. If a
+	// history is linearizable, it must stay so without all operations of a group. A core then consists of whole groups,
+	// and has no order whatever else happened.
 	Group func(input, output any) string
-	// Describe says an operation, and DescribeState a state, in words; nil: as fmt does.
+	// Describe says an operation in words, DescribeState a state; nil means as fmt does.
 	Describe      func(input, output any) string
 	DescribeState func(state S) string
-	// narrow, if set, returns fewer and smaller operations that have an order if these have: what matters to those that
-	// must take effect.
+	// narrow, if set, returns fewer and smaller operations that have an order if the given ones have one: the
+	// operations that matter to those that surely took effect.
 	narrow func(ops []Op) []Op
-	// proves, if set, is the second opinion on a core that a decider has: it has no order whatever the others did.
+	// proves, if set, is the second opinion on a decider's core: no order whatever the others did.
 	proves func(ops []Op, a *Answer) bool
 }
 
@@ -72,9 +72,9 @@ type Op struct {
 	Client        int64
 	Input, Output any
 	Call, Return  int64
-	// Maybe: it took effect once at any time after Call, or never. Return and Output are not looked at.
+	// Maybe says that it took effect once, at any time after Call, or never. Return and Output are then ignored.
 	Maybe bool
-	// ghost: nothing is believed of it but that it took effect, if at all, before Return.
+	// ghost says that it may have taken effect before Return, with any answer, or never.
 	ghost bool
 }
 
@@ -92,42 +92,42 @@ func (o *Op) output() any {
 	return o.Output
 }
 
-// Options bound the work. The zero value is the default.
+// Options bound the work. The zero value means the defaults.
 type Options struct {
-	// MaxStates are the states that a search remembers; 0: two million. One of more than 200 bytes counts as several.
+	// MaxStates bounds the states that a search remembers; 0 means two million. One over 200 bytes counts as several.
 	MaxStates int
 }
 
-// defaultStates is how many states a search remembers: with a key each, some 400 MB.
+// defaultStates is the default of MaxStates: with one key each, some 400 MB.
 const defaultStates = 2_000_000
 
 // Answer says whether the operations are linearizable.
 type Answer struct {
 	Verdict evidence.Verdict
 	Reason  string // of Unknown
-	// Order are the operations that took effect, as indices, in one order that explains all: of Holds. Parts follow
-	// each other.
+	// Order, with Holds, has the operations that took effect, as indices, in an order that explains all. The parts of
+	// an object follow each other.
 	Order []int
-	// Core are few operations without an order, as indices in the order of their calls: of Violated.
+	// Core, with Violated, has a few operations without an order, as indices in the order of their calls.
 	Core []int
-	// Others says what Core leaves open: false, that what is left out was never called; true, that the other operations
-	// took effect at any time while they were under way, with any answer, or never.
+	// Others says what Core assumes about the operations that it leaves out. If false, they were never called; if true,
+	// each took effect at any time while it ran, with any answer, or never.
 	Others bool
-	// Why is the condition that the core violates, where there is a name for it; else "".
+	// Why names the condition that the core violates, if it has a name.
 	Why string
 }
 
-// errBudget ends a search that remembers more states than it may.
+// errBudget ends a search that exceeds MaxStates.
 var errBudget = errors.New("the search visited more states than its memory bound allows")
 
-// Check decides a history. Each answer is certified: an order is replayed, and a core is refuted by a second search
-// that shares no code with the first. Errors: operations that return before they are called. Cost: exponential in the
-// number of operations under way at once at worst, linear where nothing overlaps.
+// Check decides a history. It certifies each answer: it replays an order, and refutes a core by a second search that
+// shares no code with the first. Errors: operations that return before they are called. Cost: exponential in the number
+// of concurrent operations at worst, linear without overlap.
 func Check[S any](ctx context.Context, m *Model[S], ops []Op, o Options) (Answer, error) {
 	return m.check(ctx, ops, o, nil)
 }
 
-// decider decides a part by other means: known is false where it cannot.
+// decider decides a part of a history by another method than search. known is false if it cannot.
 type decider func(ops []Op) (a Answer, known bool)
 
 func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider) (Answer, error) {
@@ -202,7 +202,7 @@ func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider)
 	return a
 }
 
-// confirms is the second opinion on a core, first on what matters to it alone.
+// confirms is the second opinion on a core. It first tries the narrowed operations.
 func (m *Model[S]) confirms(ctx context.Context, ops []Op, a *Answer, most int) error {
 	relaxed := m.relaxed(ops, a)
 	if m.narrow != nil && m.refutes(ctx, m.narrow(relaxed), most) == nil {
@@ -211,7 +211,7 @@ func (m *Model[S]) confirms(ctx context.Context, ops []Op, a *Answer, most int) 
 	return m.refutes(ctx, relaxed, most)
 }
 
-// unknownFor is the answer of work that was stopped.
+// unknownFor returns the answer of work that err stopped.
 func unknownFor(err error) Answer {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errors.New("timeout")
@@ -219,8 +219,8 @@ func unknownFor(err error) Answer {
 	return Answer{Verdict: evidence.Unknown, Reason: err.Error()}
 }
 
-// relaxed is what a core says: its operations, and the others, if they matter, as such that need not have happened.
-// Those that only observe say nothing then.
+// relaxed returns the operations that a core is about: its own and, if Others is set, the other ones as ghosts. Ghosts
+// that only observe are dropped.
 func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 	if !a.Others {
 		return Pick(ops, a.Core)
@@ -238,7 +238,7 @@ func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 	return out
 }
 
-// Pick returns some of a list, by their places.
+// Pick returns the elements of a list at the given places.
 func Pick[T any](list []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, j := range at {
@@ -247,14 +247,14 @@ func Pick[T any](list []T, at []int) []T {
 	return out
 }
 
-// back turns indices of a part into those of the whole.
+// back translates indices of a part to those of the whole.
 func back(list, part []int) {
 	for i, j := range list {
 		list[i] = part[j]
 	}
 }
 
-// next are the states that may follow an operation.
+// next returns the states that may follow an operation.
 func (m *Model[S]) next(s S, op *Op) []S {
 	if m.Steps != nil {
 		return m.Steps(s, op.Input, op.output())
@@ -284,7 +284,8 @@ func (m *Model[S]) Text(op *Op) string {
 	return fmt.Sprintf("%v → %v", op.Input, op.output())
 }
 
-// replay judges an order: each operation at most once, all that must, in real time, explained by the model.
+// replay checks an order: it has each operation at most once, has all operations that must take effect, keeps real
+// time, and the model explains it.
 func (m *Model[S]) replay(ops []Op, order []int) error {
 	placed := make([]bool, len(ops))
 	states := []S{m.Init()}

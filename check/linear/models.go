@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Action is the input of the built-in models: what is asked of the object.
+// Action is the input of the built-in models: the request to the object.
 type Action struct {
 	F     string // read, write, cas, add, enqueue, …
 	Key   string // of a store
@@ -18,7 +18,7 @@ type Action struct {
 	Txn   []Access
 }
 
-// Access is one read or write of an action on several registers; of a read, Value is nothing.
+// Access is one read or write in an action on several registers. The Value of a read is ignored.
 type Access struct {
 	Write      bool
 	Key, Value string
@@ -31,20 +31,20 @@ type empty struct{}
 
 func (empty) String() string { return "empty" }
 
-// Object is a built-in model without its type.
+// Object is a built-in model without its type parameter.
 type Object struct {
 	Name, About string
 	Check       func(ctx context.Context, ops []Op, o Options) (Answer, error)
 }
 
-// object takes the type off a model; first decides what it can in polynomial time, or is nil.
+// object hides the type parameter of a model. first, unless it is nil, decides what it can in polynomial time.
 func object[S any](name, about string, m *Model[S], first decider) Object {
 	return Object{name, about, func(ctx context.Context, ops []Op, o Options) (Answer, error) {
 		return m.check(ctx, ops, o, first)
 	}}
 }
 
-// Objects are the built-in models.
+// Objects returns the built-in models.
 func Objects() []Object {
 	return []Object{
 		object("register", "read, write", plainRegister(), nil),
@@ -62,7 +62,7 @@ func Objects() []Object {
 	}
 }
 
-// SemaphoreOf is the built-in semaphore with so many permits.
+// SemaphoreOf returns the built-in semaphore with n permits.
 func SemaphoreOf(n int) Object {
 	return object("semaphore", "acquire, release of several permits", Semaphore(n), permits(n))
 }
@@ -96,14 +96,14 @@ func Describe(input, output any) string {
 	return fmt.Sprintf("%s → %v", s, output)
 }
 
-// is reports whether an output is what the object answers; an unknown one is.
+// is reports whether an output is the object's answer. An unknown one may be.
 func is(output, answer any) bool { return output == Unknown || output == answer }
 
 func reads(names ...string) func(input, output any) bool {
 	return func(input, _ any) bool { return slices.Contains(names, input.(Action).F) }
 }
 
-// byKey parts operations by their keys.
+// byKey splits operations by key.
 func byKey(ops []Op) (parts [][]int) {
 	at := map[string]int{}
 	for i := range ops {
@@ -118,8 +118,8 @@ func byKey(ops []Op) (parts [][]int) {
 	return parts
 }
 
-// Register is a register a key: read gives the value, write sets it, cas sets it where it is the old one. The output of
-// a cas is nil where it took place and false where it did not.
+// Register is one register per key: read returns the value, write sets it, and cas sets it if it has the old value. The
+// output of a cas is nil if it succeeded, and false if it did not.
 func Register(initial string) *Model[string] {
 	return &Model[string]{
 		Init: func() string { return initial },
@@ -142,7 +142,7 @@ func Register(initial string) *Model[string] {
 	}
 }
 
-// RegisterOf is the built-in register, or cas-register, with an initial value.
+// RegisterOf returns the built-in register, or cas-register, with an initial value.
 func RegisterOf(name, initial string) Object {
 	m := plainRegister()
 	if name != "register" {
@@ -152,7 +152,7 @@ func RegisterOf(name, initial string) Object {
 	return object(name, "read, write", m, nil)
 }
 
-// plainRegister is a register without cas: those of one value can be left out together.
+// plainRegister is a register without cas. Its operations on one value form a group.
 func plainRegister() *Model[string] {
 	m := Register("")
 	m.Group = func(input, output any) string {
@@ -168,8 +168,8 @@ func plainRegister() *Model[string] {
 	return m
 }
 
-// MultiRegister is several registers that one action reads and writes together. The output is what the reads gave, in
-// their order; a value that is Unknown is any.
+// MultiRegister is several registers that one action reads and writes together. The output has the results of the
+// reads, in their order; a result that is Unknown matches any value.
 func MultiRegister() *Model[map[string]string] {
 	return &Model[map[string]string]{
 		Init: func() map[string]string { return nil },
@@ -223,7 +223,7 @@ func Counter() *Model[int64] {
 	}
 }
 
-// Semaphore has n permits that are acquired and released; who released is not looked at. With one it is a mutex.
+// Semaphore has n permits to acquire and release; any client may release. With one permit it is a mutex.
 func Semaphore(n int) *Model[int] {
 	return &Model[int]{
 		Init: func() int { return 0 },

@@ -9,9 +9,9 @@ import (
 	"isovet/evidence"
 )
 
-// permits decides a semaphore. All acquires are alike, and all releases: of those under way the one that must return
-// first may always come first, and none needs to come before one returns that must have by then, or before that one
-// needs it. Where one cannot come, its window shows why. Cost: O(n log n), and more where many are under way at once.
+// permits decides a semaphore. All acquires are alike, and all releases. So among concurrent ones the one that returns
+// first may always come first. None has to take effect before one returns, or before that one needs it. If one cannot
+// take effect, the operations in a window of time show why. Cost: O(n log n), and more with many concurrent operations.
 func permits(most int) decider {
 	return func(ops []Op) (Answer, bool) {
 		events := make([]int, 0, 2*len(ops)) // calls as they are, returns as their complements
@@ -62,7 +62,7 @@ func permits(most int) decider {
 	}
 }
 
-// kindOf is 0 of an acquire, and 1 of a release.
+// kindOf returns 0 for an acquire and 1 for a release.
 func kindOf(op *Op) int {
 	if op.Input.(Action).F == "acquire" {
 		return 0
@@ -70,12 +70,12 @@ func kindOf(op *Op) int {
 	return 1
 }
 
-// window finds operations of one kind, the last of which is given, that are too many for those of the other kind that
-// may have come in the same time; nil: there are none.
+// window finds operations of one kind, with last the last, that exceed the number of operations of the other kind that
+// may have taken effect in the same time; or nil.
 func window(ops []Op, last, most int) (core []int) {
 	kind, end := kindOf(&ops[last]), ops[last].Return
 	var inside []int
-	var ends []int64 // of those of the other kind that were called by then
+	var ends []int64 // returns of the other kind's operations called by then
 	for i := range ops {
 		switch {
 		case kindOf(&ops[i]) == kind && !ops[i].Maybe && ops[i].Return <= end:
@@ -99,9 +99,8 @@ func window(ops []Op, last, most int) (core []int) {
 	return nil
 }
 
-// tooMany is the second opinion on such a core: from the first call of its operations to their last return, they are
-// more than the permits that there are and those of the other kind that may have come then; or more releases than there
-// were acquires at all.
+// tooMany is the second opinion on such a core. From the first call to the last return of its operations, there are
+// more of them than permits and operations of the other kind together; or more releases than acquires were ever called.
 func tooMany(most int) func(ops []Op, a *Answer) bool {
 	return func(ops []Op, a *Answer) bool {
 		from, to := int64(math.MaxInt64), int64(math.MinInt64)

@@ -1,6 +1,6 @@
 package linear
 
-// operation is Porcupine's Operation, field by field.
+// operation has the fields of Porcupine's Operation.
 type operation = struct {
 	//lint:ignore ST1003 the field is named as Porcupine names it
 	ClientId int
@@ -11,8 +11,8 @@ type operation = struct {
 	Metadata any
 }
 
-// Untyped are the fields of a Porcupine model, by Porcupine's names and with its types: one runs here as it is, without
-// a dependency on Porcupine. A NondeterministicModel is given by its ToModel. O is porcupine.Operation.
+// Untyped has the fields of a Porcupine model, with Porcupine's names and types, so that such a model runs here without
+// a dependency on Porcupine. O is porcupine.Operation. For a NondeterministicModel, use its ToModel.
 type Untyped[O ~operation] struct {
 	Partition         func(history []O) [][]O
 	Init              func() any
@@ -22,8 +22,8 @@ type Untyped[O ~operation] struct {
 	DescribeState     func(state any) string
 }
 
-// Model is the model, as Porcupine takes it: intervals are closed, and an operation that returns at the largest time
-// took effect. Partition is given places as Metadata, and returns the operations that it is given.
+// Model translates the model as Porcupine means it: intervals are closed, and an operation that returns at the largest
+// time took effect. Partition gets places as Metadata, and must return the operations that it got.
 func (u Untyped[O]) Model() *Model[any] {
 	m := &Model[any]{Init: u.Init, Step: u.Step, Equal: u.Equal, Describe: u.DescribeOperation,
 		DescribeState: u.DescribeState}
@@ -51,7 +51,7 @@ func (u Untyped[O]) Model() *Model[any] {
 	return m
 }
 
-// Operations are Porcupine's as this package has them.
+// Operations translates Porcupine's operations.
 func Operations[O ~operation](history []O) []Op {
 	ops := make([]Op, len(history))
 	for i, h := range history {

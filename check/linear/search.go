@@ -9,27 +9,27 @@ import (
 	"slices"
 )
 
-// search is the search for an order, of Wing and Gong, with the memory of visited states of Lowe.
+// search is the search for an order by Wing and Gong, with Lowe's memory of visited states.
 //
 // Source: Wing and Gong, "Testing and verifying concurrent objects" (1993); Lowe, "Testing for linearizability" (2017),
-// §3. Differs: an operation that observes is taken as soon as it fits, which closes no way. Of operations that need not
-// have happened and ask for the same, the one that was called first is taken, and none that changes nothing.
+// §3. Differs: an operation that only observes is taken as soon as it can be, which loses no order. Among operations
+// with the same input that may not have happened, the one called first is taken, and only if it changes the state.
 type search[S any] struct {
 	m     *Model[S]
 	ops   []Op  // by their calls
-	place []int // of them in the caller's list
+	place []int // index of each in the caller's list
 	state S
 	done  []bool
 	trail []int
-	// next and prev link those that must come and have not, in their order, in a ring with len(ops); high is the last
-	// of those taken, or -1.
+	// next and prev link the operations that must take effect and have not, by call, in a ring through len(ops). high
+	// is the last such operation taken, or -1.
 	next, prev []int32
 	high       int32
-	maybe      [][]int32 // those that need not have happened, by what they ask for
-	class      []int32   // of an operation, its place in maybe; -1: it must come
+	maybe      [][]int32 // operations that may not have happened, by input
+	class      []int32   // operation → its index in maybe; -1: it must take effect
 	taken      []int     // by class
 	seen       map[string][]visited[S]
-	states     int // remembered, large ones as several
+	states     int // number of states remembered, a large one counting as several
 	most       int
 	key        []byte
 	frames     []frame[S]
@@ -40,7 +40,7 @@ type choice[S any] struct {
 	to S
 }
 
-// frame is a moment with several ways to go on, and those not tried.
+// frame is a moment with several possible next operations, and those not yet tried.
 type frame[S any] struct {
 	trail int
 	state S
@@ -48,7 +48,7 @@ type frame[S any] struct {
 	left  []choice[S]
 }
 
-// search returns an order of all that must come and of some that may, or ok = false if there is none.
+// search returns an order of all operations that must take effect and some that may. ok is false if there is none.
 func (m *Model[S]) search(ctx context.Context, ops []Op, most int) (order []int, ok bool, err error) {
 	s := m.newSearch(ops, most)
 	if ok, err = s.run(ctx); !ok {
@@ -64,7 +64,7 @@ func (m *Model[S]) newSearch(ops []Op, most int) *search[S] {
 	s := &search[S]{m: m, state: m.Init(), seen: map[string][]visited[S]{}, most: most, high: -1}
 	for i := range ops {
 		if ops[i].Maybe && m.observes(&ops[i]) {
-			continue // it says nothing
+			continue // it shows nothing
 		}
 		s.place = append(s.place, i)
 	}
@@ -105,9 +105,9 @@ func (s *search[S]) take(i int32, to S) {
 	s.high = max(s.high, i)
 }
 
-// back undoes what was taken since a frame.
+// back undoes all operations taken since a frame.
 func (s *search[S]) back(f *frame[S]) {
-	for _, i := range slices.Backward(s.trail[f.trail:]) { // links are undone the last first
+	for _, i := range slices.Backward(s.trail[f.trail:]) { // undo links, last first
 		s.done[i] = false
 		if c := s.class[i]; c >= 0 {
 			s.taken[c]--
@@ -140,7 +140,7 @@ func (s *search[S]) run(ctx context.Context) (bool, error) {
 			}
 			s.frames = append(s.frames, frame[S]{len(s.trail), s.state, s.high, ways})
 		}
-		for { // the next that has not been tried
+		for { // try the next candidate
 			if len(s.frames) == 0 {
 				return false, nil
 			}
@@ -158,8 +158,8 @@ func (s *search[S]) run(ctx context.Context) (bool, error) {
 	}
 }
 
-// ways takes what observes and fits, and returns what may come next otherwise, the one that must return first at first;
-// done: all that must come has come.
+// ways takes the observing operations that it can, and returns the possible next ones, the one with the earliest return
+// first. done means that all operations that must take effect have.
 func (s *search[S]) ways() (ways []choice[S], done bool) {
 again:
 	end := int32(len(s.ops))
@@ -200,15 +200,16 @@ again:
 	return ways, false
 }
 
-// visited is a moment that was seen: its state, and how many of each class that need not have happened were taken.
+// visited is a moment that the search has reached: its state, and how many operations of each class were taken.
 type visited[S any] struct {
 	state S
 	taken []int
 }
 
-// remember reports whether the moment is new, and remembers it: the state, and what was taken, which is what must come
-// up to the last taken but for those that have not, all of them under way at once. It is not new either where one was
-// seen that had taken no more of any class: what can follow could have followed there.
+// remember reports whether the current moment is new, and remembers it: the state, and the operations taken. For
+// operations that must take effect, high and the earlier ones not taken describe these; all of those run concurrently.
+// A moment is not new either if one with the same state had taken no more of any class: anything possible now was
+// possible there.
 func (s *search[S]) remember() bool {
 	k := binary.AppendUvarint(s.key[:0], uint64(s.high+1))
 	for i := s.next[len(s.ops)]; i < s.high; i = s.next[i] {
@@ -232,10 +233,10 @@ next:
 	return true
 }
 
-// stateBytes is what a state may take up of the memory: one that takes up more counts as several.
+// stateBytes is the size, in bytes, of a state that counts once; a larger state counts several times.
 const stateBytes = 200
 
-// weight is as how many states a state counts, by what it holds.
+// weight returns how many states a state counts as, by its length.
 func weight(state any) int {
 	const item = 16
 	switch v := reflect.ValueOf(state); v.Kind() {

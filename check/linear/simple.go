@@ -8,13 +8,13 @@ import (
 	"isovet/evidence"
 )
 
-// impossible is a "no" by a few operations, whatever the others did.
+// impossible returns a "no" with operations that have no order whatever the others did.
 func impossible(why string, core ...int) (Answer, bool) {
 	return Answer{Verdict: evidence.Violated, Core: core, Others: true, Why: why}, true
 }
 
-// bounds refutes a counter by a read that is less than all that was surely added before it, or more than all that may
-// have been. Cost: O(n log n).
+// bounds refutes a counter by a read that is lower or higher than any sum of the additions that may precede it. Cost:
+// O(n log n).
 func bounds(ops []Op) (Answer, bool) {
 	var added, tried [2]sums
 	for i := range ops {
@@ -41,7 +41,7 @@ func bounds(ops []Op) (Answer, bool) {
 		if n >= low && n <= high {
 			continue
 		}
-		// what is sure to be in it, and what may be: of additions, and of what was taken away
+		// Of additions and subtractions: those that surely precede the read, their sum, and that of those that may.
 		var sure [2][]int
 		var open, sum [2]int64
 		for j := range ops {
@@ -71,7 +71,7 @@ func bounds(ops []Op) (Answer, bool) {
 	return Answer{}, false
 }
 
-// sums are times and numbers; sorted, the numbers up to each.
+// sums are pairs of time and number. After sort, the number is the sum up to that time.
 type sums [][2]int64
 
 func (s sums) sort() {
@@ -81,7 +81,7 @@ func (s sums) sort() {
 	}
 }
 
-// of is the sum of the numbers before a time, or up to it.
+// of returns the sum of the numbers before a time, or with upTo at that time as well.
 func (s sums) of(at int64, upTo bool) int64 {
 	i := sort.Search(len(s), func(i int) bool { return s[i][0] > at || !upTo && s[i][0] == at })
 	if i == 0 {
@@ -90,7 +90,7 @@ func (s sums) of(at int64, upTo bool) int64 {
 	return s[i-1][1]
 }
 
-// enough are a read and the largest of some additions that go beyond a sum.
+// enough returns a read and the largest of some additions, as many as it takes to exceed a sum.
 func enough(ops []Op, read int, of []int, sum int64, up bool) []int {
 	n := func(i int) int64 { return ops[i].Input.(Action).N }
 	slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(max(n(b), -n(b)), max(n(a), -n(a))) })
@@ -104,8 +104,8 @@ func enough(ops []Op, read int, of []int, sum int64, up bool) []int {
 	return core
 }
 
-// members decides a set that only grows, and refutes others by a read that lacks what was added before it and never
-// removed, or has what nobody added.
+// members decides a set that only grows. It refutes others by a read that lacks a value which was added before and
+// never removed, or that has a value which nobody added before its return.
 func members(ops []Op) (Answer, bool) {
 	if a, known := growing(ops); known {
 		return a, true

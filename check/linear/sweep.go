@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// errHolds says that what was to be refuted has an order.
+// errHolds says that the operations to be refuted have an order.
 var errHolds = errors.New("it has an order")
 
-// refutes is the second opinion on a "no": nil if the operations have no order, errHolds if they have one. It goes
-// through time with every state that the object may be in, and lets others take effect only when one returns that must
-// have by then.
+// refutes is the second opinion on a "no". It returns nil if the operations have no order, and errHolds if they have
+// one. It walks through time with all possible states of the object. Other operations take effect only when one is
+// about to return that has not.
 //
-// Source: Lowe, "Testing for linearizability" (2017), §5: just-in-time linearization. It shares nothing with search but
-// the model.
+// Source: Lowe, "Testing for linearizability" (2017), §5: just-in-time linearization. It shares only the model with
+// search.
 func (m *Model[S]) refutes(ctx context.Context, ops []Op, most int) error {
 	w := &sweep[S]{m: m, ops: ops, most: most}
 	w.now.add(m, moment[S]{state: m.Init()})
@@ -61,7 +61,7 @@ func (m *Model[S]) refutes(ctx context.Context, ops []Op, most int) error {
 	return errHolds
 }
 
-// moment is the state, and who of those under way took effect.
+// moment is a state, and which of the running operations took effect.
 type moment[S any] struct {
 	state S
 	done  []int // sorted
@@ -95,7 +95,7 @@ type sweep[S any] struct {
 	most int
 }
 
-// expires forgets an operation that took effect by now, or never.
+// expires drops an operation that took effect before its end, or never does.
 func (w *sweep[S]) expires(end int) {
 	var kept moments[S]
 	for _, x := range w.now.list {
@@ -108,7 +108,7 @@ func (w *sweep[S]) expires(end int) {
 	w.open = slices.DeleteFunc(w.open, func(op int) bool { return op == end })
 }
 
-// returns keeps the moments in which an operation took effect, and forgets it.
+// returns keeps the moments in which an operation took effect, and drops the operation.
 func (w *sweep[S]) returns(ctx context.Context, end int) error {
 	var reached, kept moments[S]
 	for _, x := range w.now.list {

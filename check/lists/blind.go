@@ -7,10 +7,10 @@ import (
 	"isovet/history"
 )
 
-// Blind tells a view's history with registers as [View.Registers] does, but adds no read: each read of a list stands
-// where it was made, and a transaction's appends to a list are one write of a value of its own, at the transaction's
-// end. The order of the writers comes from [Registers.Ranks] and [Registers.Orders]. The view must be blind
-// (Options), without anomalies and not ambiguous. Cost: linear.
+// Blind returns a view's history with registers, like [View.Registers], but adds no reads. Each read of a list keeps
+// its place. A transaction's appends to a list become one write of a unique value, at the transaction's end.
+// [Registers.Ranks] and [Registers.Orders] give the order of the writers. The view must be blind (Options), without
+// anomalies and not ambiguous. Cost: linear.
 func (v *View) Blind() *Registers {
 	g := v.told()
 	h := v.H
@@ -40,10 +40,10 @@ func (v *View) Blind() *Registers {
 	return g
 }
 
-// Unshown is the rank of a version that nobody read: after all that were.
+// Unshown is the rank of a version that no transaction read. It is higher than all others.
 const Unshown = none - 1
 
-// Ranks returns for each version of g.H its place in the known order of its list: 0 for the initial one, from 1 on
+// Ranks returns the place of each version of g.H in the known order of its list: 0 for the initial version, from 1
 // along the chain, then Unshown; None for versions of registers.
 func (g *Registers) Ranks() []uint32 {
 	v := g.v
@@ -62,8 +62,8 @@ func (g *Registers) Ranks() []uint32 {
 	return out
 }
 
-// Orders calls f for each two transactions next to each other in a chain, and for the last of a chain and each that
-// appended what nobody read.
+// Orders calls f for each two adjacent transactions of a chain, and for the last one of a chain and each transaction
+// whose appends to the list no transaction read.
 func (g *Registers) Orders(f func(t, u int32)) {
 	v := g.v
 	for k := range uint32(v.H.NumKeys()) {
@@ -81,11 +81,11 @@ func (g *Registers) Orders(f func(t, u int32)) {
 	}
 }
 
-// Op returns the operation of the list history that operation o of g.H stands for, None if it stands for none.
+// Op returns the operation of the list history that operation o of g.H represents, or None.
 func (g *Registers) Op(o uint32) uint32 { return g.op[o] }
 
-// Retold brings evidence about a blind view's registers back to the lists: the versions of its edges become the
-// elements that they stand for.
+// Retold translates evidence about the registers of a blind view back to the lists: the versions of its edges become
+// the elements that they represent.
 func (g *Registers) Retold(a evidence.Anomaly) evidence.Anomaly {
 	cycle := func(c []evidence.Edge) []evidence.Edge {
 		var out []evidence.Edge
@@ -102,7 +102,7 @@ func (g *Registers) Retold(a evidence.Anomaly) evidence.Anomaly {
 	return back
 }
 
-// ofOps is evidence with the operations of the list history, without its cycles.
+// ofOps returns evidence with the operations of the list history, without cycles.
 func (g *Registers) ofOps(a evidence.Anomaly) evidence.Anomaly {
 	ops := func(of []uint32) (out []uint32) {
 		for _, op := range of {

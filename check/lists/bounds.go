@@ -2,7 +2,7 @@ package lists
 
 import "isovet/internal/bounds"
 
-// Tests set them to 1.
+// init lets the tests lower these bounds.
 func init() {
 	bounds.Register("lists.maxWays", &maxWays)
 	bounds.Register("lists.maxSteps", &maxSteps)

@@ -11,38 +11,39 @@ import (
 	"isovet/level"
 )
 
-// Cases are the ways to say, of each element that a read shows and that was appended more than once, which append it
-// was.
+// Cases enumerates the ways to say, for each element that was appended more than once and read, which append a read
+// shows.
 //
 // All states of a list are prefixes of one another, so the element at a place is the same append in every read. The
-// longest list of a key is made of whole transactions' appends, each at most once; other reads end where a
-// transaction's end; nobody's own are among those of others. What values allow of this is found by trying: one case for
-// each way to take each such list apart, and the cases of several lists are independent. In each case the history is
-// one of unique elements. An order explains the history if and only if it explains one of the cases.
+// longest read of a list consists of whole transactions' appends, each at most once. Other reads end where a
+// transaction's appends end, and no read shows its own transaction's appends among those of others. A search finds all
+// ways to split each such list by these rules; the ways for several lists are independent. A case chooses one way for
+// each list. It is a history with unique elements. An order explains the history if and only if it explains one of the
+// cases.
 type Cases struct {
 	h    *history.History
 	keys []doubled
 	base history.History // with a version for each append of a doubled element
-	orig []uint32        // of the new versions, from first on
-	// first is the first of the new versions.
+	orig []uint32        // new version → the original, from first on
+	// first is the lowest of the new versions.
 	first uint32
 	at    []int // the place of the case at hand, by key
-	// Whole says that the cases are all there are.
+	// Whole says that the cases are complete.
 	Whole bool
 }
 
-// doubled is a list that has such elements.
+// doubled is a list with an element that was appended more than once and read.
 type doubled struct {
 	key   uint32
 	inits []uint32 // appends of Init, as new versions
 	list  []uint32 // the longest, as values
 	reads []uint32 // list reads of transactions that did not abort, operations
-	// ways are those to take the list apart: the writes, by order.
+	// ways are the ways to split the list: each has the blocks in their order.
 	ways [][]uint32
 	ws   []block
 }
 
-// block is what a transaction appends to a list.
+// block has the appends of one transaction to a list.
 type block struct {
 	t          uint32
 	vals, vers []uint32
@@ -52,13 +53,13 @@ type block struct {
 
 var (
 	maxWays  = 1 << 12 // ways to take one list apart
-	maxSteps = 1 << 18 // tried for that
-	// maxBlamed is among how many reads of a list that nothing explains those to blame are looked for.
+	maxSteps = 1 << 18 // steps of the search for them
+	// maxBlamed bounds the reads among which takeApart looks for the few that no order explains.
 	maxBlamed = 64
 )
 
-// ReadCases finds the cases of a history whose view is ambiguous. reason says why there are none to find; or shown is
-// the anomaly that some reads of a list are in all. Cost: exponential in the doubled elements at worst, bounded.
+// ReadCases finds the cases of a history with an ambiguous view. If there are none, reason says why, or shown is an
+// anomaly that holds in all cases. Cost: exponential in the doubled elements at worst, bounded.
 func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason string) {
 	c = &Cases{h: h, base: *h, first: uint32(h.NumVersions()), Whole: true}
 	times := make([]uint32, h.NumVersions())
@@ -93,7 +94,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 			}
 		}
 	}
-	// Every append of a doubled element is a version of its own.
+	// Each append of a doubled element gets a version of its own.
 	c.base.Ops.Ver = slices.Clone(h.Ops.Ver)
 	c.base.VerKey, c.base.VerKind, c.base.VerN = slices.Clone(h.VerKey), slices.Clone(h.VerKind), slices.Clone(h.VerN)
 	last := make(map[[2]uint32]int) // transaction and key → its block
@@ -160,7 +161,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 	return c, nil, ""
 }
 
-// others is what a list read shows of other transactions.
+// others returns the elements of other transactions that a list read shows.
 func others(h *history.History, op uint32) []uint32 {
 	lo, _ := h.TxnOps(h.TxnOf(op))
 	r := reader{h: h}
@@ -168,7 +169,7 @@ func others(h *history.History, op uint32) []uint32 {
 	return list
 }
 
-// takeApart finds the ways of a list, or the anomaly of reads that have none.
+// takeApart finds the ways to split a list, or the anomaly of reads that have none.
 func (c *Cases) takeApart(d *doubled) *evidence.Anomaly {
 	h := c.h
 	sorts.Stable(d.ws, func(a, b block) int { return cmp.Compare(a.at, b.at) })
@@ -192,7 +193,7 @@ func (c *Cases) takeApart(d *doubled) *evidence.Anomaly {
 	if len(ways) > 0 || !whole {
 		return nil
 	}
-	// Nobody appended this: the fewest reads that show it, if they are soon found.
+	// No appends explain the reads. Find the fewest reads that show it, if there are not too many.
 	if len(d.reads) > maxBlamed {
 		if ways, whole := c.ways(d, []uint32{longest}, d.list, 1); whole && len(ways) == 0 {
 			return c.alone(d, longest)
@@ -218,7 +219,7 @@ func (c *Cases) takeApart(d *doubled) *evidence.Anomaly {
 	return &evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: d.reads}
 }
 
-// alone names what is wrong with a read that cannot be taken apart by itself.
+// alone returns the anomaly of a single read that no appends explain.
 func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
 	h := c.h
 	t := h.TxnOf(op)
@@ -285,7 +286,7 @@ func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
 	return &evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: []uint32{op}}
 }
 
-// ways takes a list apart so that it explains these reads: at most so many ways; whole says that these are all.
+// ways splits a list so that it explains the given reads. It returns at most limit ways; whole says that these are all.
 func (c *Cases) ways(d *doubled, reads, list []uint32, limit int) (ways [][]uint32, whole bool) {
 	end := c.ends(d, reads, list)
 	if end == nil {
@@ -335,8 +336,8 @@ func (c *Cases) ways(d *doubled, reads, list []uint32, limit int) (ways [][]uint
 	return ways, whole
 }
 
-// ends says where in a list a transaction's appends must end, and books in d behind what a reader's own come; nil: the
-// list does not begin as it should.
+// ends marks the places of a list where a transaction's appends must end, or returns nil if the list does not begin
+// with the initial elements. It also sets, in the blocks of d, the place before which a reader's own appends cannot be.
 func (c *Cases) ends(d *doubled, reads, list []uint32) []bool {
 	if len(list) < len(d.inits) {
 		return nil
@@ -367,7 +368,7 @@ func (c *Cases) ends(d *doubled, reads, list []uint32) []bool {
 	return end
 }
 
-// Orig is the version of the history that a version of a case stands for.
+// Orig returns the version of the history for a version of a case.
 func (c *Cases) Orig(v uint32) uint32 {
 	if v != none && v >= c.first {
 		return c.orig[v-c.first]
@@ -375,7 +376,7 @@ func (c *Cases) Orig(v uint32) uint32 {
 	return v
 }
 
-// History is the history in the case at hand: the same, but what was appended several times is as many versions.
+// History returns the history of the current case, in which repeated appends have different versions.
 func (c *Cases) History() *history.History {
 	out := c.base
 	h := c.h
@@ -403,7 +404,7 @@ func (c *Cases) History() *history.History {
 	return &out
 }
 
-// Next goes to the next case; there is none, it returns false.
+// Next moves to the next case, or returns false if there is none.
 func (c *Cases) Next() bool {
 	for i := range c.at {
 		if c.at[i]++; c.at[i] < len(c.keys[i].ways) {
@@ -414,12 +415,12 @@ func (c *Cases) Next() bool {
 	return false
 }
 
-// More reports whether there are cases beside the one at hand, known or not.
+// More reports whether there are cases other than the current one, or may be.
 func (c *Cases) More() bool {
 	return !c.Whole || slices.ContainsFunc(c.keys, func(d doubled) bool { return len(d.ways) > 1 })
 }
 
-// Back tells the evidence of a case with the history's versions.
+// Back translates a cycle of a case to the history's versions.
 func (c *Cases) Back(cycle []evidence.Edge) []evidence.Edge {
 	out := slices.Clone(cycle)
 	for i := range out {

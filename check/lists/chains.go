@@ -7,7 +7,7 @@ import (
 	"isovet/internal/graph"
 )
 
-// chains parses the longest read of each list into whole transactions' appends.
+// chains splits the longest read of each list into whole transactions' appends.
 func (r *reader) chains() {
 	v := r.v
 	nk := r.h.NumKeys()
@@ -34,7 +34,7 @@ func (r *reader) chains() {
 			}
 		}
 		if !ok {
-			// The rest of the key's order is of no use: what is wrong with the read is reported.
+			// An anomaly of the read is reported, so the rest of the key's order is not needed.
 			if !r.examine(r.by[k]) {
 				panic("lists: nothing is wrong with a list that cannot be taken apart")
 			}
@@ -61,11 +61,11 @@ func (r *reader) chains() {
 	v.UOff = by.Off()
 }
 
-// places finds for each read how many writers of the chain it saw: a list may end only where a transaction's appends
-// end, and may not hold what its reader appends later.
+// places computes how many writers of the chain each read saw. A read may end only where a transaction's appends end,
+// and may not show later appends of its reader.
 func (r *reader) places() {
 	h, v := r.h, r.v
-	// cut[base[k]+i] is how many writers the first i elements of the longest list of k are of, None inside a writer's.
+	// cut[base[k]+i]: how many writers the first i elements of k's longest read belong to; None inside one's appends.
 	base := make([]uint32, h.NumKeys()+1)
 	for k := range h.NumKeys() {
 		base[k+1] = base[k] + uint32(len(r.longest[k])) + 1
@@ -104,9 +104,9 @@ func (r *reader) places() {
 	r.overtaken()
 }
 
-// overtaken reports transactions that read a list and appended to it after another had, which they did not see. Where
-// single reads have anomalies, it and the cycles found before are left out: what a transaction of unknown outcome that
-// contradicts itself appended shows nothing.
+// overtaken reports transactions that read a list and appended to it, but missed an append in between. If there are
+// anomalies of single reads, it drops cycles instead, because a transaction of unknown outcome that contradicts itself
+// did not commit, and its appends prove nothing.
 func (r *reader) overtaken() {
 	v := r.v
 	if n := len(v.Anomalies); n > 0 {
@@ -131,7 +131,7 @@ func (r *reader) overtaken() {
 	}
 }
 
-// write returns t's write of a list, or None.
+// write returns t's write of list key, or None.
 func (v *View) write(t, key uint32) uint32 {
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 		if v.WKey[w] == key {
@@ -141,7 +141,7 @@ func (v *View) write(t, key uint32) uint32 {
 	return none
 }
 
-// read returns t's read of a list, or None.
+// read returns t's read of list key, or None.
 func (v *View) read(t, key uint32) uint32 {
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 		if v.RKey[r] == key {
@@ -154,5 +154,5 @@ func (v *View) read(t, key uint32) uint32 {
 // chain returns the writes of a list that were read, in order.
 func (v *View) chain(key uint32) []uint32 { return v.Chain[v.KOff[key]:v.KOff[key+1]] }
 
-// unread returns the writes of a list that nobody read.
+// unread returns the writes of a list that no transaction read.
 func (v *View) unread(key uint32) []uint32 { return v.Unread[v.UOff[key]:v.UOff[key+1]] }

@@ -8,19 +8,20 @@ import (
 	"isovet/internal/graph"
 )
 
-// maxWork bounds the edges that the search for one kind of cycle looks at.
+// maxWork bounds the edges that the search for one kind of cycle examines.
 var maxWork = 1 << 22
 
 // maxCycles bounds how many cycles are reported.
 var maxCycles = 20
 
-// Violations returns what refutes the level where Order returned none and nothing is open: a telling cycle for each
-// strongly connected component, and how many components it left out.
+// Violations returns the anomalies of a graph for which Order returned none and not open: the most telling cycle of
+// each strongly connected component. also counts the components beyond maxCycles.
 //
-// In each it looks first without sessions and time, then with sessions, then with time, and each time for the worst:
-// G0, only ww; G1c, with wr; G-single, with one rw; G-nonadjacent, with several and no two in a row; G2-item (Adya
-// 1999; Elle). Since a cycle of begin and commit nodes never has two rw edges in a row, the first four are cycles of
-// these, at any level. Cost: linear to find the components; for each, a few bounded searches in it.
+// In each component it searches first without sessions and real time, then with sessions, then with real time. In each
+// of these it searches for the most severe anomaly first: G0, only ww; G1c, with wr; G-single, with one rw;
+// G-nonadjacent, with several rw but no two adjacent; G2-item (Adya 1999; Elle). A cycle of begin and commit nodes
+// never has two adjacent rw edges, so that at any level the first four are such cycles. Cost: linear to find the
+// components; for each, a few bounded searches in it.
 func (g *Graph) Violations() (found []evidence.Anomaly, also int) {
 	v := g.v
 	if g.lost[0] != none {
@@ -99,8 +100,8 @@ func (g *Graph) telling(part []events.Step) []evidence.Edge {
 	return nil
 }
 
-// cycleSearch looks for cycles in one component. Its nodes are numbered anew: begin and commit of a transaction 2i and
-// 2i+1.
+// cycleSearch searches for cycles in one component. It numbers the component's nodes: 2i and 2i+1 are the begin and the
+// commit of transaction i.
 type cycleSearch struct {
 	g     *Graph
 	local map[int32]int32 // the graph's node of a transaction's begin, or an auxiliary node → i
@@ -109,7 +110,7 @@ type cycleSearch struct {
 	bc, serial []events.Step
 }
 
-// id numbers the transaction, or auxiliary node, of a graph node.
+// id returns the number of the transaction or auxiliary node to which a graph node belongs.
 func (s *cycleSearch) id(u int32) int32 {
 	if int(u) < s.g.Base && s.g.Split {
 		u &^= 1
@@ -123,7 +124,7 @@ func (s *cycleSearch) id(u int32) int32 {
 	return i
 }
 
-// split fills bc and serial. The auxiliary node of a list at the serializable levels is split in two, as at the others.
+// split fills bc and serial. For bc, the auxiliary node of a list is always split in two.
 func (s *cycleSearch) split(part []events.Step) {
 	g := s.g
 	isTxn := func(u int32) bool { return int(u) < g.Base }
@@ -169,7 +170,7 @@ func (s *cycleSearch) split(part []events.Step) {
 	}
 }
 
-// of builds the graph of those edges that use says.
+// of builds the graph of the edges that use selects.
 func (s *cycleSearch) of(edges []events.Step, use func(evidence.Dep) bool) (*graph.CSR, []events.Step) {
 	var in []events.Step
 	var plain []graph.Edge
@@ -187,7 +188,7 @@ func (s *cycleSearch) of(edges []events.Step, use func(evidence.Dep) bool) (*gra
 	return g, by
 }
 
-// shortest returns a short cycle of the edges that use says, or nil.
+// shortest returns a short cycle of the edges that use selects, or nil.
 func (s *cycleSearch) shortest(edges []events.Step, use func(evidence.Dep) bool) []events.Step {
 	g, by := s.of(edges, use)
 	within := slices.Concat(graph.Cyclic(g)...)
@@ -199,7 +200,7 @@ func (s *cycleSearch) shortest(edges []events.Step, use func(evidence.Dep) bool)
 	return s.along(g, by, nodes, nodes[0])
 }
 
-// along returns the edges of a path of nodes and back to a node.
+// along returns the edges of a path, and the edge from its end to back.
 func (s *cycleSearch) along(g *graph.CSR, by []events.Step, nodes []int32, back int32) (out []events.Step) {
 	for i, u := range nodes {
 		to := back
@@ -216,11 +217,11 @@ func (s *cycleSearch) along(g *graph.CSR, by []events.Step, nodes []int32, back 
 	return out
 }
 
-// single returns a cycle with one anti-dependency: from each one's end a path back without.
+// single returns a cycle with exactly one anti-dependency, or nil.
 func (s *cycleSearch) single(with func(evidence.Dep) bool) []events.Step {
 	g, by := s.of(s.bc, func(d evidence.Dep) bool { return with(d) && d != evidence.RW })
 	search := graph.NewSearcher(g.N())
-	// Through a list's node an anti-dependency is two edges.
+	// An anti-dependency through a list's auxiliary node has two edges.
 	second := make(map[int32][]events.Step)
 	for _, e := range s.bc {
 		if e.Dep == evidence.RW && s.node[e.U/2] >= int32(s.g.Base) {
@@ -255,7 +256,7 @@ func (s *cycleSearch) single(with func(evidence.Dep) bool) []events.Step {
 	return best
 }
 
-// evidence turns a cycle into edges between transactions.
+// evidence translates a cycle to edges between transactions.
 func (s *cycleSearch) evidence(cycle []events.Step) []evidence.Edge {
 	v := s.g.v
 	txn := func(u int32) uint32 {

@@ -7,8 +7,8 @@ import (
 	"isovet/history"
 )
 
-// place is where t's write of a list stands: its place in the chain, the length of the chain where nobody read it; ok
-// is false if t does not append to it.
+// place returns the place of t's write of a list in its chain, or the length of the chain if no transaction read the
+// write. ok is false if t does not append to the list.
 func (v *View) place(t, key uint32) (at uint32, ok bool) {
 	w := v.write(t, key)
 	if w == none {
@@ -17,8 +17,8 @@ func (v *View) place(t, key uint32) (at uint32, ok bool) {
 	return min(v.WPos[w], uint32(len(v.chain(key)))), true
 }
 
-// precedes reports whether a chain shows t before u: on the given list if both append to it, else on any other. known
-// is false where none tells.
+// precedes reports whether a chain shows t before u: the chain of list key if both append to it, else that of another
+// list, on. known is false if no chain shows either.
 func (v *View) precedes(t, u, key uint32) (on uint32, before, known bool) {
 	try := func(k uint32) bool {
 		a, ok := v.place(t, k)
@@ -39,17 +39,17 @@ func (v *View) precedes(t, u, key uint32) (on uint32, before, known bool) {
 	return
 }
 
-// ww is the edge between two that append to a list.
+// ww is the edge between two transactions that append to a list.
 func (v *View) ww(t, u, key uint32) evidence.Edge {
 	return evidence.Edge{From: t, To: u, Dep: evidence.WW, Key: key, Ver: v.WVer[v.write(u, key)], Writer: none}
 }
 
-// wr is the edge from one that appended to a list to one that saw it.
+// wr is the edge from a transaction that appended to a list to one that read its append.
 func (v *View) wr(t, u, key uint32) evidence.Edge {
 	return evidence.Edge{From: t, To: u, Dep: evidence.WR, Key: key, Ver: v.WVer[v.write(t, key)], Writer: none}
 }
 
-// rw is the edge from one that read a list to one whose appends it did not see.
+// rw returns the edge from a transaction that read a list to a transaction whose append it did not see.
 func (v *View) rw(t, u, key uint32) evidence.Edge {
 	e := evidence.Edge{From: t, To: u, Dep: evidence.RW, Key: key, Ver: none, Writer: none}
 	if seen := v.RSeen[v.read(t, key)]; seen > 0 {
@@ -61,8 +61,8 @@ func (v *View) rw(t, u, key uint32) evidence.Edge {
 	return e
 }
 
-// reasons returns cycles that show the assumptions of an anomaly's cycles that no list read shows by itself: t before
-// u, where t read a list that u appended to and did not see that.
+// reasons returns cycles that justify ww edges which no list read shows: t read all of the list's chain before it
+// appended, and missed u's append, so that u before t would close a cycle.
 func (v *View) reasons(cycles ...[]evidence.Edge) (out [][]evidence.Edge) {
 	done := make(map[[2]uint32]bool)
 	for _, c := range cycles {
@@ -83,7 +83,7 @@ func (v *View) reasons(cycles ...[]evidence.Edge) (out [][]evidence.Edge) {
 	return out
 }
 
-// appended reports whether a list's chain shows that t appended to it before u, so that what t did not see of u says no
+// appended reports whether a list's chain shows t's append before u's. Then a read of t that misses u shows nothing
 // more.
 func (v *View) appended(t, u, key uint32) bool {
 	a, ok := v.place(t, key)
@@ -118,7 +118,7 @@ func (v *View) plain(c []evidence.Edge) []evidence.Edge {
 	return out
 }
 
-// seen is the edge from one that appended to a list to one that read the list so.
+// seen returns the edge from t to u if u read some list with an append of t.
 func (v *View) seen(t, u uint32) (evidence.Edge, bool) {
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 		if r := v.read(u, v.WKey[w]); r != none && v.WPos[w] < v.RSeen[r] {
@@ -128,7 +128,7 @@ func (v *View) seen(t, u uint32) (evidence.Edge, bool) {
 	return evidence.Edge{}, false
 }
 
-// committed reports whether all of a cycle committed.
+// committed reports whether all transactions of a cycle committed.
 func (v *View) committed(c []evidence.Edge) bool {
 	return !slices.ContainsFunc(c, func(e evidence.Edge) bool { return v.H.Txns.Status[e.From] != history.Committed })
 }
@@ -146,14 +146,14 @@ func (v *View) sessionBefore(t, u uint32) bool {
 	return false
 }
 
-// timeBefore reports whether t ended before u began, both widened by skew.
+// timeBefore reports whether t ended before u began, if skew widens both.
 func (v *View) timeBefore(t, u uint32, skew int64) bool {
 	_, end := v.H.Window(t, skew)
 	start, _ := v.H.Window(u, skew)
 	return end < start
 }
 
-// wrote reports whether t's last write of a register is of this version.
+// wrote reports whether t's last write of a register has version ver.
 func (v *View) wrote(t, ver uint32) bool {
 	h := v.H
 	lo, hi := h.TxnOps(t)

@@ -9,11 +9,11 @@ import (
 	"isovet/level"
 )
 
-// Graph is the order that a view's lists, and a level, demand. At the snapshot levels transaction t has two nodes, 2t
-// its begin and 2t+1 its commit; at the serializable levels one, t. Then come, for each list with appends that nobody
-// read, nodes through which the end of its chain leads to them, and nodes for real time.
+// Graph is the order that a view's lists and a level demand. At the snapshot levels transaction t has two nodes, its
+// begin 2t and its commit 2t+1; at the serializable levels one, t. Further nodes are auxiliary. For each list with
+// appends that no transaction read, they lead from the end of its chain to these appends. Others are for real time.
 //
-// The edges, with begin = commit at the serializable levels ([BCGraphs] §2; errata B3 to B6):
+// These are the edges, with begin = commit at the serializable levels ([BCGraphs] §2; errata B3 to B6):
 //
 //	b reads what a appended       commit(a) → begin(b)
 //	b follows a in a chain        commit(a) → begin(b)
@@ -24,25 +24,24 @@ import (
 type Graph struct {
 	events.Events
 	v *View
-	// tail[k] is the write of list k that nobody read, but whose transaction read all of the chain: it is next. None:
-	// there is none.
+	// tail[k] is an unread write of list k whose transaction read the whole chain, so that it comes next; or None.
 	tail []uint32
-	// lost are two such writes of one list.
+	// lost are two such writes of one list, which then have no order.
 	lost [2]uint32
-	// aux[k] is the first of list k's auxiliary nodes, -1 where it has none: at the serializable levels one, else two,
+	// aux[k] is the first auxiliary node of list k, or -1. A list has one at the serializable levels. Else it has two:
 	// the first after commits and before begins, the second after begins and before commits.
 	aux   []int32
 	n     int // nodes of transactions and auxiliary nodes of lists
-	total int // and those of time
+	total int // these and the nodes of time
 	time  []graph.Edge
 
 	g *graph.CSR
-	// Edges is how many the graph has.
+	// Edges is the number of edges.
 	Edges int
 }
 
-// NewGraph makes the graph of a view without anomalies at a serializable or snapshot level. skew is in ns.
-// Cost: linear, and two sorts with real time.
+// NewGraph builds the graph of a view without anomalies, at a serializable or snapshot level. skew is in ns. Cost:
+// linear, and two sorts with real time.
 func NewGraph(v *View, l level.Level, skew int64) *Graph {
 	g := &Graph{v: v, Events: events.New(v.H, v.Counts, l, skew), lost: [2]uint32{none, none}}
 	g.tails()
@@ -69,7 +68,7 @@ func NewGraph(v *View, l level.Level, skew int64) *Graph {
 	return g
 }
 
-// tails finds tail and lost.
+// tails computes tail and lost.
 func (g *Graph) tails() {
 	v := g.v
 	g.tail = slices.Repeat([]uint32{none}, v.H.NumKeys())
@@ -94,7 +93,7 @@ func (g *Graph) tails() {
 	}
 }
 
-// after returns how many writes of list k nobody read, the tail left out.
+// after returns the number of unread writes of list k, without the tail.
 func (g *Graph) after(k uint32) int {
 	n := len(g.v.unread(k))
 	if g.tail[k] != none {
@@ -103,8 +102,8 @@ func (g *Graph) after(k uint32) int {
 	return n
 }
 
-// each calls f for every edge with its reason and list. Of two edges through an auxiliary node the first has the
-// reason; those from a begin to its own commit have the reason [events.Within].
+// each calls f for every edge with its reason and list. If two edges go through an auxiliary node, the first has the
+// reason. Edges from a begin to its own commit have the reason [events.Within].
 func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 	v, h := g.v, g.v.H
 	if g.Split {
@@ -152,7 +151,7 @@ func (g *Graph) each(f func(u, v int32, dep evidence.Dep, key uint32)) {
 	}
 }
 
-// chain calls f for the edges of a list's chain, its tail and what comes after.
+// chain calls f for the edges of a list's chain and of the writes after it.
 func (g *Graph) chain(k uint32, f func(u, v int32, dep evidence.Dep, key uint32)) {
 	v := g.v
 	last := none
@@ -186,12 +185,12 @@ func (g *Graph) chain(k uint32, f func(u, v int32, dep evidence.Dep, key uint32)
 	}
 }
 
-// Order returns an order that explains the history at the level, as evidence.Result has it; nil if there is none, or,
-// with open, if it depends on the order of appends that nobody read.
+// Order returns an order that explains the history at the level, as in evidence.Result. It returns nil if there is
+// none, or, with open set, if that depends on the order of appends that no transaction read.
 //
-// Where the graph is acyclic a serial order is any topological one. Under snapshot isolation the writers of a list that
-// nobody read may also not be concurrent: they are put one after the other as a topological order has their commits.
-// Cost: linear, twice where there are such writers, which are sorted.
+// If the graph is acyclic, any topological order is a serial order. Under snapshot isolation, the unread writers of a
+// list may also not be concurrent: Order puts them in sequence, as their commits come in a topological order. Cost:
+// linear; twice if there are such writers, which are sorted.
 func (g *Graph) Order() (order []uint32, open bool) {
 	if g.lost[0] != none {
 		return nil, false
@@ -218,7 +217,7 @@ func (g *Graph) Order() (order []uint32, open bool) {
 	return g.Events.Order(topo), false
 }
 
-// guess returns edges that order the writers of each list that nobody read, where the level needs them ordered.
+// guess returns edges that order the unread writers of each list, at levels that need them in sequence.
 func (g *Graph) guess(topo []int32) (more []graph.Edge) {
 	if !g.Split {
 		return nil

@@ -1,38 +1,39 @@
-// Package lists reads the order of versions off append-only lists, as Elle does, and says what that order decides.
+// Package lists reads the version orders from append-only lists, as Elle does, and says what they decide.
 //
 // # Reading the order
 //
-// A read of a whole list shows who appended to it before, in their order; who is not in it came after. So the reads of
-// one key must be prefixes of each other, and the longest is the order of all that was ever read: the key's chain of
-// writers. What nobody read came after the chain, in an order that no read shows.
+// A read of a whole list shows which transactions appended to it before, in their order; all others came after the
+// read. So the reads of one key must be prefixes of each other. The longest read gives the order of all appends that
+// were ever read: the key's chain of writers. Appends that no transaction read came after the chain, in an order that
+// no read shows.
 //
-// [Read] takes a history apart so: for each transaction that counts, the lists that it appended to and its place in
-// their chains, and the lists that it read and how many of the chain it saw. On the way it finds what no order
-// explains: elements from nowhere, of aborted transactions, of transactions in their midst; reads that do not end with
-// the own appends, or differ within a transaction; and pairs of reads that are no prefixes of each other.
+// [Read] computes for each counting transaction the lists that it appended to and its place in their chains, and the
+// lists that it read and how much of the chain it saw. It also finds reads that no order explains: of elements that
+// nobody appended, of aborted transactions, of parts of a transaction's appends; reads that do not end with the own
+// appends, or differ within a transaction; and pairs of reads that are no prefixes of each other.
 //
-// # Who counts
+// # Which transactions count
 //
-// Committed transactions, and those of unknown outcome one of whose elements a transaction that counts has read. The
-// others of unknown outcome are left out, which is exact: one transaction more only adds constraints (errata V27).
+// Committed transactions count, and a transaction of unknown outcome counts if a counting transaction read one of its
+// elements. The others of unknown outcome are left out, which is exact: one more transaction only adds constraints
+// (errata V27).
 //
 // # Deciding
 //
-//   - [Graph] decides without search: known order gives a graph of begin and commit nodes (errata B3, B6) whose
-//     acyclicity is the level. Only under snapshot isolation, where writers of a key may not be concurrent, the order
-//     of what nobody read matters; if an arbitrary one does not fit, the graph leaves the question open.
-//   - [Registers] tells the same history with registers, for every checker that knows those only: each writer of a
-//     chain reads the version before its own, so that the chain is forced. At the levels where a read makes visible
-//     what an append does not, nothing is added to what was read ([View.Blind]), and the chains are told beside the
-//     registers.
+//   - [Graph] decides without search. The known order gives a graph of begin and commit nodes (errata B3, B6), and the
+//     level holds if it is acyclic. Only under snapshot isolation, where writers of a key may not be concurrent, the
+//     order of unread appends matters. If an arbitrary one fails, the graph leaves the question open.
+//   - [Registers] translates the history to one with registers, for the checkers that only know those: each writer of a
+//     chain reads the version before its own, which forces the chain. At the levels where reads make a transaction
+//     visible but appends do not, it adds no reads ([View.Blind]), and gives the chains beside the registers.
 //
 // # Files
 //
-//   - lists.go: the view, and Read; chains.go: the versions of a list from what its reads saw
-//   - reads.go: what is wrong with a single read
-//   - graph.go: the graph and its order; cycles.go: the telling cycles of one that has none
-//   - registers.go: lists as registers, and evidence brought back; blind.go: the same without reads that nobody made
-//   - cases.go: where elements were appended more than once, which append each is that was read
+//   - lists.go: the view, and Read; chains.go: the versions of a list as its reads show them
+//   - reads.go: anomalies of single reads
+//   - graph.go: the graph and its order; cycles.go: the most telling cycles
+//   - registers.go: lists as registers, and evidence translated back; blind.go: the same without added reads
+//   - cases.go: if elements were appended more than once, which append each read shows
 //   - edges.go: evidence edges, and what shows them
 //
 // Experimental: this package may still change.
@@ -48,55 +49,55 @@ import (
 
 const none = history.None
 
-// MaxAnomalies bounds how many anomalies a view lists; the rest is counted.
+// MaxAnomalies bounds the anomalies that a view lists; it counts the rest.
 const MaxAnomalies = 100
 
-// View is what a history's lists show. Transactions, keys and versions are the history's dense indices; writes and
-// reads are numbered here, one for each transaction that counts and list that it appended to or read.
+// View is what a history's lists show. Transactions, keys and versions have the history's dense indices. Writes and
+// reads have numbers of their own, one for each transaction and list that it appended to or read.
 type View struct {
 	H *history.History
-	// Counts[t]: the transaction takes part. Init does not.
+	// Counts[t] says that transaction t counts. Init does not.
 	Counts    []bool
 	NumCounts int
 	// IsList[k]: some operation appends to key k, or reads it as a list.
 	IsList []bool
 
-	// Write w is by transaction WTxn[w], which appended to key WKey[w]; WVer[w] is its last element. Those of t are
-	// WOff[t]:WOff[t+1]; transactions that did not abort have them, also if they do not count. WPos[w] is its place in
-	// the key's chain, None where nobody read it.
+	// Write w is by transaction WTxn[w], which appended to key WKey[w]; WVer[w] is its last element. Transaction t has
+	// the writes WOff[t]:WOff[t+1]; all that did not abort have them, even if they do not count. WPos[w] is the place
+	// of w in the key's chain, None if no transaction read it.
 	WTxn, WKey, WVer, WPos []uint32
 	WOff                   []uint32
 
-	// Read r is the first read of list RKey[r] by a transaction (each one, if Options say so), operation ROp[r], and
-	// saw RSeen[r] writers of the chain. Those of t are ROff[t]:ROff[t+1], in program order.
+	// Read r is the first read of list RKey[r] by a transaction (with EachRead, every read), by operation ROp[r]. It
+	// saw RSeen[r] writers of the chain. Transaction t has the reads ROff[t]:ROff[t+1], in program order.
 	RKey, ROp, RSeen []uint32
 	ROff             []uint32
 
-	// Chain[KOff[k]:KOff[k+1]] are the writes of key k that were read, in order.
+	// Chain[KOff[k]:KOff[k+1]] are the writes of key k that some transaction read, in order.
 	Chain, KOff []uint32
-	// Unread[UOff[k]:UOff[k+1]] are the writes of key k, by transactions that count, that nobody read.
+	// Unread[UOff[k]:UOff[k+1]] are the writes of key k, by counting transactions, that no transaction read.
 	Unread, UOff []uint32
 	// InitVer[k] is the last element that Init appended to list k, or None.
 	InitVer []uint32
 
-	// Anomalies are those of single reads, and pairs of reads that no order explains, at most MaxAnomalies; Also counts
-	// the rest.
+	// Anomalies are anomalies of single reads and pairs of reads that no order explains, at most MaxAnomalies. Also
+	// counts the rest.
 	Anomalies []evidence.Anomaly
 	Also      int
-	Kinds     map[level.Anomaly]int // how many of single reads there are of each kind, those of Also too
-	// Ambiguous says why the order cannot be read off: an element that was read had been appended twice. "": it can.
+	Kinds     map[level.Anomaly]int // anomalies of single reads by kind, those of Also included
+	// Ambiguous says why reads do not show the order (an element read was appended twice), or is empty.
 	Ambiguous string
-	// Mixed: there are registers beside the lists.
+	// Mixed says that there are registers beside the lists.
 	Mixed bool
-	// Open are transactions of unknown outcome that do not count as far as is known, but may have written what a read
-	// of a register saw. What the view says holds if none of them committed.
+	// Open are transactions of unknown outcome that do not count, but may have written the version that a read of a
+	// register saw. The view is right only if none of them committed.
 	Open []uint32
 }
 
-// Places in elemW for versions that are no one write's element.
+// These are values of elemW for versions that several writes, or Init, have as an element.
 const (
-	elemInit = none - 1 // of Init
-	elemMany = none - 2 // of several appends
+	elemInit = none - 1 // appended by Init
+	elemMany = none - 2 // appended several times
 )
 
 // reader is the state of Read.
@@ -104,51 +105,49 @@ type reader struct {
 	v *View
 	h *history.History
 	o Options
-	// elemW[ver] is the write that has the version as an element, at place elemAt[ver] of those it appended, or one of
-	// the above.
+	// elemW[ver] is the write that appended element ver, and elemAt[ver] its place among the elements of that write.
+	// elemW may also be one of the constants above.
 	elemW, elemAt []uint32
 	count         []uint32 // write → how many elements
 	inits         []uint32 // key → elements that Init appended
-	// longest[k] is the longest list read of key k by a transaction that counts, own appends left out; by is that
+	// longest[k] is the longest read of list k by a counting transaction, without its own appends; by[k] is the
 	// operation.
 	longest [][]uint32
 	by      []uint32
-	// The reads of transactions that count, in the order in which they were looked at.
+	// reads are the reads of counting transactions, in the order in which walk visits them.
 	reads []seen
 	work  []uint32
 	told  map[[2]uint32]bool // pairs of an anomaly and its key that have been listed
 
 	touched []touch  // by key
-	writer  []uint32 // version of a register → who installs it, elemMany; nil but where needed
+	writer  []uint32 // version of a register → its installer, or elemMany; nil unless needed
 	openVer []uint32 // versions of registers read, with several possible writers
-	bad     []bool   // key → its longest list is none that an order explains
+	bad     []bool   // key → no order explains its longest list
 	doubled map[uint32]bool
 }
 
-// seen is the first read of a list by a transaction: how many elements of others it had.
+// seen is a transaction's first read of a list; n counts its elements of other transactions.
 type seen struct{ t, key, op, n uint32 }
 
-// touch is what the transaction at hand did to a key.
+// touch is what the current transaction did to a key.
 type touch struct {
 	stamp uint32 // 1 + the transaction
 	own   uint32 // appends so far
 	first uint32 // its first read, as an index into reader.reads, None, or unexplained
 }
 
-// unexplained stands for a first read that no order explains; later ones of its transaction are not looked at.
+// unexplained marks a first read that no order explains. Later ones in its transaction are not examined.
 const unexplained = none - 1
 
-// Read takes a history's lists apart. Predicates are not looked at.
-// Cost: linear in operations and elements of lists.
+// Read computes the view of a history's lists. It ignores predicates. Cost: linear in operations and elements of lists.
 func Read(h *history.History) *View { return ReadWith(h, Options{}) }
 
 // Options are the parameters of ReadWith. The zero value is Read's.
 type Options struct {
-	// Blind takes an append for a write that sees nothing: two that read the same state of a list may both append to
-	// it, as the levels below snapshot isolation allow.
+	// Blind treats an append as a write that sees nothing: two transactions that read the same state of a list may both
+	// append to it, as the levels below snapshot isolation allow.
 	Blind bool
-	// EachRead lists every read, not only the first of each list and transaction, and lets them differ: what
-	// read-committed asks.
+	// EachRead lists every read of a list, and lets a transaction's reads differ, as read-committed does.
 	EachRead bool
 }
 
@@ -162,7 +161,7 @@ func ReadWith(h *history.History, o Options) *View {
 	return r.v
 }
 
-// writes numbers the writes and finds whose each element is.
+// writes numbers the writes and finds the write of each element.
 func (r *reader) writes() {
 	h, v := r.h, r.v
 	n, nk, nv := uint32(h.NumTxns()), h.NumKeys(), h.NumVersions()
@@ -219,8 +218,8 @@ func (r *reader) writes() {
 	v.WPos = slices.Repeat([]uint32{none}, len(v.WTxn))
 }
 
-// walk goes through the transactions that count, those of unknown outcome as they are found to, and compares their
-// reads with their own operations and with the longest of each list.
+// walk visits the transactions that count, and those of unknown outcome when a read shows that they do. It compares
+// their reads with their own operations and with the longest read of each list.
 func (r *reader) walk() {
 	h, v := r.h, r.v
 	n := uint32(h.NumTxns())
@@ -253,7 +252,7 @@ func (r *reader) walk() {
 	r.open()
 }
 
-// open fills View.Open.
+// open computes View.Open.
 func (r *reader) open() {
 	h := r.h
 	if len(r.openVer) == 0 {
@@ -277,8 +276,8 @@ func (r *reader) open() {
 	}
 }
 
-// MayBeOpen reports whether a history has what View.Open is about: writes of registers by transactions of unknown
-// outcome. Cost: a pass over these.
+// MayBeOpen reports whether View.Open may be nonempty: a transaction of unknown outcome writes a register. Cost: linear
+// in the operations of such transactions.
 func MayBeOpen(h *history.History) bool {
 	for t, s := range h.Txns.Status {
 		if s != history.Unknown {
@@ -297,7 +296,7 @@ func (r *reader) counts(t uint32) {
 	r.v.NumCounts++
 }
 
-// saw makes the transactions of these elements count.
+// saw makes the transactions count that appended these elements.
 func (r *reader) saw(elems []uint32) {
 	for _, e := range elems {
 		if w := r.elemW[e]; w < elemMany {
@@ -341,7 +340,7 @@ func (r *reader) registers() {
 	}
 }
 
-// register follows a read of a register where outcomes are unknown: what only one can have written, that one did.
+// register follows a read of a register: if only one transaction can have written the version, it counts.
 func (r *reader) register(t, op uint32) {
 	h := r.h
 	ver := h.Ops.Ver[op]
@@ -354,7 +353,7 @@ func (r *reader) register(t, op uint32) {
 	}
 }
 
-// txn looks at the reads of a transaction that counts.
+// txn examines the reads of a counting transaction.
 func (r *reader) txn(t uint32) {
 	h := r.h
 	lo, hi := h.TxnOps(t)
@@ -381,7 +380,7 @@ func (r *reader) touch(t, key uint32) *touch {
 	return x
 }
 
-// read looks at one list read.
+// read examines one list read.
 func (r *reader) read(t, lo, op uint32) {
 	h := r.h
 	i := h.Ops.Ver[op]
@@ -432,7 +431,8 @@ func (r *reader) read(t, lo, op uint32) {
 	}
 }
 
-// ownSuffix returns a list without the own appends since lo, with which it must end; if it does not, the last of them.
+// ownSuffix returns a list without the own appends since lo. If the list does not end with these appends, last is the
+// last of them.
 func (r *reader) ownSuffix(list []uint32, key, lo, op uint32) (rest []uint32, last uint32) {
 	h := r.h
 	last = none

@@ -23,7 +23,7 @@ func (r *reader) report(a evidence.Anomaly) {
 	r.v.Anomalies = append(r.v.Anomalies, a)
 }
 
-// once reports an anomaly that concerns an operation, or a pair, for the first time only.
+// once reports an anomaly the first time that it is called for the pair x, y.
 func (r *reader) once(a evidence.Anomaly, x, y uint32) {
 	if p := [2]uint32{x, y}; !r.told[p] {
 		r.told[p] = true
@@ -31,8 +31,9 @@ func (r *reader) once(a evidence.Anomaly, x, y uint32) {
 	}
 }
 
-// examine finds what is wrong with a list read that is not, after the initial elements, whole transactions' appends
-// without the reader's own. It reports it, or that the list is ambiguous. Each culprit is reported once a list.
+// examine looks for an anomaly of a list read. After the initial elements, it must show whole transactions' appends,
+// and not the reader's own. examine reports the anomaly, or that the list is ambiguous. It blames each transaction once
+// per list.
 func (r *reader) examine(op uint32) bool {
 	h, v := r.h, r.v
 	t := h.TxnOf(op)
@@ -40,7 +41,7 @@ func (r *reader) examine(op uint32) bool {
 	lo, _ := h.TxnOps(t)
 	list, _ := r.ownSuffix(h.Elems(h.Ops.Ver[op]), key, lo, op)
 	single := func(k level.Anomaly, ops ...uint32) evidence.Anomaly { return evidence.Anomaly{Kind: k, Ops: ops} }
-	// Elements that nobody can have appended before.
+	// First, elements that no transaction can have appended before the read.
 	times := make(map[uint32]int, len(list))
 	for _, e := range list {
 		times[e]++
@@ -63,12 +64,12 @@ func (r *reader) examine(op uint32) bool {
 		case w < elemMany && v.WTxn[w] == t && r.appendOf(t, e) > op:
 			r.once(single(level.FutureRead, op, r.appendOf(t, e)), op, e)
 			return true
-		case w < elemMany && v.WTxn[w] == t || times[e] > 1: // an own append before the read is at its end as well
+		case w < elemMany && v.WTxn[w] == t || times[e] > 1: // own appends before the read are at its end too
 			r.once(single(level.DuplicateElement, op), key, e)
 			return true
 		}
 	}
-	// Appends that are not shown whole.
+	// Then, appends that are shown in part.
 	torn := func(by uint32, e uint32) bool {
 		r.once(single(level.G1b, op, r.appendOf(by, e)), op, by)
 		return true
@@ -94,7 +95,7 @@ func (r *reader) examine(op uint32) bool {
 	return false
 }
 
-// incompatible handles a list read that is no prefix of the longest one, nor it of that.
+// incompatible reports a list read that is not a prefix of the longest one, and of which that is no prefix.
 func (r *reader) incompatible(t, op, key uint32, list []uint32) {
 	v := r.v
 	if r.examine(op) || r.examine(r.by[key]) {
@@ -105,9 +106,9 @@ func (r *reader) incompatible(t, op, key uint32, list []uint32) {
 	for list[i] == longest[i] {
 		i++
 	}
-	// Both are made of whole appends; so two transactions' begin here.
+	// Both consist of whole appends, so two transactions' appends begin here.
 	a, b := r.elemW[longest[i]], r.elemW[list[i]]
-	if !r.o.Blind && r.isDoubled(key) { // then no order of appends is a fact by itself, and the two reads are
+	if !r.o.Blind && r.isDoubled(key) { // in a doubled list the reads are facts, but no order of appends
 		r.once(evidence.Anomaly{Kind: level.IncompatibleOrder, Ops: []uint32{op, r.by[key]}}, a, b)
 		return
 	}
@@ -118,8 +119,8 @@ func (r *reader) incompatible(t, op, key uint32, list []uint32) {
 	r.once(evidence.Anomaly{Kind: level.IncompatibleOrder, Cycle: []evidence.Edge{edge(a, b), edge(b, a)}}, a, b)
 }
 
-// isDoubled reports whether an element of the list was appended more than once, read or not. All lists are looked at
-// when the first is asked for.
+// isDoubled reports whether an element of the list was appended more than once, read or not. The first call examines
+// all lists.
 func (r *reader) isDoubled(key uint32) bool {
 	if r.doubled == nil {
 		r.doubled = make(map[uint32]bool)

@@ -9,31 +9,30 @@ import (
 	"isovet/level"
 )
 
-// Registers is a list history told with registers: the same transactions, sessions and times, and an order that
-// explains the one at a serializable or snapshot level explains the other.
+// Registers is a list history translated to registers. It has the same transactions, sessions and times, and at a
+// serializable or snapshot level an order explains it if and only if it explains the list history.
 //
-// A transaction that appends to a list writes, once, a value of its own; one that reads the list reads the value of the
-// last transaction that it saw. A writer of the chain that does not read the list by itself reads the value before its
-// own: then no other write of the key fits between the two, nor before the first, which reads the initial value. So
-// every order has the chain as it is, and what nobody read after it.
+// A transaction that appends to a list writes one unique value. A transaction that reads the list reads the value of
+// the last transaction that it saw. A writer of the chain that does not read the list itself also reads the value
+// before its own. Then no other write of the key can come between the two, nor before the first one, which reads the
+// initial value. So every order has the chain as it is, and the unread writes after it.
 type Registers struct {
 	H *history.History
 	v *View
-	// op[o] is the operation of the list history that operation o of H stands for; None where it is a writer's read of
-	// the value before its own.
+	// op[o] is the operation of the list history that operation o of H represents, or None for an added read.
 	op []uint32
-	// Versions of H from first on stand for writes of lists: first + w for write w, and then the lists' initial
-	// versions.
+	// From version first on, the versions of H represent lists: first + w for write w, and then each list's initial
+	// version.
 	first uint32
 }
 
-// Registers tells a view's history with registers. The view must have no anomalies and not be ambiguous.
-// Cost: linear.
+// Registers translates a view's history to registers. The view must have no anomalies and not be ambiguous. Cost:
+// linear.
 func (v *View) Registers() *Registers {
 	g := v.told()
 	h := v.H
 	n, nk := uint32(h.NumTxns()), uint32(h.NumKeys())
-	// stamp[k] is 1 + the transaction that has told its part of list k.
+	// stamp[k] is 1 + the last transaction whose operation on list k is done.
 	stamp := make([]uint32, nk)
 	mine := make([]uint32, nk) // 1 + its read of the list, valid with its stamp
 	whose := make([]uint32, nk)
@@ -76,8 +75,8 @@ func (v *View) Registers() *Registers {
 	return g
 }
 
-// told makes the registers' history without operations: its values are the view's and one for each write of a list and
-// each list's initial elements.
+// told creates the registers' history without operations. Its versions are those of the view, one for each write of a
+// list, and one for each list's initial elements.
 func (v *View) told() *Registers {
 	h := v.H
 	g := &Registers{v: v, first: uint32(h.NumVersions())}
@@ -87,7 +86,7 @@ func (v *View) told() *Registers {
 	out.Lists = history.Lists{}
 	out.Ops = history.Ops{Kind: make([]history.OpKind, 0, h.NumOps()), Ver: make([]uint32, 0, h.NumOps())}
 	g.op = make([]uint32, 0, h.NumOps())
-	// The values of lists are new ones, none of them the initial value of registers.
+	// Each list value is new, and so differs from every register's initial value.
 	base := int64(1)
 	if h.Initial.Kind == history.Int && h.Initial.N > 0 {
 		base = -int64(nw + nk)
@@ -118,14 +117,14 @@ func (v *View) told() *Registers {
 	return g
 }
 
-// tell adds an operation that stands for operation o of the list history, or for none.
+// tell adds an operation that represents operation o of the list history, or None.
 func (g *Registers) tell(o uint32, kind history.OpKind, ver uint32) {
 	g.H.Ops.Kind = append(g.H.Ops.Kind, kind)
 	g.H.Ops.Ver = append(g.H.Ops.Ver, ver)
 	g.op = append(g.op, o)
 }
 
-// tellInit tells the operations of the initial transaction.
+// tellInit adds the operations of the initial transaction.
 func (g *Registers) tellInit() {
 	h := g.v.H
 	done := make(map[uint32]bool)
@@ -142,7 +141,7 @@ func (g *Registers) tellInit() {
 	}
 }
 
-// state is the version that stands for a list that the first of a chain have appended to.
+// state returns the version that represents a list after the first so many writers of its chain.
 func (g *Registers) state(key, writers uint32) uint32 {
 	if writers == 0 {
 		return g.initial(key)
@@ -150,15 +149,15 @@ func (g *Registers) state(key, writers uint32) uint32 {
 	return g.first + g.v.chain(key)[writers-1]
 }
 
-// initial is the version that stands for a list's initial elements.
+// initial returns the version that represents a list's initial elements.
 func (g *Registers) initial(key uint32) uint32 { return g.first + uint32(len(g.v.WTxn)) + key }
 
-// Anomaly brings evidence about the registers' history back to the lists'. ok is false if nothing of it is left, which
-// evidence that proves something does not come to.
+// Anomaly translates evidence about the registers' history back to the lists. ok is false if nothing of it is left,
+// which does not happen for evidence that proves something.
 //
-// Each edge becomes the one that the lists show. An order of two writers that a chain shows is no assumption any more:
-// a cycle that assumes the opposite says nothing, and is left out. But where session order, real time (widened by skew,
-// ns) or a read demands that opposite, chain and demand together are the anomaly.
+// Each edge becomes the edge that the lists show. If a chain shows the order of two writers, that order is no longer an
+// assumption, and a cycle that assumes the opposite is dropped. But if session order, real time (widened by skew, ns)
+// or a read demands the opposite, the demand and the chain together are the anomaly.
 func (g *Registers) Anomaly(a evidence.Anomaly, l level.Level, skew int64) (back evidence.Anomaly, ok bool) {
 	if len(a.Ops) > 0 || len(a.Dead) > 0 {
 		return g.ofOps(a), true
@@ -213,8 +212,8 @@ func (g *Registers) Anomaly(a evidence.Anomaly, l level.Level, skew int64) (back
 	return back, true
 }
 
-// contradiction returns the cycle of an order that an edge assumes, if something demands it, and of the chain that
-// shows the opposite.
+// contradiction returns the cycle of an order that an edge assumes and a chain that shows the opposite, if session
+// order, real time or a read demands that order.
 func (g *Registers) contradiction(e evidence.Edge, l level.Level, skew int64) []evidence.Edge {
 	v := g.v
 	first, then := e.From, e.To
@@ -244,10 +243,10 @@ func (g *Registers) contradiction(e evidence.Edge, l level.Level, skew int64) []
 	return nil
 }
 
-// opposed returns a cycle of an order of two writers that an edge assumes of a register, where something demands it,
-// and of a list read that shows the opposite. Told with registers it is not there to be seen: a list read shows all
-// that was appended, that of a register only who wrote last. Such a demand counts for nothing against a read, and the
-// cycle must stand in its place.
+// opposed returns the cycle of an order that an edge assumes for two writers of a register, and a list read that shows
+// the opposite, if something demands that order. The register history does not show this cycle, because a list read
+// shows all earlier appends, but its register read only the last writer. The certifier lets reads win against such
+// demands, so the evidence must have this cycle instead.
 func (g *Registers) opposed(e evidence.Edge, l level.Level, skew int64) []evidence.Edge {
 	v := g.v
 	first, then := e.From, e.To
@@ -280,7 +279,7 @@ func (g *Registers) opposed(e evidence.Edge, l level.Level, skew int64) []eviden
 	return nil
 }
 
-// read is the edge from one that wrote a register to one that read that, which nobody else can have written.
+// read returns the edge from t to u if u read a register version that only t can have written.
 func (g *Registers) read(t, u uint32) (evidence.Edge, bool) {
 	h := g.v.H
 	for r := h.Txns.OpOff[u]; r < h.Txns.OpOff[u+1]; r++ {
@@ -291,8 +290,8 @@ func (g *Registers) read(t, u uint32) (evidence.Edge, bool) {
 	return evidence.Edge{}, false
 }
 
-// only reports whether t alone can have written a version of a register. So a read of it, in another transaction, is no
-// read of an own write.
+// only reports whether t alone can have written a version of a register. Then a read of it by another transaction is
+// not of its own write.
 func (g *Registers) only(t, ver uint32) bool {
 	h := g.v.H
 	if h.InitVer[h.VerKey[ver]] == ver {
@@ -312,7 +311,7 @@ func (g *Registers) only(t, ver uint32) bool {
 	return true
 }
 
-// edge is Anomaly for an edge. more are cycles that force what it assumes; says is false if that is not so.
+// edge translates one edge. more are cycles that prove what it assumes; says is false if a chain shows the opposite.
 func (g *Registers) edge(e evidence.Edge) (b evidence.Edge, more [][]evidence.Edge, says bool) {
 	v := g.v
 	if e.Dep == evidence.SO || e.Dep == evidence.RT {
@@ -361,7 +360,7 @@ func (g *Registers) edge(e evidence.Edge) (b evidence.Edge, more [][]evidence.Ed
 	return v.rw(e.From, e.To, e.Key), more, true
 }
 
-// sameCycle reports whether two cycles have the same edges, from whichever on.
+// sameCycle reports whether two cycles have the same edges, up to rotation.
 func sameCycle(c, d []evidence.Edge) bool {
 	if len(c) != len(d) {
 		return false

@@ -1,13 +1,13 @@
 package mechanism
 
-// attached describes the time before the traces began (Options.Attach).
+// attached is what is known, with Options.Attach, of the time before the traces began.
 type attached struct {
 	begun      bool
 	first, max int64    // the end of the first transaction, the latest end
 	lag        [2]int64 // the two greatest distances by which an end arrived after a later one
 }
 
-// arrived notes the end t, with the commit's answer, of a transaction that has arrived.
+// arrived records the end t, with the commit's answer, of a transaction that has arrived.
 func (x *attached) arrived(t int64) {
 	if !x.begun {
 		x.begun, x.first, x.max = true, t, t
@@ -54,8 +54,8 @@ func (x *Online) Attach() {
 	}
 }
 
-// Foreign takes a transaction whose time is unknown: others may read its writes at any time, and nothing is deduced
-// from it. It may change the traces.
+// Foreign adds a transaction whose time is unknown: others may read its writes at any time, and nothing is deduced from
+// it. It may change the traces.
 func (x *Online) Foreign(traces []Trace) {
 	traces = append([]Trace(nil), traces...)
 	for i := range traces {
@@ -68,7 +68,7 @@ func (x *Online) Foreign(traces []Trace) {
 	x.v.Late(traces)
 }
 
-// WaitMark returns a mark for Convict: it stands behind the reads that wait for a writer now.
+// WaitMark returns a mark for Convict: it covers the reads that wait for a writer now.
 func (x *Online) WaitMark() int { return int(x.v.stage + 1) }
 
 // Convict reports the reads that waited at the mark and still wait: nobody wrote their values.

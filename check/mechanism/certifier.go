@@ -2,11 +2,11 @@ package mechanism
 
 import "slices"
 
-// certifier keeps the deduced dependencies acyclic, and says which one closes a cycle.
+// certifier keeps the deduced dependencies acyclic, and finds the cycle that a new one would close.
 //
-// The order of transactions is kept as edges come (Pearce and Kelly, JEA 2006): at first that of their commits, in
-// which most edges already go forward; an edge against it moves the transactions between its ends. Transactions that no
-// cycle can enter any more are forgotten.
+// It keeps an order of the transactions (Pearce and Kelly, JEA 2006), at first that of their commits, along which most
+// edges go forward; an edge that goes backward moves the transactions between its ends. Transactions that no later
+// cycle can contain are forgotten.
 //
 // Source:  [Leopard] §V-D, Algorithm 2 lines 27 to 31, Definition 4, Theorem 5.
 // Differs: cycles, not the database's own pattern: two consecutive rw are no violation (errata L9).
@@ -26,7 +26,7 @@ type certifier struct {
 	ords      []int64
 }
 
-// txnNode is a transaction. Its edges lie side by side, as do its fields in frequent use.
+// txnNode is a transaction with its edges.
 type txnNode struct {
 	ord        int64
 	nin        int32 // edges of in whose transactions are in memory
@@ -40,7 +40,7 @@ type txnNode struct {
 	gone       bool
 }
 
-// outEdge is an edge in the list of its first transaction.
+// outEdge is an edge, stored with its source.
 type outEdge struct {
 	to   uint64
 	key  uint32
@@ -55,7 +55,7 @@ const (
 	someEdges = 256
 )
 
-// inEdge is an edge in the list of its last transaction: the first one, and the kind.
+// inEdge is an edge, stored with its target: the source and the kind.
 type inEdge uint64
 
 func (e inEdge) from() uint64 { return uint64(e >> 2) }
@@ -127,7 +127,7 @@ func (g *certifier) insert(from, to uint64, key uint32, kind uint8, why Reason) 
 	return nil
 }
 
-// forward collects the transactions that to reaches, up to an order; it reports whether from is one.
+// forward collects the transactions that to reaches, up to the order most; it reports whether from is among them.
 func (g *certifier) forward(from, to uint64, most int64) bool {
 	g.mark++
 	g.fwd = append(g.fwd[:0], uint32(to-g.base))
@@ -151,7 +151,7 @@ func (g *certifier) forward(from, to uint64, most int64) bool {
 	return false
 }
 
-// backward collects the transactions that reach from, down to an order.
+// backward collects the transactions that reach from, down to the order least.
 func (g *certifier) backward(from uint64, least int64) {
 	g.mark++
 	g.back = append(g.back[:0], uint32(from-g.base))
@@ -167,7 +167,7 @@ func (g *certifier) backward(from uint64, least int64) {
 	}
 }
 
-// reorder gives the transactions found backward, then those found forward, the places that they have together.
+// reorder gives the transactions found backward, and after them those found forward, the places that all of them had.
 func (g *certifier) reorder() {
 	ord := func(s uint32) *int64 { return &g.at(g.base + uint64(s)).ord }
 	byOrd := func(a, b uint32) int {

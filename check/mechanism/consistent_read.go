@@ -4,12 +4,11 @@ package mechanism
 // one moment must explain all reads of a snapshot together.
 //
 // Source:  [Leopard] §V-A, Algorithm 2 lines 1 to 9, Definitions 1 and 2, Theorem 2; errata L1, L2, L6, L7. Differs:
-// the paper tests each read by itself. All reads of a snapshot see one moment s: each version read gives s > its
+// the paper tests each read by itself. Here all reads of a snapshot see one moment s. Each version read means that s is
+// after its commit began, and before the end of the first commit that is surely later. The intersection of these
+// intervals over all reads must not be empty.
 //
-//	commit's begin, and s < the end of the first commit that is surely later; the intersection over the reads must
-//	not be empty.
-//
-// Deduces: wr where one version only can have been read; rw to the writer of the next version.
+// Deduces: wr if only one version can have been read; rw to the writer of the next version.
 func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	whole := v.p.Reads == TransactionReads
 	joint := v.moment(p.a, p.b)
@@ -79,8 +78,8 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 	}
 }
 
-// moment is the interval in which all reads of one snapshot can have happened: lo to hi, with the reads that narrowed
-// it last.
+// moment is the interval in which all reads of one snapshot can have happened, from lo to hi, with the reads that
+// narrowed it last.
 type moment struct {
 	lo, hi    int64
 	low, high narrowing // without a read: the snapshot's own interval
@@ -100,12 +99,13 @@ func (v *Verifier) moment(a, b int64) moment {
 	return moment{lo: a, hi: b}
 }
 
-// whole verifies that a snapshot shows other transactions whole: it must see all writes of a transaction if one of its
-// reads saw one of them, or if first updater wins had it commit before. The snapshot begins at a; places are those of
-// the versions read. The intervals of single versions do not show this where they overlap.
+// whole verifies that a snapshot shows other transactions as a whole: it must see all writes of a transaction if one of
+// its reads saw one of them, or if first updater wins says that the transaction had committed before. The snapshot
+// begins at a; places are those of the versions read. The intervals of single versions do not show this if they
+// overlap.
 //
 // Source:  atomic visibility (errata L8: each possible order of a commit and a snapshot); not in [Leopard].
-// Cost: near nothing, but where commits overlap with the snapshot: then the versions that do, for each read.
+// Cost: near nothing unless commits overlap with the snapshot; then their versions, for each read.
 func (v *Verifier) whole(p *pending, reads []Trace, places []int32, before []predecessor, a int64) {
 	if v.p.StaleReads {
 		a = -Forever

@@ -1,15 +1,15 @@
 package mechanism
 
-// order compares a new version with those installed before it that may overlap with it: whether its writer held the
-// lock beside another (mutual exclusion) or was concurrent with another (first updater wins), and which of them it is
-// known to follow.
+// order compares a new version with those installed before it that may overlap with it. It finds out whether its writer
+// held the lock at the same time as another (mutual exclusion) or was concurrent with another (first updater wins), and
+// which of them it is known to follow.
 //
-// Commits are taken in the order of their begins, so with locks or first updater wins the new version is the later one
-// unless that is a violation: were it earlier, it would have ended before the other got its lock or its snapshot,
-// before the other ended. With clock skew both may be possible; then nothing is deduced.
+// Commits are taken in the order of their begins. So with locks or first updater wins the new version is the later one,
+// unless there is a violation: were it earlier, it would have ended before the other got its lock or its snapshot, and
+// so before the other ended. With clock skew both orders may be possible; then nothing is deduced.
 //
-// Where the intervals leave open which was first, but only one order is no violation, first updater wins has the
-// earlier one commit before the later one's snapshot; whether the later one's reads agree is seen when they are
+// If the intervals leave open which was first, but only one order is no violation, then by first updater wins the
+// earlier one committed before the later one's snapshot; whether the later one's reads agree is checked when they are
 // verified (whole).
 //
 // Source: [Leopard] §V-B and §V-C, Algorithm 2 lines 10 to 26, Theorems 3 and 4; errata L8.

@@ -181,7 +181,7 @@ func (v *Verifier) Take() ([]Violation, []Unjudged) {
 	return vs, us
 }
 
-// Tests set them to 1.
+// init lets the tests lower these bounds.
 func init() {
 	bounds.Register("mechanism.maxSuspects", &maxSuspects)
 }

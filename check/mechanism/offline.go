@@ -10,7 +10,7 @@ import (
 	"isovet/internal/sorts"
 )
 
-// MissingTimes says that the mechanisms cannot be verified because a transaction has no client times.
+// MissingTimes is the error that the mechanisms cannot be verified because a transaction has no client times.
 type MissingTimes struct{ Txn int64 }
 
 func (m *MissingTimes) Error() string {
@@ -114,8 +114,8 @@ func duplicates(h *history.History) bool {
 	return twice
 }
 
-// source turns a history into traces: lanes of transactions one after the other, as clients send them. A session is a
-// lane, or several where its transactions overlap; sessions that do not overlap may share one, so that there are no
+// source turns a history into traces: lanes of transactions one after another, as clients send them. A session is a
+// lane, or several if its transactions overlap. Sessions that do not overlap may share a lane, so that there are no
 // more lanes than transactions at a time.
 type source struct {
 	h     *history.History `freeze:"-"`

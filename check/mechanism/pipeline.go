@@ -11,14 +11,12 @@ import (
 // neither only to stop the merge.
 type fetcher func(client int, after int64) (batch []Trace, bound int64)
 
-// merge hands the traces of all clients to sink in the order of Bef, in runs of one client each, as long as no other
+// merge passes the traces of all clients to sink in the order of Bef, in runs of one client, as long as no other
 // client's trace comes between.
 //
-// Source:  [Leopard] §IV-C, Algorithm 1, Theorem 1. Differs: (errata L10) a client whose buffer is empty bounds the
-// rest by what it has promised, and is fetched from only when it
-//
-//	is the one that holds the others back (the paper's adaptive fetching); a loser tree in place of a heap of traces,
-//	so that the global buffer is one batch a client.
+// Source:  [Leopard] §IV-C, Algorithm 1, Theorem 1. Differs: (errata L10) a client with an empty buffer bounds the
+// others by its promise, and is fetched from only if it holds the others back (the paper's adaptive fetching). A loser
+// tree replaces a heap of traces, so that the global buffer is one batch a client.
 //
 // Cost: log2 of the clients a run.
 func merge(clients int, fetch fetcher, sink func(client int, traces []Trace)) {

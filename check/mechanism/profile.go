@@ -43,8 +43,8 @@ const (
 	SSICertifier Certifier = "ssi"
 )
 
-// Profile says which mechanisms implement an isolation level of a database. It is data; the source of the built-in ones
-// is Leopard's Table I as errata L5 reads it.
+// Profile says which mechanisms implement an isolation level of a database. It is data; the built-in profiles are from
+// Leopard's Table I as errata L5 reads it.
 type Profile struct {
 	Database  string   `json:"database"`
 	Isolation string   `json:"isolation"`

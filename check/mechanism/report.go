@@ -21,7 +21,7 @@ var mechanismNames = [...]string{"consistent-read", "mutual-exclusion", "first-u
 
 func (m Mechanism) String() string { return mechanismNames[m] }
 
-// MarshalText gives the mechanism's name.
+// MarshalText returns the mechanism's name.
 func (m Mechanism) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // Kinds of violations: how a mechanism failed.
@@ -39,7 +39,7 @@ const (
 	DangerousPath = "dangerous-path" // certifier, a warning: the structure that PostgreSQL's own rule refuses
 )
 
-// Reason says how a dependency was deduced.
+// Reason is the rule by which a dependency was deduced.
 type Reason uint8
 
 const (
@@ -57,7 +57,7 @@ var reasonNames = [...]string{"value", "candidate", "time", "lock", "snapshot", 
 
 func (r Reason) String() string { return reasonNames[r] }
 
-// MarshalText gives the reason's name.
+// MarshalText returns the reason's name.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // Dependency says that transaction From comes before To, on a key, and how that was deduced. Transactions are
@@ -74,8 +74,8 @@ type Violation struct {
 	Mechanism Mechanism
 	Kind      string
 	Txns      []uint64 // the transactions, as their traces name them; of consistent read the reader first
-	// Trace.Op: the read or the two lock requests; of no-snapshot and fractured the two reads that exclude each
-	// other; of a lost update that only a read shows, the read too.
+	// These are operations (Trace.Op): the read or the two lock requests; for no-snapshot and fractured the two reads
+	// that exclude each other; for a lost update that only a read shows, the read too.
 	Ops   []uint32
 	Key   uint32
 	Val   uint64 // consistent read: the value read

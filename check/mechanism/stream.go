@@ -138,9 +138,9 @@ func (s *Stream) number(text []byte) uint32 {
 	return n
 }
 
-// Txn appends a transaction of the piece as traces named id, Op being the operation's place in it. It makes none of the
-// initial transaction, whose values it notes, and of those that have no times and did not commit. Errors:
-// *MissingTimes.
+// Txn appends a transaction of the piece as traces named id, in which Op is the operation's place in it. It appends
+// nothing for the initial transaction, whose values it records, and for transactions without times that did not commit.
+// Errors: *MissingTimes.
 func (s *Stream) Txn(buf []Trace, t uint32, id uint64) ([]Trace, error) {
 	h := s.src.h
 	lo, hi := h.TxnOps(t)
@@ -179,7 +179,7 @@ func (s *Stream) Txn(buf []Trace, t uint32, id uint64) ([]Trace, error) {
 	return buf, nil
 }
 
-// Init takes a transaction of the piece as the initial one, even if the piece does not mark it so.
+// Init treats a transaction of the piece as the initial one, even if the piece does not mark it so.
 func (s *Stream) Init(t uint32) {
 	h := s.src.h
 	lo, hi := h.TxnOps(t)

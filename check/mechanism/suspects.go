@@ -16,14 +16,14 @@ type SuspectRead struct {
 	Key, Op   uint32
 	Settled   bool   // the wait is over
 	Confirmed bool   // it is a violation; else its writer came late
-	Writer    uint64 // once settled: the writer of the value; NoTxn: nobody
+	Writer    uint64 // once settled: the writer of the value, or NoTxn
 
 	// The read is named by the pass in which its wait began, and by its place in that pass.
 	stage uint64
 	at    uint32
 }
 
-// NoTxn stands for no transaction.
+// NoTxn means that there is no transaction.
 const NoTxn = none
 
 // ReportSuspects turns on the reports of waiting reads; the caller then calls TakeSuspects too.

@@ -138,7 +138,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 			c.ops = c.ops[:0]
 			c.start, c.open = earlier(t.Bef, v.o.Skew), true
 		case Read, LockedRead, Write, Statement:
-			// A transaction that is complete in traces is used where it stands.
+			// A transaction that is complete in traces is used in place, without a copy.
 			n := i + 1
 			for n < len(traces) && traces[n].Kind <= Statement && traces[n].Kind != Begin {
 				n++
@@ -163,7 +163,7 @@ func (v *Verifier) Dispatch(from int, traces []Trace) {
 	}
 }
 
-// ended takes a transaction that has ended, and verifies those that waited for that moment.
+// ended processes a transaction that has ended, and verifies the transactions that waited for that moment.
 func (v *Verifier) ended(c *client, ops []Trace, t *Trace) {
 	v.now = earlier(t.Bef, v.o.Skew)
 	v.end(c.start, ops, t)
@@ -216,7 +216,7 @@ func (v *Verifier) key(key uint32) *keyState {
 	return s
 }
 
-// end takes a transaction's end, from which its versions and locks are known.
+// end processes a transaction's end, from which its versions and locks are known.
 func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	v.number++
 	v.r.Txns++

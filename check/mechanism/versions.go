@@ -2,7 +2,7 @@ package mechanism
 
 import "sort"
 
-// none stands for no transaction, and for no operation.
+// none means that there is no transaction, or no operation.
 const (
 	none   = ^uint64(0)
 	noneOp = ^uint32(0)
@@ -40,12 +40,12 @@ type keyState struct {
 	vers  []version
 	locks []lock
 	last  int32 // the version with the latest c; -1: only the initial one
-	// The lengths at which the lists are pruned again.
+	// The list lengths at which the lists are pruned next.
 	versLimit, locksLimit int32
 	held                  uint64 // Options.Attach: the value when the traces began, if isHeld
 	isHeld                bool
 	buried                int64 // 1 + the number of its latest grave; 0: none
-	// Marks of the transaction being put together, valid where they are its number.
+	// The last transaction, while being put together, that wrote or read the key, and where it did.
 	wrote, read     uint64
 	wroteAt, readAt int32
 }

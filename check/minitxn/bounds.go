@@ -2,7 +2,7 @@ package minitxn
 
 import "isovet/internal/bounds"
 
-// Tests set them to 1.
+// init lets the tests lower these bounds.
 func init() {
 	bounds.Register("minitxn.maxWork", &maxWork)
 	bounds.Register("minitxn.fewOps", &fewOps)

@@ -6,38 +6,38 @@ import (
 	"isovet/history"
 )
 
-// slot is what is known of a version: its key, and which transaction wrote it.
+// slot has the key of a version, and the transaction that wrote it.
 type slot struct{ key, writer uint32 }
 
 // root is the writer of initial versions.
 const root = none - 1
 
-// chains is a history of lightweight transactions as chains of compare-and-sets.
+// chains is a history of lightweight transactions, as one chain of compare-and-sets per key.
 type chains struct {
 	h    *history.History
 	skew int64
 	at   []slot // by version
-	// Of a writer, next is who overwrote it. first and more list the readers of a transaction's version, as indices of
-	// transactions; until a writer is linked, more is its key.
+	// next: writer → the transaction that overwrote its version. first and more list the readers of a transaction's
+	// version, as transaction indices. Until link reaches a writer, more holds its key.
 	next, first, more []uint32
-	// Of a key: who overwrote its initial version, and the first that read it.
+	// head: key → the transaction that overwrote its initial version; readers: key → the first reader of that version.
 	head, readers []uint32
-	counted       []bool // of unknown outcome, and read from; nil while there is none
+	counted       []bool // transaction → of unknown outcome, but read from; nil if there are none
 	writers       int    // that count
 	empty         []uint32
 	order, group  []uint32
 }
 
-// Chains decides linearizability where each key is only ever read, or set where it was compared with a value that one
-// transaction wrote: the values are a chain, of which each link is a writer and then those that read what it wrote. It
-// returns an order that keeps each key's real time, or ok = false: the history is not linearizable, or has another
-// shape, and [Check] or [Search] tells which.
+// Chains decides linearizability if each key is only read, or set after a comparison with a value that one transaction
+// wrote. The values of a key are then a chain, and each link is a writer followed by the readers of its value. Chains
+// returns an order that keeps each key's real time. ok = false means that the history is not linearizable, or has
+// another shape; [Check] or [Search] tells which.
 //
-// Source:  [MTC] Algorithm 2. Differs: errata M7: an insert is the chain's first link, and its time counts; reads,
-// failed compare-and-sets and failed inserts among them, stand behind the writer that they saw; unknown outcomes end
-// never, and count if they were read from. A running maximum of starts going forward in place of a minimum of ends
-// going backward. All chains are walked side by side, so that memory is read in the order of the file, mostly. Cost:
-// O(transactions); two accesses out of order for each.
+// Source:  [MTC] Algorithm 2. Differs: errata M7: an insert is the chain's first link, and its time counts. Reads,
+// failed compare-and-sets and failed inserts come after the writer that they saw. Unknown outcomes never end, and count
+// if they were read from. A running maximum of starts, forward, replaces a minimum of ends, backward. All chains are
+// walked together, so that memory is mostly read in the order of the file. Cost: O(transactions); two accesses out of
+// order for each.
 func Chains(h *history.History, skew int64) (order []uint32, ok bool) {
 	if h.HasPredicates() || h.HasLists() {
 		return nil, false
@@ -49,7 +49,7 @@ func Chains(h *history.History, skew int64) (order []uint32, ok bool) {
 	return c.walk()
 }
 
-// shapes tells writers from readers, and finds the writer of each version.
+// shapes separates writers from readers, and finds the writer of each version.
 func (c *chains) shapes() bool {
 	h := c.h
 	c.at = make([]slot, h.NumVersions())
@@ -72,7 +72,7 @@ func (c *chains) shapes() bool {
 			c.empty = append(c.empty, t)
 		case hi == lo:
 		case hi == lo+1 && h.Ops.Kind[lo] == history.Read:
-		// whether it happened or not, nothing changes
+		// whether it took effect or not, it changes nothing
 		case hi == lo+2 && h.Txns.Status[t] == history.Unknown && h.Ops.Ver[lo] == h.Ops.Ver[lo+1] &&
 			h.Ops.Kind[lo] == history.Read:
 		case hi == lo+2 && h.Ops.Kind[lo] == history.Read && h.Ops.Kind[lo+1] == history.Write &&
@@ -90,7 +90,7 @@ func (c *chains) shapes() bool {
 	return true
 }
 
-// links puts each writer behind the one that it overwrote, and readers behind the one that they saw.
+// links links each writer to the version that it overwrote, and each reader to the version that it saw.
 func (c *chains) links() bool {
 	h := c.h
 	n := uint32(h.NumTxns())
@@ -115,7 +115,7 @@ func (c *chains) links() bool {
 	return true
 }
 
-// link links one transaction, and adds its writer to work if the writer's outcome is unknown.
+// link links one transaction. If the writer that it read from has an unknown outcome, link adds that writer to work.
 func (c *chains) link(t uint32, work *[]uint32) bool {
 	h := c.h
 	lo, hi := h.TxnOps(t)
@@ -157,11 +157,11 @@ func (c *chains) link(t uint32, work *[]uint32) bool {
 	return true
 }
 
-// walk follows all chains side by side.
+// walk follows all chains together.
 func (c *chains) walk() ([]uint32, bool) {
 	h := c.h
 	c.order = make([]uint32, 0, h.NumTxns())
-	late := make([]int64, h.NumKeys()) // the latest start among what stands before, by key
+	late := make([]int64, h.NumKeys()) // by key, the latest start of what comes before
 	var active []uint32                // keys
 	for k := range late {
 		late[k] = history.NoTime
@@ -196,8 +196,8 @@ func (c *chains) walk() ([]uint32, bool) {
 	return append(c.order, c.empty...), walked == c.writers
 }
 
-// stand lets the readers of a version stand in the order of their starts, what is before them having started until
-// since.
+// stand appends the readers of a version, in the order of their starts. It returns false if one ended before since, the
+// latest start so far.
 func (c *chains) stand(reader uint32, since int64, late *int64) bool {
 	if reader == none {
 		return true

@@ -10,22 +10,22 @@ import (
 	"isovet/internal/sorts"
 )
 
-// other stands for all versions but one.
+// other represents all versions except one.
 const other = none - 1
 
-// maxCoreSteps bounds the tries of operations in a search for a core.
+// maxCoreSteps bounds the steps of a search for a core.
 var maxCoreSteps = 20_000_000
 
-// Core returns, of a register without an order, a few operations that have none by themselves: even if every other
-// operation takes effect as often as it likes while it is under way, or never. None of them can go. Those that had
-// ended when no state is left come first, the last to end before all; of the others no more is reported than that they
-// took effect once at most. Where last is known to end without an order, no more than what had ended by then is looked
-// at. Core returns nil where it finds none soon: always, of a register that has an order.
+// Core returns a few operations of a register that have no order, even if every other operation takes effect any number
+// of times while it runs, or never. It is minimal: without any one of them there may be an order. First come those that
+// had ended when no state is left, latest end first; the others took effect once at most. If last is known to end
+// without an order, only operations up to its end are examined. Core returns nil if it finds none soon, and always for
+// a register that has an order.
 //
-// Since others may take effect again, a moment is described by the register's version and by who of the core took
-// effect of those under way: a pass over the operations decides a set, in time linear for a few values and cores. A
-// pass with all that end shows where no state is left. The last 2, 4, 8, … that ended by then are tried until they have
-// no order, and then delta debugging leaves out the rest.
+// Because other operations may take effect again, a moment is only the register's version and which running operations
+// of the core took effect. So one pass decides a set, in time linear for few values and small cores. A pass with all
+// operations that end shows when no state is left. Then the last 2, 4, 8, … that ended by then are tried until they
+// have no order, and delta debugging removes the rest.
 func Core(reg *Register, last *Op, o SearchOptions) []Op {
 	s := &sweep{opt: o, core: make([]bool, len(reg.Ops)), bit: make([]uint64, len(reg.Ops)),
 		twin: make([]int32, len(reg.Ops))}
@@ -80,7 +80,7 @@ func Core(reg *Register, last *Op, o SearchOptions) []Op {
 			core = append(core, s.ops[i])
 		}
 	}
-	if len(core) == 1 { // to be told by themselves, two must have ended
+	if len(core) == 1 { // a proof by these alone needs two that ended
 		for at := s.at; at >= 0; at-- {
 			if op := s.ops[s.ends[at]]; op.End < core[0].End {
 				return append(core, op)
@@ -90,8 +90,8 @@ func Core(reg *Register, last *Op, o SearchOptions) []Op {
 	return core
 }
 
-// window returns the last that ended when no state is left, as few as have no order together with the open ones; nil if
-// all have one, or it takes too long. sure: when the last ends, there is none.
+// window returns the last operations to end before no state is left: as few as have no order with the open ones. It
+// returns nil if all have one, or it takes too long. sure says that none is left when the last ends.
 func (s *sweep) window(initial uint32, open []int32, sure bool) []int32 {
 	first := start{now: []uint32{initial}}
 	s.from, s.to = first, len(s.ends)
@@ -129,37 +129,37 @@ func (s *sweep) take(lists ...[]int32) {
 	}
 }
 
-// sweep goes through time with all that the register may be.
+// sweep walks through time with all possible states of the register.
 type sweep struct {
 	opt   SearchOptions
 	ops   []Op    // by their starts
 	ends  []int32 // those that end in time, by their ends
 	core  []bool  // those that take effect once, if they end in time
 	bit   []uint64
-	twin  []int32 // of one that need not end: the one that began before it and does the same; -1: none
+	twin  []int32 // open operation → an earlier one that does the same, or -1
 	steps int
 	from  start
-	to    int // how many ends there are to come to
+	to    int // how many ends to walk
 	at    int // the end that no state survived
 
 	now, last moments
 }
 
-// start is where a sweep begins: before any of the core does.
+// start is the state at which a sweep begins, before any operation of the core does.
 type start struct {
-	end  int     // the first that is to come
+	end  int     // the first end after it
 	next int32   // the first operation that has not begun
-	live []int32 // those under way that write
+	live []int32 // running operations that write
 	now  []uint32
 }
 
-// moment is the register's version, and who took effect of the core's under way.
+// moment is the register's version, and which running operations of the core took effect.
 type moment struct {
 	cur  uint32
 	done uint64
 }
 
-// before goes on from a start to where the first of a list has not begun.
+// before runs from a start to the moment before the first operation of a list begins.
 func (s *sweep) before(from start, list []int32) start {
 	first, to := slices.Min(list), from.end
 	for to < len(s.ends) && s.ops[s.ends[to]].Until < s.ops[first].From {
@@ -183,8 +183,8 @@ func (s *sweep) contradict() bool {
 	return now != nil && len(now) == 0
 }
 
-// run goes through the ends up to one of them, and returns the remaining states, the running operations, and the next
-// one to begin. Without a state it ends, at s.at; nil: it takes too long, or there is more than it can tell apart.
+// run walks the ends up to number to, and returns the remaining states, the running operations, and the next to begin.
+// Without a state it stops at s.at. It returns nil if it takes too long or too many of the core run at once.
 func (s *sweep) run(from start, to int) (now []moment, live []int32, next int32) {
 	live, next = slices.Clone(from.live), from.next
 	s.now.clear()
@@ -227,7 +227,7 @@ func (s *sweep) run(from start, to int) (now []moment, live []int32, next int32)
 	return s.now.list, live, next
 }
 
-// follow adds what can follow by operations under way; false: that takes too long.
+// follow adds the moments that running operations lead to. It returns false if that takes too long.
 func (s *sweep) follow(live []int32) bool {
 	var reads, writes []int32
 	for _, i := range live {
@@ -238,7 +238,7 @@ func (s *sweep) follow(live []int32) bool {
 		}
 	}
 	add := func(m moment) {
-		for _, i := range reads { // a read takes effect as soon as it can, which closes no way
+		for _, i := range reads { // let reads take effect as soon as possible, which excludes no order
 			if s.opt.fits(&s.ops[i], m.cur) {
 				m.done |= s.bit[i]
 			}
@@ -259,7 +259,7 @@ func (s *sweep) follow(live []int32) bool {
 			if op := &s.ops[i]; m.done&s.bit[i] != 0 || !s.opt.fits(op, m.cur) {
 				continue
 			}
-			if t := s.twin[i]; t < 0 || !s.core[i] || s.core[t] && m.done&s.bit[t] != 0 { // else that one does
+			if t := s.twin[i]; t < 0 || !s.core[i] || s.core[t] && m.done&s.bit[t] != 0 { // else use the twin
 				add(moment{s.ops[i].Sets, m.done | s.bit[i]})
 			}
 		}
@@ -267,10 +267,10 @@ func (s *sweep) follow(live []int32) bool {
 	return true
 }
 
-// moments is a set of them, in the order in which they were added.
+// moments is a set of moments, in the order of insertion.
 type moments struct {
 	list []moment
-	slot []uint32 // their places in the list, plus one
+	slot []uint32 // operation → 1 + its place in the list
 }
 
 func (s *moments) clear() {
@@ -291,7 +291,7 @@ func (s *moments) add(m moment) {
 	}
 }
 
-// find returns the slot of one, or the free one that it would have.
+// find returns the slot of a moment, or the free slot for it.
 func (s *moments) find(m moment) *uint32 {
 	mask := uint64(len(s.slot) - 1)
 	for h := (m.done ^ uint64(m.cur)<<40) * 0x9e3779b97f4a7c15 >> 20; ; h++ {

@@ -7,12 +7,12 @@ import (
 	"isovet/level"
 )
 
-// maxWork bounds the search for the shortest cycle of all, in edges; beyond, a short one will do.
+// maxWork bounds the search for the shortest cycle, in edges; past it, a short one is enough.
 var maxWork = 1 << 22
 
-// diverged is the violation by two overwriters of a version. At the serializable levels each read what the other
-// overwrote. At the snapshot levels such a cycle proves nothing: whichever of the two versions came first, its writer
-// was missed by the other's.
+// diverged returns the violation by two transactions that overwrote one version. At the serializable levels it is the
+// cycle in which each read the version that the other overwrote. At the snapshot levels that cycle proves nothing;
+// instead, whichever of the two versions came first, the writer of the other missed it.
 func (d *dependencies) diverged(l level.Level) evidence.Anomaly {
 	v, g := d.v, d.div
 	key := v.WKey[g.read]
@@ -36,9 +36,9 @@ func (d *dependencies) diverged(l level.Level) evidence.Anomaly {
 	}}
 }
 
-// violation finds what is wrong: first among reads and sessions alone, and real time with them, which order writers
-// directly. Where those agree, an anti-dependency says what it seems to say: that its reader saw a version before the
-// overwriter's.
+// violation returns the anomaly. It first looks for cycles of reads and sessions, and of real time with these, which
+// order transactions directly. Only if there is none are anti-dependencies sound: the version that the reader saw is
+// before the overwriter's.
 func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 	for _, rw := range [...]bool{false, true} {
 		if rw && d.div != nil {
@@ -67,7 +67,7 @@ func (d *dependencies) violation(l level.Level) evidence.Anomaly {
 	panic("minitxn: a violation without a cycle")
 }
 
-// cycle returns a short cycle of a graph that has one, its first node at its end again.
+// cycle returns a short cycle of a graph that has one. Its last node is the first one, repeated.
 func (d *dependencies) cycle(g *graph.CSR) []int32 {
 	var best []int32
 	s := graph.NewSearcher(g.N())
@@ -78,7 +78,7 @@ func (d *dependencies) cycle(g *graph.CSR) []int32 {
 		}
 		cycle, _ := s.ShortestCycle(g, in, work)
 		work -= min(len(in)*len(in), maxWork/16)
-		if cycle == nil { // the work did not suffice for one
+		if cycle == nil { // the work was used up before a cycle was found
 			cycle = s.ShortestCycleThrough(g, in[0])
 		}
 		if best == nil || len(cycle) < len(best) {
@@ -88,7 +88,7 @@ func (d *dependencies) cycle(g *graph.CSR) []int32 {
 	return append(best, best[0])
 }
 
-// graph writes down the edges that are wanted.
+// graph builds the graph of the edges that want selects.
 func (d *dependencies) graph(want func(why *evidence.Edge) bool) *graph.CSR {
 	return graph.BuildFunc(d.Base, func(emit func(u, v int32)) {
 		for t := range uint32(d.H.NumTxns()) {
@@ -106,8 +106,7 @@ func (d *dependencies) graph(want func(why *evidence.Edge) bool) *graph.CSR {
 	})
 }
 
-// late returns a path of the graph whose last transaction ended before its first began, nil if there is none; of all
-// such one with few edges.
+// late returns a path of the graph, with few edges, whose last transaction ended before its first began; or nil.
 func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
 	n := d.Base
 	late := make([]int64, n)
@@ -139,8 +138,8 @@ func (d *dependencies) late(g *graph.CSR, order []int32) []int32 {
 	return graph.ShortestPath(g, first, best)
 }
 
-// reasons makes edges of a walk, of several wanted reasons of a step a read before an overwritten one, and that before
-// a session. Steps from begin to commit have none.
+// reasons returns the edges of a walk. If a step has several wanted reasons, it prefers a read or an overwritten read
+// to session order. Steps from begin to commit have none.
 func (d *dependencies) reasons(walk []int32, want func(why *evidence.Edge) bool) []evidence.Edge {
 	var out []evidence.Edge
 	for i, u := range walk[:len(walk)-1] {

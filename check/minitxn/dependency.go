@@ -10,26 +10,25 @@ import (
 	"isovet/level"
 )
 
-// divergence is two transactions that overwrote one version, which both had read ([MTC] Definition 10).
+// divergence is two transactions that both read a version and overwrote it ([MTC] Definition 10).
 type divergence struct{ read, first, second uint32 } // write read; transactions
 
-// version is what is known of a write: who overwrote it, the first of those that read it, each plus one, and how many
-// read it that no overwriter waits for yet. What is asked of a write together stands together.
+// version has, for a write, the overwriter and the first read, each plus one, and the number of its reads that are not
+// yet linked to an overwriter. These are used together, so they are stored together.
 type version struct{ next, first, readers uint32 }
 
-// seen is a read: the next of the same write, plus one, and its transaction.
+// seen is a read: its transaction, and the next read of the same write, plus one.
 type seen struct{ more, txn uint32 }
 
-// dependencies is the graph of a history of mini-transactions, as lists: nothing is written down edge by edge.
+// dependencies is the graph of a history of mini-transactions, as lists from which the edges follow.
 type dependencies struct {
 	events.Events
 	v *prepass.View
-	// versions are by write, reads by read: the reads of write w are versions[w].first, then their more, and so on to
-	// 0.
+	// versions has an entry for each write, reads for each read. The reads of write w are versions[w].first, then
+	// follow more, up to 0.
 	versions []version
 	reads    []seen
-	// follows[t] is the transaction that counts and is the next of t's session, plus one; nil where session order is
-	// not asked for.
+	// follows[t] is 1 + the next counting transaction of t's session; nil if the level has no session order.
 	follows []uint32
 	timed   bool     // real time
 	waits   []uint32 // node → edges that enter it
@@ -37,13 +36,12 @@ type dependencies struct {
 	div     *divergence
 }
 
-// next is the transaction that overwrote write w, none if nobody did.
+// next returns the transaction that overwrote write w, or none.
 func (d *dependencies) next(w uint32) uint32 { return d.versions[w].next - 1 }
 
-// build finds who read and who overwrote each write, of several overwriters the first, and how many edges enter each
-// node. Cost: linear; three words a write, two a read, and one a node. All of it is one walk in the order of the file,
-// in which what belongs together is mostly close: a walk for the edges into nodes, one by sessions, and an array for
-// each word took a tenth more of the whole check.
+// build finds the readers and the overwriter of each write, of several the first one, and the in-degree of each node.
+// Cost: linear; three words a write, two a read, one a node. It does all in one walk in the order of the file, which
+// keeps memory accesses close. Separate walks, and an array for each word, took a tenth more of the whole check.
 func build(v *prepass.View, l level.Level, skew int64) *dependencies {
 	h := v.H
 	d := &dependencies{v: v, Events: events.New(h, v.Counts, l, skew), timed: l.RealTime()}
@@ -96,11 +94,11 @@ func build(v *prepass.View, l level.Level, skew int64) *dependencies {
 	return d
 }
 
-// sessions fills follows, in the order of the file where the sessions are in it.
+// sessions fills follows. If the sessions are in the order of the file, so is its walk.
 func (d *dependencies) sessions() {
 	h := d.H
 	d.follows = make([]uint32, h.NumTxns())
-	// last is the session's transaction before, before whether a committed one has been; each plus one.
+	// last is 1 + the session's previous transaction, before 1 + its previous committed one.
 	type head struct {
 		last   uint32
 		before bool
@@ -141,8 +139,8 @@ func (d *dependencies) sessions() {
 
 func filled(n int) []uint32 { return slices.Repeat([]uint32{none}, n) }
 
-// followers calls f for the transactions that session order puts after t directly: the next committed one, and those of
-// unknown outcome before it. One of unknown outcome precedes nobody.
+// followers calls f for the direct successors of t in session order: the next committed transaction, and those of
+// unknown outcome before it. A transaction of unknown outcome has none.
 func (d *dependencies) followers(t uint32, f func(u uint32)) {
 	status := d.H.Txns.Status
 	if d.follows == nil || status[t] != history.Committed {
@@ -156,8 +154,8 @@ func (d *dependencies) followers(t uint32, f func(u uint32)) {
 	}
 }
 
-// edges calls f for each edge that leaves a node: to which node, and why. The edge from begin to commit has no reason:
-// From is none.
+// edges calls f for each edge that leaves a node, with its end and its reason. The edge from begin to commit has no
+// reason: its From is none.
 func (d *dependencies) edges(node int32, f func(to int32, why evidence.Edge)) {
 	v := d.v
 	t := d.Txn(node)
@@ -186,7 +184,7 @@ func (d *dependencies) edges(node int32, f func(to int32, why evidence.Edge)) {
 	}
 }
 
-// anti is the edge from who read write w to who overwrote it.
+// anti returns the edge from a reader of write w to the overwriter of w.
 func (d *dependencies) anti(from, to, w, ver uint32) evidence.Edge {
 	return evidence.Edge{From: from, To: to, Dep: evidence.RW, Key: d.v.WKey[w], Ver: ver, Writer: d.v.WTxn[w]}
 }

@@ -10,30 +10,31 @@ import (
 	"isovet/internal/sorts"
 )
 
-// patience is how many dead ends a search meets before it looks ahead: easy registers are decided sooner without.
+// patience is the number of dead ends after which a search looks ahead. Easy registers are faster without.
 var patience = 500
 
-// fewChoices is how many choices are given up at first where a search makes no way.
+// fewChoices is how many choices a search gives up first if it makes no progress.
 var fewChoices = 16
 
-// foresight is up to how many later appearances of a version a search looks ahead.
+// foresight bounds how many later appearances of a version a search looks ahead.
 var foresight = 16
 
-// outlook is what a version's future asks for: the operations that must come and need it, by the time when they must
-// have ended, and those that install it, by their starts.
+// outlook is the future of a version: the operations that must take effect and need it, by deadline (Until), and those
+// that install it, by start.
 type outlook struct {
 	needs, installs []int32
-	// Of needs[i]: since is the last start of an operation that must end before it begins, and apart the first end of
-	// one that begins after it must have ended, both of operations beside which the register holds another version.
-	// What installs the version for needs[i] does not end before since, and what begins after apart needs it again.
+	// For needs[i], consider the operations that must take effect and before or after which the register has another
+	// version. since is the latest start among those that end before needs[i] begins, and apart the earliest end among
+	// those that begin after it must have ended. So an operation that installs the version for needs[i] ends no earlier
+	// than since, and needs that begin after apart need a new appearance of it.
 	since, apart []int64
 	// swaps[i] counts the compare-and-sets in needs[:i], supply[i] the operations that install the version and begin
-	// before needs[i] must have ended. spare[i] is the least of supply less compare-and-sets from needs[i] on.
+	// before the deadline of needs[i]. spare[i] is the least supply minus compare-and-sets, from needs[i] on.
 	swaps, supply, spare []int32
 	first                int // installs[:first] are done
 }
 
-// lookAhead prepares starves and served.
+// lookAhead computes the outlook of each version, for starves and served.
 func (s *search) lookAhead() {
 	s.outlooks, s.place = map[uint32]*outlook{}, make([]int32, len(s.ops))
 	of := func(ver uint32) *outlook {
@@ -78,7 +79,7 @@ func (s *search) lookAhead() {
 	}
 }
 
-// displaces reports whether the register holds another version just before an operation, or just after it.
+// displaces reports whether the register has another version than ver just before or just after an operation.
 func (op *Op) displaces(ver uint32) bool {
 	return !op.Maybe && (op.Need != none && op.Need != ver || op.Sets != none && op.Sets != ver)
 }
@@ -113,8 +114,8 @@ func (s *search) separate(ver uint32, d *outlook) {
 	}
 }
 
-// starves reports whether reads or compare-and-sets that must come miss their version if an operation comes next: that
-// of the version which it overwrites, or of the one that it installs, if that cannot last until the first needs it.
+// starves reports whether operations that must take effect will miss their version if next comes next: the version that
+// next overwrites, or the one that it installs, if that cannot last until an operation needs it.
 func (s *search) starves(next int32, limit int64) bool {
 	op := &s.ops[next]
 	if op.Sets == s.cur {
@@ -123,8 +124,8 @@ func (s *search) starves(next int32, limit int64) bool {
 	return s.short(s.cur, next, limit, 0) || s.short(op.Sets, next, limit, 0) && s.early(next)
 }
 
-// early reports whether what an operation installs cannot last until the first needs it: another that the register's
-// version keeps waiting must have ended before. Cost: linear in the operations under way.
+// early reports whether the version that next installs will be overwritten before an operation needs it, because
+// another operation must end before. Cost: linear in the running operations.
 func (s *search) early(next int32) bool {
 	ver, until := s.ops[next].Sets, int64(math.MaxInt64)
 	for i := int32(s.low()); int(i) < len(s.ops); i = s.next[i] {
@@ -142,14 +143,13 @@ func (s *search) early(next int32) bool {
 	return false
 }
 
-// short reports whether a version is missing later if an operation comes next, besides so many appearances that it has
-// then. Until any time, as many operations that install the version must have begun as compare-and-sets that need it
-// must have ended, since each of these ends one appearance of the version. And each two reads that another version
-// separates need two appearances, by operations that had not ended too long before. Cost: linear in the operations
-// under way that need the version, and in the next foresight appearances.
+// short reports whether a version will be missing later if next comes next. held counts its appearances now. By any
+// time, operations that install the version must have begun as often as compare-and-sets that need it must have ended,
+// because each compare-and-set ends an appearance. And two reads that another version separates need two appearances,
+// by operations that end late enough. Cost: linear in the running operations that need the version, and in foresight.
 func (s *search) short(ver uint32, next int32, limit int64, held int) bool {
 	d := s.outlooks[ver]
-	if d == nil || len(d.needs) == 0 { // the initial version may be nobody's
+	if d == nil || len(d.needs) == 0 { // the initial version may have no writer
 		return false
 	}
 	op := &s.ops[next]
@@ -179,14 +179,14 @@ func (s *search) short(ver uint32, next int32, limit int64, held int) bool {
 	return d.spare[at] < installed-(d.swaps[at]-swaps) || s.lacks(d, next, from, held, foresight) >= 0
 }
 
-// lacks returns which of needs[from:] has no operation that installs it, if each of the next appearances takes the one
-// that must end first, or -1. Some appearances are there already.
+// lacks returns the index of an operation in needs[from:] for which no operation can install the version, or -1. Each
+// appearance is matched with the operation that must end first. held counts the appearances now.
 func (s *search) lacks(d *outlook, next int32, from, held, most int) int {
 	for d.first < len(d.installs) && s.done[d.installs[d.first]] {
 		d.first++
 	}
 	at, apart := d.first, int64(math.MinInt64)
-	ready, open := s.ready[:0], held // those that have begun: until when, and how many that need not end
+	ready, open := s.ready[:0], held // operations under way: their deadlines, and how many have none
 	defer func() { s.ready = ready }()
 	for n := 0; from < len(d.needs) && n < most; from++ {
 		i := d.needs[from]
@@ -225,7 +225,8 @@ func (s *search) lacks(d *outlook, next int32, from, held, most int) int {
 	return -1
 }
 
-// served is when an operation is wanted: when it must have ended, or when the first must that needs what it installs.
+// served returns the time by which an operation is needed: its own deadline, or the deadline of the first operation
+// that needs its version.
 func (s *search) served(i int32, limit int64) int64 {
 	op := &s.ops[i]
 	at := op.Until
@@ -242,9 +243,9 @@ func (s *search) served(i int32, limit int64) int64 {
 	return at
 }
 
-// Scarce returns a few operations of a register that show that it has no order: some need a version more often than
-// others can install it. It returns nil where it finds none; then there may be an order or not. Cost: O(n log n) for
-// each version that is needed.
+// Scarce returns a few operations that prove that a register has no order, because they need a version more often than
+// operations can install it. If it returns nil, there may be an order or not. Cost: O(n log n) for each version that is
+// needed.
 func Scarce(reg *Register, o SearchOptions) []Op {
 	s := newSearch(reg, o)
 	if s.preds {
@@ -264,7 +265,7 @@ func Scarce(reg *Register, o SearchOptions) []Op {
 	return nil
 }
 
-// scarce are the operations because of which needs[last] has none that installs it.
+// scarce returns the operations that leave needs[last] without an operation that installs its version.
 func (s *search) scarce(ver uint32, d *outlook, last int, reg *Register) (core []Op) {
 	until := s.ops[d.needs[last]].Until
 	picked := make([]bool, len(s.ops))
@@ -280,7 +281,7 @@ func (s *search) scarce(ver uint32, d *outlook, last int, reg *Register) (core [
 			}
 		}
 	}
-	// In the search for one version all others are alike: they become one version, which may be there at any time.
+	// For this version all others are alike: they become one version, other, which may be installed at any time.
 	seen := func(v uint32) uint32 {
 		if v == ver || v == none {
 			return v

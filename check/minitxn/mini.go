@@ -9,9 +9,9 @@ import (
 
 const none = history.None
 
-// Outside says why the graph of a view's history does not follow from its reads, "" if it does: every write follows a
-// read of its key, and every read has one possible writer ([MTC] Definitions 8 and 9, errata M4). Only transactions
-// that count are asked. Cost: linear, up to the first that does not fit.
+// Outside says why a view's reads do not give the graph, or "" if they do: every write follows a read of its key, and
+// every read has one possible writer ([MTC] Definitions 8 and 9, errata M4). It examines counting transactions only.
+// Cost: linear, up to the first exception.
 func Outside(v *prepass.View) string {
 	h := v.H
 	switch {
@@ -42,20 +42,20 @@ func Outside(v *prepass.View) string {
 	return ""
 }
 
-// fewOps is up to how many operations of a transaction are looked through one by one for those on a key.
+// fewOps is the number of operations up to which a transaction is scanned for those on a key.
 var fewOps = 32
 
-// lookup finds what a transaction read of a key. The zero value with a view is ready.
+// lookup finds a transaction's reads of a key. Its zero value with a view is ready for use.
 type lookup struct {
 	v *prepass.View
-	// Of a transaction with many reads, by key: the write that it read, where owner says so; from is one more than the
-	// last such transaction.
+	// seen and owner are for a transaction with many reads: seen[key] is the write that it read, if owner[key] is its
+	// number. from is 1 + the last such transaction.
 	seen, owner []uint32
 	from        uint32
 }
 
-// overwritten returns the write that t read of the key before it wrote w, none if it did not.
-// Cost: amortized over a transaction's writes, linear in its reads.
+// overwritten returns the write of the key that t read before it wrote w, or none. Cost: amortized over a transaction's
+// writes, linear in its reads.
 func (l *lookup) overwritten(t, w uint32) uint32 {
 	v := l.v
 	lo, hi := v.ROff[t], v.ROff[t+1]
@@ -70,7 +70,7 @@ func (l *lookup) overwritten(t, w uint32) uint32 {
 	return none
 }
 
-// byKey is overwritten for a transaction with many reads.
+// byKey does the work of overwritten for a transaction with many reads.
 func (l *lookup) byKey(t, k uint32) uint32 {
 	v := l.v
 	if l.owner == nil {
@@ -88,9 +88,9 @@ func (l *lookup) byKey(t, k uint32) uint32 {
 	return l.seen[k]
 }
 
-// Suits reports whether a history looks like one of mini-transactions, by its operations alone: there are only reads
-// and writes of registers, and every write of a committed transaction follows a read of its key in it. Cost: linear for
-// those that do; for blind writes it ends at the first.
+// Suits reports whether a history looks like one of mini-transactions by its operations: it has only reads and writes
+// of registers, and every write of a committed transaction follows a read of its key in it. Cost: linear; with blind
+// writes it stops at the first.
 func Suits(h *history.History) bool {
 	if h.HasPredicates() {
 		return false

@@ -8,23 +8,23 @@ import (
 	"isovet/level"
 )
 
-// Answer is a verdict with what proves it.
+// Answer is a verdict with its proof.
 type Answer struct {
 	Holds bool
-	// Order proves Holds, as evidence.Result has it.
+	// Order proves Holds, in the form of evidence.Result.
 	Order []uint32
-	// Anomaly is else the violation; its kind and text are left to its Complete.
+	// Anomaly proves a violation. The caller's Complete sets its kind and text.
 	Anomaly evidence.Anomaly
-	// Edges is how many edges the graph has.
+	// Edges is the number of edges of the graph.
 	Edges int
 }
 
 // Check decides a history of mini-transactions at a serializable or snapshot level. [Outside] must have returned "" for
-// the history. Check also decides linearizability if [MultiKey] has found no transaction on several keys: it then asks
-// for what strict-serializable does, without session order.
+// the history. Check also decides linearizability if [MultiKey] has found no transaction on several keys: then it
+// demands what strict-serializable does, without session order.
 //
 // Source:  [MTC] Algorithm 1 and §IV-D.
-// Differs: divergence is noted as the overwriters are found, and is reported if no cycle of the other edges has a more
+// Differs: divergence is found with the overwriters, and reported only if the other edges close no cycle with a more
 // telling name; T ≠ S at lines 14 and 15 (errata M1); RW? (errata M2); real time follows from two integers for each
 // transaction (errata M3; see [graph.Windows]) in place of an edge for each pair; at the snapshot levels the graph is
 // that of begin and commit events.
@@ -47,18 +47,18 @@ func Check(v *prepass.View, l level.Level, skew int64) Answer {
 	return Answer{Holds: true, Order: k.order, Edges: d.size}
 }
 
-// kahn lists the nodes of the transactions that count, first in first out, as far as no cycle stops it.
+// kahn lists the nodes of the counting transactions in topological order, first in first out, until a cycle stops it.
 type kahn struct {
 	d     *dependencies
 	waits []uint32 // edges that enter a node from nodes that are not out yet
 	order []uint32
-	// With real time, latest[node] is the latest start among what the graph puts before the node, itself included, and
-	// number[i] that of order[i]. The graph and real time disagree if a node ended before that.
+	// With real time, latest[node] is the latest start among the nodes before it in the graph and itself; number[i] is
+	// that of order[i]. If a node ended before that, the graph contradicts real time.
 	latest, number []int64
 	disagrees      bool
 }
 
-// free takes away an edge to a node, from one whose latest start is m.
+// free removes an edge to a node from one whose latest start is m.
 func (k *kahn) free(node int32, m int64) {
 	if k.waits[node]--; k.waits[node] == 0 {
 		k.order = append(k.order, uint32(node))
@@ -124,8 +124,8 @@ func (k *kahn) run() {
 	}
 }
 
-// sortBy sorts an order by its numbers, stably. What ended before another began has the smaller number, and an edge
-// goes to one that is no smaller: so the result respects both.
+// sortBy sorts an order by its numbers, stably. The result respects real time, because a transaction that ended before
+// another began has the smaller number, and the graph, because numbers never decrease along an edge.
 func sortBy(order []uint32, number []int64) []uint32 {
 	out := make([]uint32, len(order))
 	for i, at := range graph.SortIndex(number) {

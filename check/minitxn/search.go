@@ -12,7 +12,7 @@ import (
 	"isovet/internal/sorts"
 )
 
-// ErrBudget is the end of a search for want of memory, ErrStopped because it was asked to stop.
+// ErrBudget ends a search that exceeds its memory, ErrStopped one that Stop ended.
 var (
 	ErrBudget  = errors.New("the search visited more states than its memory bound allows")
 	ErrStopped = errors.New("the search was stopped")
@@ -20,23 +20,23 @@ var (
 
 // SearchOptions are the parameters of Search. The zero value is the default.
 type SearchOptions struct {
-	// True tells whether a predicate operation's claim is true of a version: that the register, holding it, does not
-	// match. Needed where operations have predicates only.
+	// True reports whether the result of a predicate operation agrees with a version of the register. It is required if
+	// operations have predicates.
 	True func(op, ver uint32) bool
-	// Stop, if set, is asked now and then.
+	// Stop, if set, is polled during a search.
 	Stop func() bool
-	// MaxStates bounds the states that are remembered; 0: ten million.
+	// MaxStates bounds the states that a search remembers; 0 means ten million.
 	MaxStates int
 }
 
-// Search looks for an order of a register's operations, of those that may not have happened any, that explains every
-// read and respects real time. It returns their transactions, or ok = false if there is none.
+// Search looks for an order of a register's operations that explains every read and respects real time. Operations that
+// may not have happened may be left out. It returns their transactions, or ok = false if there is no order.
 //
 // Source:  Wing and Gong, "Testing and verifying concurrent objects" (1993), with the memory of visited states of Lowe,
-// "Testing for linearizability" (2017), §3. Differs: a read is taken as soon as its version is there, which leaves
-// every other choice open. A version that is yet to be read and will not be written once more is not overwritten: with
-// unique values, that leaves few choices. Of operations that may not have happened and do the same, the one that began
-// first is taken. Cost: exponential in the number of concurrent writes at worst, linear without choices.
+// "Testing for linearizability" (2017), §3. Differs: a read is taken as soon as its version is current, which loses no
+// order. A version that is still to be read and will not be written again is not overwritten; with unique values, that
+// leaves few choices. Among operations that may not have happened and do the same, the one that began first is taken.
+// Cost: exponential in the number of concurrent writes at worst, linear without choices.
 func Search(reg *Register, o SearchOptions) (txns []uint32, ok bool, err error) {
 	s := newSearch(reg, o)
 	ok, err = s.run()
@@ -49,9 +49,9 @@ func Search(reg *Register, o SearchOptions) (txns []uint32, ok bool, err error) 
 	return txns, true, nil
 }
 
-// Prefix is the part of a register that matters for what ended until a time: operations that began later are left out,
-// and those that ended later may not have happened. If a register has an order, each of its prefixes has: cut it behind
-// the last that ended by then.
+// Prefix returns the part of a register up to a time: without operations that began later, and operations that ended
+// later may not have happened. If a register has an order, each prefix has one: the order cut after the last operation
+// that ended by then.
 func (reg *Register) Prefix(until int64) *Register {
 	n := sort.Search(len(reg.Ops), func(i int) bool { return reg.Ops[i].From > until })
 	p := &Register{Key: reg.Key, Initial: reg.Initial, Ops: make([]Op, 0, n)}
@@ -62,8 +62,8 @@ func (reg *Register) Prefix(until int64) *Register {
 	return p
 }
 
-// FirstFailure returns, of a register without an order, the first time until which its prefix has none, and the
-// operation that ended then. Cost: logarithmically many searches.
+// FirstFailure returns, for a register without an order, the operation whose end is the first time at which the prefix
+// has no order. Cost: logarithmically many searches.
 func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 	var ended []Op
 	for _, op := range reg.Ops {
@@ -88,7 +88,7 @@ func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 			hi = m
 		}
 	}
-	for lo+1 < len(ended) && ended[lo+1].Until == ended[lo].Until { // the prefix has all of these
+	for lo+1 < len(ended) && ended[lo+1].Until == ended[lo].Until { // all operations with this deadline
 		lo++
 	}
 	return ended[lo], nil
@@ -101,42 +101,42 @@ type frame struct {
 	cand  []int32 // what may come next, and has not been tried
 }
 
-// search is a search under way. Operations are numbered by their starts.
+// search is the state of a search. Operations are numbered by start.
 type search struct {
 	ops   []Op
 	opt   SearchOptions
 	done  []bool
 	cur   uint32
 	trail []int // those taken, in order
-	// next and prev link those that must come and have not, in their order, in a ring with len(ops): a write that takes
-	// long leaves no more to look at than what is under way. high is the last of those taken that must come, or -1.
+	// next and prev link the operations that must take effect and have not, by start, in a ring through len(ops), so
+	// that a long write does not keep later ones in view. high is the last such operation taken, or -1.
 	next, prev []int32
 	high       int32
-	// maybe lists those that may not have happened, by class: those of one class need and set the same.
+	// maybe lists the operations that may not have happened, by class: those that need and set the same.
 	maybe [][]int32
-	// needed and supply count by version: those yet to come that must and read it; those yet to come that install it.
+	// needed and supply count by version the operations left that must and need it, and that install it.
 	needed, supply map[uint32]int
 	preds          bool
 	seen           map[string][][]int32 // how many of each class were taken, by the rest of a state
 	states         int                  // remembered
 	key            []byte
 	cand           []int32 // what candidates returned last
-	wanted         []int32 // those under way that read
+	wanted         []int32 // running operations that need a version
 	frames         []frame
 	steps          int
 	deadEnds       int
 	foresighted
 }
 
-// foresighted is what a search has once it looks ahead.
+// foresighted is the part of a search that it needs once it looks ahead.
 type foresighted struct {
 	outlooks map[uint32]*outlook // by version
-	place    []int32             // where each operation stands in outlook.installs
+	place    []int32             // operation → its place in outlook.installs
 	ready    []int64
-	// After so many dead ends choices are given up, with a pause until the next time; deepest is how many have come.
+	// At until dead ends the search gives up giveUp choices, the next time after pause more. deepest is the most taken.
 	until, pause, giveUp, deepest int
 	rng                           *rand.Rand
-	odds                          int // one choice in so many is made otherwise
+	odds                          int // one choice in odds is made in another order
 }
 
 func newSearch(reg *Register, o SearchOptions) *search {
@@ -153,7 +153,7 @@ func newSearch(reg *Register, o SearchOptions) *search {
 			op.Sets = none // a compare-and-set that changes nothing is a read
 		}
 		if op.Maybe && op.Sets == none {
-			continue // it says nothing
+			continue // it shows nothing
 		}
 		i := len(s.ops)
 		s.ops = append(s.ops, op)
@@ -169,7 +169,7 @@ func newSearch(reg *Register, o SearchOptions) *search {
 		}
 		c := class{op.Need, op.Sets}
 		if len(op.Preds) > 0 {
-			c.need = uint32(i) | 1<<31 // a class of its own
+			c.need = uint32(i) | 1<<31 // it forms its own class
 		}
 		at, ok := classes[c]
 		if !ok {
@@ -222,12 +222,12 @@ func (s *search) take(i int) {
 	}
 }
 
-// low is the first that must come and has not, or len(ops).
+// low returns the first operation that must take effect and has not, or len(ops).
 func (s *search) low() int { return int(s.next[len(s.ops)]) }
 
-// back undoes what was taken since the trail had a length.
+// back undoes all operations taken since a frame.
 func (s *search) back(f *frame) {
-	for _, i := range slices.Backward(s.trail[f.trail:]) { // links are undone the last first
+	for _, i := range slices.Backward(s.trail[f.trail:]) { // undo links, last first
 		op := &s.ops[i]
 		s.done[i] = false
 		if op.Sets != none {
@@ -271,7 +271,7 @@ func (s *search) run() (bool, error) {
 			}
 			s.frames = append(s.frames, frame{len(s.trail), s.cur, s.high, slices.Clone(cand)})
 		}
-		for { // the next that has not been tried
+		for { // try the next candidate
 			if len(s.frames) == 0 {
 				return false, nil
 			}
@@ -296,9 +296,9 @@ func (s *search) run() (bool, error) {
 	}
 }
 
-// again gives up choices and makes them anew, in another order here and there: so a search comes back from a wrong
-// choice that many dead ends hide. The first time it looks ahead from then on. It gives up all choices where these are
-// few, else the latest, twice as many each time until more operations than ever have come.
+// again gives up choices and makes them anew, some in another order. So a search recovers from a wrong choice that many
+// dead ends hide. At its first call it turns on looking ahead. It gives up all choices if they are few. Else it gives
+// up the latest, and twice as many each time, until the search gets further than ever.
 func (s *search) again() {
 	keep := 0
 	if s.outlooks == nil {
@@ -313,14 +313,14 @@ func (s *search) again() {
 			s.giveUp = min(2*s.giveUp, len(s.ops))
 		}
 	}
-	s.pause += s.pause/16 + 1 // where there is no order, one search must come to its end
+	s.pause += s.pause/16 + 1 // without an order, one search must be completed
 	s.until = s.deadEnds + s.pause
 	s.back(&s.frames[keep])
 	s.frames, s.seen = s.frames[:keep], map[string][][]int32{}
 }
 
-// candidates takes the reads that it can, and returns what may come next otherwise, the one that must end first at
-// first; done: all that must come has come. The slice is good until the next call.
+// candidates takes the reads that it can, and returns the possible next operations, the one needed first at the front.
+// done means that all operations that must take effect have. The slice is valid until the next call.
 func (s *search) candidates() (cand []int32, done bool) {
 again:
 	cand = s.cand[:0]
@@ -365,8 +365,8 @@ again:
 	return cand, false
 }
 
-// due tells when an operation is wanted: when it must have ended, or when the first of those under way must that reads
-// what it installs.
+// due returns a function for the time by which an operation is needed: its deadline, or that of the first running
+// operation that reads the version which it installs.
 func (s *search) due(low int, limit int64) func(i int32) int64 {
 	if s.outlooks != nil {
 		return func(i int32) int64 { return s.served(i, limit) }
@@ -392,7 +392,7 @@ func (s *search) due(low int, limit int64) func(i int32) int64 {
 	}
 }
 
-// strands reports whether an operation would overwrite a version for good that another must read yet.
+// strands reports whether an operation overwrites for ever a version that another must still read.
 func (s *search) strands(i int32, limit int64) bool {
 	if s.outlooks != nil {
 		return s.starves(i, limit)
@@ -404,7 +404,7 @@ func (s *search) strands(i int32, limit int64) bool {
 	return n > 0 && s.supply[s.cur] == 0
 }
 
-// useful reports whether what an operation of open outcome installs can help another.
+// useful reports whether another operation may need the version that op, which may not have happened, installs.
 func (s *search) useful(op *Op) bool {
 	if s.preds || s.needed[op.Sets] > 0 {
 		return true
@@ -417,9 +417,10 @@ func (s *search) useful(op *Op) bool {
 	return false
 }
 
-// remember reports whether the state is new, and remembers it: the version, and what was taken, which is what must come
-// up to the last taken but for those that have not, all of them under way at once. It is not new either where one was
-// seen that had taken no more of any class that need not have happened: what can follow could have followed there.
+// remember reports whether the current state is new, and remembers it: the version, and the operations taken. For
+// operations that must take effect, high and the earlier ones not taken describe these; all of those run concurrently.
+// A state is not new either if an earlier one with the same version had taken no more of any class of operations that
+// may not have happened: anything possible now was possible there.
 func (s *search) remember() bool {
 	k := binary.LittleEndian.AppendUint32(s.key[:0], s.cur)
 	k = binary.AppendUvarint(k, uint64(s.high+1))

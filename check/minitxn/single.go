@@ -9,8 +9,8 @@ import (
 	"isovet/predicates"
 )
 
-// MultiKey says why linearizability has no meaning for a history, "" if it has one: a transaction that takes effect, or
-// might, has operations on two keys, or a predicate operation ranges over more than one. Cost: linear.
+// MultiKey says why linearizability is not defined for a history, or "" if it is: a transaction that takes effect, or
+// may, has operations on two keys, or a predicate operation covers more than one. Cost: linear.
 func MultiKey(h *history.History) string {
 	if h.HasLists() {
 		return "the history has list operations"
@@ -33,18 +33,18 @@ func MultiKey(h *history.History) string {
 	return ""
 }
 
-// Register is one key's part of a history: the operations on it, by their start.
+// Register is the part of a history on one key: its operations by start.
 type Register struct {
 	Key     uint32
 	Initial uint32 // the version held at first, history.None where no operation names it
 	Ops     []Op
 }
 
-// Op is a transaction on one key as others see it.
+// Op is a transaction on one key, as other transactions see it.
 type Op struct {
 	Txn         uint32
 	From, Until int64 // its window
-	// as the client's clock had it, where several windows end at the end of all times; Until where there is none
+	// by the client's clock, since Until may be the end of all times; Until if there is no end
 	End   int64
 	Need  uint32 // the version that it read, history.None if it did not read
 	Sets  uint32 // the version that it installed, history.None if it did not write
@@ -52,8 +52,8 @@ type Op struct {
 	Maybe bool // it may not have happened: of unknown outcome
 }
 
-// Registers cuts a view's history into its keys; the operations stand in the order of their starts. Transactions
-// without operations are in none. Cost: linear, and sorting.
+// Registers splits a view's history by key. The operations are sorted by start. Transactions without operations are
+// left out. Cost: linear, and sorting.
 func Registers(v *prepass.View, skew int64) []Register {
 	h := v.H
 	keys := make([]Register, h.NumKeys())
@@ -88,9 +88,9 @@ func Registers(v *prepass.View, skew int64) []Register {
 		if v.POff != nil {
 			for _, op := range v.POp[v.POff[t]:v.POff[t+1]] {
 				if len(keys) == 0 {
-					break // no rows at all: it matched what there is
+					break // without rows: it matched everything
 				}
-				key = 0 // there is one key only
+				key = 0 // the history has one key
 				if !wroteBefore(h, t, op) {
 					o.Preds = append(o.Preds, op)
 				}
@@ -103,7 +103,7 @@ func Registers(v *prepass.View, skew int64) []Register {
 	return keys
 }
 
-// wroteBefore reports whether a transaction on one key wrote before an operation: what that saw is its own.
+// wroteBefore reports whether a transaction on one key wrote before operation op, so that op saw its own write.
 func wroteBefore(h *history.History, t, op uint32) bool {
 	for o := h.Txns.OpOff[t]; o < op; o++ {
 		switch q := h.Ops.Ver[o]; h.Ops.Kind[o] {

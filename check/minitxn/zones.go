@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// cluster is a chain of versions, each overwritten by a transaction that read it, with all their readers: every order
+// cluster is a chain of versions, each overwritten by a transaction that read it, with all their readers. Every order
 // of the register keeps them together.
 type cluster struct {
 	ops        []int32 // in their order
-	first      int     // the one that ends first
-	last       int     // the one that begins last
-	minF, maxS int64   // when these do
+	first      int     // its operation that ends first
+	last       int     // its operation that begins last
+	minF, maxS int64   // their end and begin
 }
 
-// Zones decides a register whose versions have one writer each: an order of its operations, or none and the operations
-// of two clusters that each would have to come before the other (of one cluster that contradicts itself, or of the
-// initial one and another, as well). Operations of unknown outcome must take part; those that need not are to be left
-// out by the caller.
+// Zones decides a register whose versions have one writer each. It returns an order of its operations. If there is
+// none, it returns the operations of two clusters that would each have to come before the other (or of one cluster that
+// contradicts itself, or of the initial one and another). All operations must take effect; the caller leaves out those
+// of unknown outcome that need not.
 //
-// Source:  Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 26(4), 1997, §4: zones. Differs: clusters are
-// joined along compare-and-sets. A cluster must come before another if one of its operations ended before one of the
-// other's began, minF < maxS. If no two must come before each other, the order by (min(minF, maxS), maxS) does: from A
-// before B, minF(A) < maxS(B) and maxS(A) ≤ minF(B), follows that A's pair is the smaller. So one order is tried, with
-// a running maximum of starts. Cost: O(n log n).
+// Source:  Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 26(4), 1997, §4: zones. Differs:
+// compare-and-sets join clusters. A cluster must come before another if one of its operations ended before one of the
+// other's began, minF < maxS. If no two must come before each other, the order by (min(minF, maxS), maxS) is right:
+// from A before B, minF(A) < maxS(B) and maxS(A) ≤ minF(B), follows that A's pair is the smaller. So one order is
+// tried, with a running maximum of starts. Cost: O(n log n).
 func Zones(reg *Register) (order []uint32, ok bool, conflict []uint32) {
 	n := len(reg.Ops)
 	writer := make(map[uint32]int32, n)
@@ -33,7 +33,7 @@ func Zones(reg *Register) (order []uint32, ok bool, conflict []uint32) {
 			writer[op.Sets] = int32(i)
 		}
 	}
-	// readers of a version and who overwrote it, by writer; n stands for the initial version.
+	// next: writer → the transaction that overwrote its version, and its readers; n is the initial version
 	next := make([]int32, n+1)
 	first, more := make([]int32, n+1), make([]int32, n)
 	for i := range next {
@@ -110,7 +110,7 @@ func Zones(reg *Register) (order []uint32, ok bool, conflict []uint32) {
 	sorts.Stable(clusters[initial:], func(a, b *cluster) int {
 		return cmp.Or(cmp.Compare(min(a.minF, a.maxS), min(b.minF, b.maxS)), cmp.Compare(a.maxS, b.maxS))
 	})
-	var late *cluster // of those before, the one with the latest start
+	var late *cluster // of the clusters before, the one with the latest start
 	for _, c := range clusters {
 		if late != nil && late.maxS > c.minF {
 			return nil, false, conflicting(reg, c, late)
@@ -125,10 +125,10 @@ func Zones(reg *Register) (order []uint32, ok bool, conflict []uint32) {
 	return order, true, nil
 }
 
-// maxConflict bounds how many operations of a conflict are handed back.
+// maxConflict bounds the operations of a conflict that Zones returns.
 var maxConflict = 40
 
-// conflicting are the operations at the bounds of clusters, then others of theirs.
+// conflicting returns the operations at the bounds of clusters, then others of these clusters.
 func conflicting(reg *Register, cs ...*cluster) []uint32 {
 	var out []uint32
 	add := func(i int) {

@@ -1,14 +1,14 @@
-// Package mixed decides histories each of whose transactions has its own isolation level: there is one order of begins
-// and commits, and each transaction reads in it as its level says (docs/levels.md).
+// Package mixed decides histories whose transactions have different isolation levels: there must be one order of begins
+// and commits in which each transaction reads as its own level says (docs/levels.md).
 //
-// An order is guessed and replayed. What fails there becomes constraints: an order of two writers of a key is a
-// variable, whose sides are edges between events, and a solver keeps these acyclic (package solver/acyclic). So it goes
-// on, round by round, until an order fails nowhere or the edges of all choices close cycles. At the weak levels what is
-// visible to a reader follows from reads and sessions alone, so that what fails there is a fact. Cost: for a valid
-// history linear a round, and rounds are few where times or the file's order are near the truth.
+// It guesses an order and replays it. Each failure becomes a constraint. The order of two writers of a key is a
+// variable, whose sides are edges between events, and a solver keeps these acyclic (package solver/acyclic). This
+// repeats, round by round, until an order has no failure, or the edges of all choices close cycles. At the weak levels,
+// visibility follows from reads and sessions alone, so that a failure is a fact. Cost: for a valid history, linear per
+// round; the rounds are few if times or the file's order are near the truth.
 //
 // Source: Bouajjani, Enea, Román-Calvo, arXiv:2505.18409, for levels that differ by transaction.
-// Differs: registers only; the snapshot family has a begin of its own in place of an axiom on the order of commits.
+// Differs: registers only; the snapshot family has a begin event in place of an axiom on the order of commits.
 //
 // Experimental: this package may still change.
 package mixed
@@ -32,27 +32,28 @@ import (
 
 const none = history.None
 
-// Answer is what Check found.
+// Answer is the result of Check.
 type Answer struct {
 	Status solver.Status
 	Order  []uint32          // Sat: events, as evidence.Result.Order at the snapshot levels
-	Cycles [][]evidence.Edge // Unsat: read as clauses "not all that this cycle assumes" they contradict each other
+	Cycles [][]evidence.Edge // Unsat: as clauses "not all assumptions of this cycle hold" they contradict each other
 	Rounds int
-	Pairs  int // how many orders of two writers were looked at
+	Pairs  int // how many orders of two writers were needed
 	Edges  int // known before the search
 	Solver solver.Stats
 }
 
-// known is an edge between events that holds whatever the order of writers; why says nothing (inner) between the two
-// events of a transaction, and the beginning or the end of it where auxiliary nodes of real time are on the way.
+// known is an edge between events that holds in every order. The edge between the two events of a transaction is inner
+// and has no reason. On a path through auxiliary nodes of real time, the first edge has only the beginning of the
+// reason, and the last only its end.
 type known struct {
 	from, to int32
 	why      evidence.Edge
 	inner    bool
 }
 
-// engine looks for an order. Node 2t is transaction t's begin and 2t+1 its commit; only at the snapshot levels the
-// begin is used, else both are 2t+1. Behind them stand the nodes of real time.
+// engine looks for an order. Transaction t has the nodes 2t for its begin and 2t+1 for its commit. Only at the snapshot
+// levels is the begin used; else both are 2t+1. The nodes of real time come after these.
 type engine struct {
 	v    *prepass.View
 	h    *history.History
@@ -67,8 +68,8 @@ type engine struct {
 	pk    *acyclic.PK
 	log   lemmas
 	top   solver.Lit
-	// Guards that are not yet handed to pk, and of all guards the reason, and the cycle that proves it where it is a
-	// fact of a weak level.
+	// guards are not yet handed to pk. says has the reason of every guard, and proofs the cycle that proves it, if it
+	// is a fact of a weak level.
 	guards []acyclic.Guard
 	says   []evidence.Edge
 	proofs [][]evidence.Edge
@@ -80,7 +81,7 @@ type engine struct {
 	replaying
 }
 
-// lemmas are the clauses that the theory vouches for.
+// lemmas collects the clauses that the theory adds.
 type lemmas struct{ clauses [][]solver.Lit }
 
 func (*lemmas) Input([]solver.Lit)     {}
@@ -90,7 +91,7 @@ func (*lemmas) Delete([]solver.Lit)    {}
 
 var errNoRoom = errors.New("mixed: the formula has more clauses than the solver can store")
 
-// Refute is Check for package explain: no cycles where the view satisfies the levels.
+// Refute is Check for package explain. It returns no cycles if the view satisfies the levels.
 func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
 	a := Check(ctx, v, l, skew)
 	if a.Status == solver.Unknown {
@@ -99,8 +100,8 @@ func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]
 	return a.Cycles, nil
 }
 
-// Check decides a view made with the option Mixed and without reads of several possible writers, at the levels that l
-// gives its transactions. Status Unknown: ctx ended.
+// Check decides a view made with the option Mixed, without reads that have several possible writers. l gives each
+// transaction's level. Status Unknown means that ctx ended.
 func Check(ctx context.Context, v *prepass.View, l level.Level, skew int64) Answer {
 	h := v.H
 	e := &engine{v: v, h: h, at: make([]level.Level, h.NumTxns()), skew: skew, pairs: make(map[[2]uint32]solver.Var),
@@ -162,7 +163,7 @@ func (e *engine) know(from, to int32, why evidence.Edge) {
 	e.base = append(e.base, known{from: from, to: to, why: why})
 }
 
-// facts makes the edges of reads, sessions and real time.
+// facts adds the edges of reads, sessions and real time.
 func (e *engine) facts() {
 	h, v := e.h, e.v
 	n := uint32(h.NumTxns())
@@ -185,7 +186,7 @@ func (e *engine) facts() {
 		}
 	}
 	for s := range h.NumSessions() {
-		last, since := none, []uint32(nil) // committed ones, of which none asks for the order, or only the first
+		last, since := none, []uint32(nil) // committed ones; at most the first asks for the order
 		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
 			if !e.takesPart(t) {
 				continue
@@ -211,17 +212,17 @@ func (e *engine) facts() {
 	}
 }
 
-// takesPart: the initial transaction does not.
+// takesPart reports whether t counts and is not the initial transaction.
 func (e *engine) takesPart(t uint32) bool { return e.v.Counts[t] && t != e.h.Init }
 
-// wr is the edge of a read of t.
+// wr returns the edge of read r of t.
 func (e *engine) wr(r, t uint32) evidence.Edge {
 	w := edge(e.v.WTxn[e.v.RW[r]], t, evidence.WR)
 	w.Key, w.Ver = e.v.RKey[r], e.v.RVer(r)
 	return w
 }
 
-// realTime makes a chain of nodes, one for each end of a transaction, in time's order.
+// realTime adds a chain of nodes, one for the end of each transaction, in the order of time.
 func (e *engine) realTime() {
 	type moment struct {
 		at  int64
@@ -254,8 +255,8 @@ func (e *engine) realTime() {
 	e.nodes += len(ends)
 }
 
-// start arranges the events as the facts demand, by client times or else as they stand in their sessions. A cycle: the
-// facts contradict themselves.
+// start orders the events as the facts demand, near client times or else by their places in the sessions. If the facts
+// contradict each other, it returns their cycle.
 func (e *engine) start() []evidence.Edge {
 	g := graph.BuildFunc(e.nodes, func(emit func(u, v int32)) {
 		for _, k := range e.base {
@@ -268,7 +269,7 @@ func (e *engine) start() []evidence.Edge {
 		switch at := e.h.Commit(t); {
 		case at != history.NoTime:
 			c = at
-		case c == history.NoTime && e.takesPart(t): // as if all sessions had gone on at one pace
+		case c == history.NoTime && e.takesPart(t): // guess that all sessions proceed at the same pace
 			s := e.h.Txns.Sess[t]
 			b = int64(float64(e.place[t]) / float64(e.h.SessOff[s+1]-e.h.SessOff[s]) * (1 << 40))
 			c = b
@@ -288,7 +289,7 @@ func (e *engine) start() []evidence.Edge {
 	return e.told(graph.FindCycle(g))
 }
 
-// known is an order with the facts as edges, each of which has its place, negative, as its tag.
+// known returns an order with the facts as edges. The tag of fact i is -1-i.
 func (e *engine) known() *order.Order {
 	ord := order.FromTopological(e.nodes, e.topo)
 	for i, k := range e.base {
@@ -297,7 +298,7 @@ func (e *engine) known() *order.Order {
 	return ord
 }
 
-// told is the evidence of a cycle of facts, given by its nodes.
+// told returns the evidence of a cycle of facts, given by its nodes.
 func (e *engine) told(nodes []int32) (c []evidence.Edge) {
 	by := make(map[[2]int32]int)
 	for i, k := range slices.Backward(e.base) {
@@ -310,8 +311,8 @@ func (e *engine) told(nodes []int32) (c []evidence.Edge) {
 	return join(steps)
 }
 
-// join makes evidence of the steps of a cycle: those inside of transactions are left out, and what goes through nodes
-// of real time is one edge.
+// join turns the steps of a cycle into evidence. It drops steps within a transaction, and joins a path through nodes of
+// real time to one edge.
 func join(steps []known) (c []evidence.Edge) {
 	first := slices.IndexFunc(steps, func(k known) bool { return !k.inner && k.why.From != none })
 	from := none
@@ -330,7 +331,7 @@ func join(steps []known) (c []evidence.Edge) {
 	return c
 }
 
-// cycles are those behind the theory's clauses, with what proves the facts among their edges.
+// cycles returns the cycle behind each clause of the theory, and the proofs of the facts among their edges.
 func (e *engine) cycles() (out [][]evidence.Edge) {
 	all := e.pk.Guards()
 	by := acyclic.NewLemmas(all, e.s.NumVars())

@@ -17,8 +17,8 @@ type replaying struct {
 	rank  []uint32   // write → its place in that, from 1; 0: initial, or not yet committed
 	stale []uint32   // reads of the transaction at hand of versions that are not current
 	alone []evidence.Edge
-	// By transaction: the reader that it is visible to, by which read or session; and whose past has all before it in
-	// its session.
+	// stamp: transaction → the epoch of the reader that sees it; by: the read or session through which. walked:
+	// transaction → the epoch in which all before it in its session were visited.
 	stamp  []uint32
 	by     []evidence.Edge
 	walked []uint32
@@ -26,7 +26,7 @@ type replaying struct {
 	stack  []uint32
 }
 
-// fewOver is how many of the writers that overwrote the version read are looked at a round, the first and the last.
+// fewOver is how many of the first and of the last overwriters of a version get a constraint per round.
 const fewOver = 6
 
 func (e *engine) prepare() {
@@ -36,7 +36,7 @@ func (e *engine) prepare() {
 	e.stamp, e.by, e.walked = make([]uint32, n), make([]evidence.Edge, n), make([]uint32, n)
 }
 
-// replay goes through the events and makes constraints of what fails. It returns the order of those that take part.
+// replay walks the events and turns failures into constraints. It returns the order of the counting events.
 func (e *engine) replay(nodes []int32) (events []uint32) {
 	for i, x := range nodes {
 		e.pos[x] = int32(i)
@@ -72,10 +72,10 @@ func (e *engine) replay(nodes []int32) (events []uint32) {
 	return events
 }
 
-// over are the writes that have overwritten the version read.
+// over returns the writes so far that come after the version that r read.
 func (e *engine) over(r uint32) []uint32 { return e.seq[e.v.RKey[r]][e.rank[e.v.RW[r]]:] }
 
-// reads looks at the reads of t where it begins, or commits.
+// reads examines the reads of t at its begin event, or at its commit.
 func (e *engine) reads(t uint32) {
 	e.stale = e.stale[:0]
 	for r := e.v.ROff[t]; r < e.v.ROff[t+1]; r++ {
@@ -110,7 +110,7 @@ func (e *engine) writes(t, k uint32) bool {
 	return slices.Contains(e.v.WKey[e.v.WOff[t]:e.v.WOff[t+1]], k)
 }
 
-// before demands of read r of t that write w overwrote that t comes before, unless w is before what it read.
+// before adds the constraint that t precedes write w, which overwrote what r read, unless w precedes that version.
 func (e *engine) before(t, r, w uint32) {
 	b := e.v.WTxn[w]
 	if !e.fresh(r, b) {
@@ -144,7 +144,7 @@ func (e *engine) guard(g acyclic.Guard, why evidence.Edge, proof []evidence.Edge
 	e.guards, e.says, e.proofs = append(e.guards, g), append(e.says, why), append(e.proofs, proof)
 }
 
-// pair is the literal "v's transaction commits before w's", both of one key.
+// pair returns the literal "v's transaction commits before w's" for two writes of one key.
 func (e *engine) pair(v, w uint32) solver.Lit {
 	a, b := e.v.WTxn[v], e.v.WTxn[w]
 	if a > b {
@@ -167,7 +167,7 @@ func (e *engine) ww(v, w uint32) evidence.Edge {
 	return why
 }
 
-// concurrent demands of t, which commits k, that nobody did since it began.
+// concurrent adds constraints if another transaction committed key k between the begin and the commit of t.
 func (e *engine) concurrent(t, k uint32) {
 	seq := e.seq[k]
 	i := len(seq)
@@ -185,8 +185,7 @@ func (e *engine) concurrent(t, k uint32) {
 	}
 }
 
-// visible demands that write w, which is visible to t by a path of evidence from its transaction to t, is before what
-// read r of t saw.
+// visible adds the fact that write w comes before the version that read r of t saw. w is visible to t, as path shows.
 func (e *engine) visible(t, r, w uint32, path func() []evidence.Edge) {
 	b, seen := e.v.WTxn[w], e.v.RW[r]
 	if !e.fresh(r, b) {
@@ -202,7 +201,7 @@ func (e *engine) visible(t, r, w uint32, path func() []evidence.Edge) {
 	e.guard(acyclic.Guard{Lit: e.top, From: e.commit(b), To: e.begin(why.Writer)}, e.ww(w, seen), proof)
 }
 
-// direct makes visible what has been stamped.
+// direct calls visible for the writers after r's version that are stamped.
 func (e *engine) direct(t, r uint32) {
 	for _, w := range e.over(r) {
 		if u := e.v.WTxn[w]; e.stamp[u] == e.epoch && e.alone == nil {
@@ -211,7 +210,7 @@ func (e *engine) direct(t, r uint32) {
 	}
 }
 
-// path is the evidence by which u is in the past of t.
+// path returns the evidence that u is in the past of t.
 func (e *engine) path(t, u uint32) (c []evidence.Edge) {
 	for u != t {
 		c = append(c, e.by[u])
@@ -220,7 +219,7 @@ func (e *engine) path(t, u uint32) (c []evidence.Edge) {
 	return c
 }
 
-// readCommitted: visible is what t read from before.
+// readCommitted adds the facts for the stale reads of t, which sees the transactions that it read from before the read.
 func (e *engine) readCommitted(t uint32) {
 	e.epoch++
 	for r := e.v.ROff[t]; r < e.v.ROff[t+1] && e.alone == nil; r++ {
@@ -231,7 +230,8 @@ func (e *engine) readCommitted(t uint32) {
 	}
 }
 
-// readAtomic: visible is what t read from, and what is before it in its session.
+// readAtomic adds the facts for the stale reads of t at read-atomic, where t sees the transactions that it read from
+// and those before it in its session.
 func (e *engine) readAtomic(t uint32) {
 	e.epoch++
 	for r := e.v.ROff[t]; r < e.v.ROff[t+1]; r++ {
@@ -253,7 +253,8 @@ func (e *engine) readAtomic(t uint32) {
 	}
 }
 
-// causal: visible is all that is before t by reads and by the sessions that levels ask for.
+// causal adds the facts for the stale reads of t at causal, where t sees all transactions that precede it by reads, or
+// by session order where levels ask for that.
 func (e *engine) causal(t uint32) {
 	e.epoch++
 	oldest := e.pos[e.commit(t)]

@@ -10,8 +10,8 @@ import (
 	"isovet/history"
 )
 
-// adya is Adya's snapshot isolation: cycles of the start-ordered serialization graph without two anti-dependencies in a
-// row, searched one by one.
+// adya is Adya's snapshot isolation: it searches the start-ordered serialization graph, one by one, for cycles without
+// two adjacent anti-dependencies.
 type adya struct{ full bool }
 
 func (a adya) Info() run.Info {
@@ -28,8 +28,8 @@ func (a adya) Info() run.Info {
 	return in
 }
 
-// Check is the baseline of [BCGraphs] §5, Figure 1 (full) and Figure 2. Differs: where there is no cycle to forbid, the
-// order that proves it comes from the BC-graph, which is acyclic then (Lemma 10).
+// Check is the baseline of [BCGraphs] §5, Figure 1 (full) and Figure 2. Differs: if there is no forbidden cycle, the
+// order that proves it comes from the BC-graph, which is then acyclic (Lemma 10).
 func (a adya) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
 	return run.BeginCases(ctx, a.Info(), h, o, func(x *run.Run) error { return a.decide(ctx, x) })
 }
@@ -58,7 +58,7 @@ func (a adya) decide(ctx context.Context, y *run.Run) error {
 		}
 		x.Holds(order)
 		x.Stage("evidence")
-	case bcgraph.Unordered(in) != nil: // whatever the version orders
+	case bcgraph.Unordered(in) != nil: // with any version orders
 		x.Violated(evidence.Anomaly{Cycle: bcgraph.Unordered(in)})
 	case !known:
 		x.orderOpen()

@@ -14,18 +14,18 @@ import (
 	"isovet/polygraph"
 )
 
-// bc is the BC-graph: snapshot isolation in linear time, where version orders are known; and serializability, with
-// begins and commits joined.
+// bc is the BC-graph: it decides snapshot isolation in linear time if version orders are known, and serializability
+// with begins and commits joined.
 type bc struct{ full bool }
 
-// graphItems is why graphs over known orders of versions have no edges of predicates.
+// graphItems says why graphs over known version orders have no edges of predicates.
 const graphItems = "its edges need the version of each row, and a predicate operation does not name the rows that " +
 	"it missed"
 
 func (c bc) Info() run.Info {
 	in := run.Info{
 		Name: "bc", Paper: "BCGraphs", Levels: run.OrderLevels, Takes: run.ByCasesTakes(graphItems), Partial: true,
-		About: "known version orders: a graph of begins and commits, acyclic or not; linear",
+		About: "known version orders: looks for a cycle in a graph of begins and commits; linear",
 	}
 	if c.full {
 		in.Name, in.Levels = "bc-full", run.SnapshotLevels
@@ -63,7 +63,7 @@ func (c bc) decide(y *run.Run) error {
 	case ok:
 		x.Holds(order)
 	case !known && bcgraph.Unordered(in) == nil:
-		// The initial version's chain is before all others, which the guess does not say it knows.
+		// The initial version's chain precedes all others. The guess does not say that this is known.
 		in.Orders = bcgraph.Orders{}
 		if w := bcgraph.NewWhole(in, []level.Level{x.Options.Level}, x.Ended); w != nil {
 			return byWhole(x.Run, w)
@@ -79,11 +79,11 @@ func (c bc) decide(y *run.Run) error {
 // ordered is a run of a checker that needs version orders.
 type ordered struct {
 	*run.Run
-	open  uint32 // a write whose order is open, and by what it was guessed
+	open  uint32 // a write with an open order; guess says how that was guessed
 	guess string
 }
 
-// orderedOf finds the version orders of a run. known: they follow from the history; else they are guessed.
+// orderedOf finds the version orders of a run. known says that they follow from the history; else they are guessed.
 func orderedOf(y *run.Run) (x *ordered, in bcgraph.Input, known, done bool, err error) {
 	x = &ordered{Run: y}
 	orders, fork, open := bcgraph.Chains(x.View)
@@ -99,7 +99,7 @@ func orderedOf(y *run.Run) (x *ordered, in bcgraph.Input, known, done bool, err 
 	return x, in, false, false, nil
 }
 
-// orderOpen says that a guessed order of versions explains nothing.
+// orderOpen gives the answer "unknown", because the guessed version order explains nothing.
 func (x *ordered) orderOpen() {
 	what := "snapshots explain"
 	if x.Options.Level.Serial() {
@@ -110,11 +110,11 @@ func (x *ordered) orderOpen() {
 		x.H.Txns.ID[x.View.WTxn[x.open]], x.H.KeyString(x.View.WKey[x.open]), what, x.guess)
 }
 
-// maxStarts bounds the start edges that are listed: a graph counts its edges in 32 bits.
+// maxStarts bounds the start edges that are listed, because a graph counts its edges in 32 bits.
 var maxStarts = 1 << 30
 
-// tooManyStarts says so if a graph with a start edge for each pair of transactions, or where reduced those that have no
-// third one between, would be too large, at so many bytes an edge.
+// tooManyStarts answers "unknown" if a graph with all start edges would be too large, at the given bytes an edge.
+// reduced counts only pairs with no third transaction between.
 func (x *ordered) tooManyStarts(in bcgraph.Input, reduced bool, bytes int) bool {
 	n := in.StartEdges(reduced)
 	if n > maxStarts {
@@ -128,7 +128,7 @@ func (x *ordered) tooManyStarts(in bcgraph.Input, reduced bool, bytes int) bool 
 	return false
 }
 
-// Shared returns a bc that answers for several levels of one history by one graph, made when the first is asked.
+// Shared returns a bc that decides several levels of one history by one graph, built at the first call.
 func (c bc) Shared() run.Checker {
 	if c.full {
 		return c
@@ -136,7 +136,7 @@ func (c bc) Shared() run.Checker {
 	return &bcOnce{}
 }
 
-// bcOnce remembers the graph of the last history.
+// bcOnce caches the graph of the last history.
 type bcOnce struct {
 	bc
 	v    *prepass.View
@@ -144,7 +144,7 @@ type bcOnce struct {
 	skew int64
 }
 
-// Check is bc's, by a graph of all levels.
+// Check does the work of bc.Check, by one graph for all levels.
 func (c *bcOnce) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
 	if c.v == nil || c.v.H != h || c.skew != o.ClockSkew {
 		x, done, err := run.Begin(ctx, c.Info(), h, o)
@@ -182,7 +182,7 @@ func (c *bcOnce) Check(ctx context.Context, h *history.History, o run.Options) (
 	return x.Result, byWhole(x, c.w)
 }
 
-// byWhole is the answer of a graph of several levels at one of them.
+// byWhole takes the answer at one level from a graph of several levels.
 func byWhole(x *run.Run, w *bcgraph.Whole) error {
 	x.Result.Stats.KnownEdges = w.Edges()
 	switch l := x.Options.Level; w.Verdict(l) {

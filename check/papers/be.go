@@ -13,7 +13,7 @@ import (
 // biswasEnea is Biswas and Enea's search over session frontiers.
 type biswasEnea struct{}
 
-// beLevels: without session order each transaction is a session of its own, and the search is over all subsets.
+// beLevels: only with session order. Without, each transaction is a session, and the search is over all subsets.
 var beLevels = []level.Level{level.SessionSerializable}
 
 func (biswasEnea) Info() run.Info {
@@ -25,10 +25,10 @@ func (biswasEnea) Info() run.Info {
 	}
 }
 
-// maxFrontiers bounds the memory of visited frontiers.
+// maxFrontiers bounds the memory for visited frontiers, in bytes.
 var maxFrontiers = 1 << 30
 
-// Check is package frontier's search. A "no" is explained in the graph's terms, which knows nothing of the search.
+// Check runs package frontier's search. It proves a "no" by a polygraph, independently of the search.
 func (c biswasEnea) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
 	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {

@@ -13,20 +13,20 @@ import (
 )
 
 // cobra is Cobra: all pairs of writes, combined to chains where transactions read what they overwrite; pruning over the
-// full closure, computed anew each round; one variable an edge.
+// full closure, computed again each round; one variable per edge.
 type cobra struct {
-	// bySessions: the closure is one by sessions, in two numbers a transaction and session (closure.Sessions).
+	// bySessions: the closure is kept by sessions, as two numbers for each transaction and session (closure.Sessions).
 	bySessions bool
 }
 
-// cobraItems is why the baseline that others are compared with stays without predicates.
+// cobraItems says why this baseline for comparisons takes no predicates.
 const cobraItems = "its published constraints relate only writers and readers of one key; use vbox"
 
 func (c cobra) Info() run.Info {
 	in := run.Info{
 		Name: "cobra", Paper: "Cobra", Levels: run.SerialLevels, Solvers: run.SolverNames(),
 		Takes: run.Takes{Items: true, ItemsOnly: cobraItems, Unknown: run.OutcomesDecided, Duplicates: true},
-		About: "polygraph of all writer pairs, combined and coalesced, pruned over the full closure",
+		About: "polygraph of all pairs of writers, combined and coalesced, pruned by the full closure",
 		Settings: []run.Setting{{Name: run.SettingClosure, Values: []string{"warshall", "purdom"}},
 			{Name: run.SettingEncoding, Values: run.EncodingFirst("cobra")},
 			{Name: run.SettingPhase, Values: run.Phases()},
@@ -42,9 +42,9 @@ func (c cobra) Info() run.Info {
 
 // Check is [Cobra] §4: known graph, combining writes and coalescing, pruning until nothing changes, solving. Differs:
 // the first closure is Warshall's on one core, where the paper squares matrices on a GPU ([Vbox] §5.2 describes the
-// baseline so), or Purdom's where the setting closure asks for that; those of later rounds are Purdom's, which is
-// kinder to the baseline; our solver stands in for MonoSAT. Reads of several possible writers, which the paper rules
-// out, are constraints as Vbox's of predicates are (errata V6).
+// baseline so), or Purdom's if the setting closure says so. Later closures are Purdom's, which favours the baseline.
+// isovet's solver replaces MonoSAT. Reads with several possible writers, which the paper excludes, are constraints like
+// Vbox's for predicates (errata V6).
 func (c cobra) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
 	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {
@@ -54,13 +54,13 @@ func (c cobra) Check(ctx context.Context, h *history.History, o run.Options) (*e
 	return x.Result, c.decide(x)
 }
 
-// decide puts cobra's questions in turn.
+// decide asks cobra's questions one after the other.
 func (c cobra) decide(x *run.Run) error {
 	o := x.Options
 	_, missing := polygraph.MissingTime(x.H)
 	todo := run.Attempts(o, !missing)
 	if !missing && !o.Level.RealTime() {
-		todo = todo[len(todo)-1:] // times are Vbox's idea
+		todo = todo[len(todo)-1:] // Cobra does not use times
 	}
 	for _, a := range todo {
 		if err := c.pipeline(x, a); err != nil || x.Answered() {
@@ -76,7 +76,7 @@ func (c cobra) pipeline(x *run.Run, at run.Attempt) error {
 		if !at.Own {
 			return nil
 		}
-		// Chains hide the transactions inside them from a cycle.
+		// A cycle does not show the transactions inside chains.
 		return x.RefutedByPolygraph()
 	}
 	p := x.Combined(at)
@@ -98,8 +98,8 @@ func (c cobra) pipeline(x *run.Run, at run.Attempt) error {
 	return x.SettleOr(p, x.Options.Pipeline.Encoder("cobra"), no)
 }
 
-// cobraPrune is [Cobra] §4.3. It returns the closure of the known graph that it leaves, and whether that and each
-// choice is possible; if stopped, the result says so.
+// cobraPrune is [Cobra] §4.3. It returns the closure of the remaining known graph. ok says that the graph is acyclic
+// and each choice possible. If pruning was stopped, the result says so.
 func cobraPrune(x *run.Run, p *polygraph.Polygraph) (reach closure.Index, ok bool, err error) {
 	build, last := closure.Warshall, "warshall, then purdom"
 	if x.Options.Pipeline.Closure == "purdom" {

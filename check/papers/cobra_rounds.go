@@ -17,17 +17,17 @@ import (
 	"isovet/solver"
 )
 
-// cobraRounds is Cobra as it follows a running database: it verifies a growing history round by round, and after each
-// round forgets the transactions that no cycle to come can pass through. Fence transactions (workload.Fenced) see to it
-// that there are some.
+// cobraRounds is Cobra for a running database. It verifies a growing history in rounds. After each round it forgets the
+// transactions that no later cycle can pass through; fence transactions (workload.Fenced) make sure that there are
+// some.
 type cobraRounds struct {
 	batch int // least number of transactions that a round adds; 0: roundsBatch
 }
 
 const roundsBatch = 512
 
-// CobraRounds is the checker cobra-rounds with rounds that add at least so many transactions (2,400 are
-// Cobra's default, [CHRONOS] §VI-B); 0: its own number.
+// CobraRounds returns checker cobra-rounds with at least this many transactions a round (2,400 are Cobra's default,
+// [CHRONOS] §VI-B); 0 means its own number.
 func CobraRounds(least int) run.Checker { return cobraRounds{batch: max(0, least)} }
 
 func (cobraRounds) Info() run.Info {
@@ -36,60 +36,59 @@ func (cobraRounds) Info() run.Info {
 		Takes:    run.Takes{Items: true, ItemsOnly: cobraItems, Unknown: run.OutcomesDecided, Duplicates: true},
 		Hidden:   true,
 		Settings: []run.Setting{{Name: run.SettingClosure, Values: []string{"warshall", "purdom"}}},
-		About:    "cobra in rounds over a growing history; forgets transactions before a fence",
+		About:    "cobra in rounds over a growing history; it forgets transactions before fences",
 	}
 }
 
-// Check is [Cobra] §5. Transactions arrive in the order of their ends, or, where times are missing, evenly from all
-// sessions; a round adds at least half as many as were left, so that the rounds together cost half as much again as the
-// last where nothing can be forgotten. Each round is cobra's pipeline over what is left, the window.
+// Check is [Cobra] §5. Transactions arrive by their end times or, without times, evenly from all sessions. A round adds
+// at least half as many transactions as the last one left. So if nothing can be forgotten, all rounds together cost
+// half as much again as the last. Each round is cobra's pipeline over the transactions left, the window.
 //
 // # What is forgotten
 //
 // A set D of the window's transactions, such that by what the round knows (the closure of the known graph after
 // pruning)
 //
-//	(a) each of D precedes everything that is still to come, since it reaches the last transaction of every session
-//	    that goes on, and
-//	    has read from nobody who is still to come;
+//	(a) each of D precedes all later arrivals, since it reaches the last transaction of every session that
+//	    goes on, and has read from no later arrival;
 //	(b) what precedes a transaction of D is in D;
-//	(c) a version of D that somebody outside of D has read, or somebody to come might read, is ordered with all others
-//	    of its key in
-//	    the window. None to come can read what is overwritten by a transaction that satisfies (a).
+//	(c) if a transaction outside of D has read a version of D, or a later arrival might, that version is ordered
+//	    with all others of its key in the window. No later arrival can read a version that a transaction
+//	    satisfying (a) overwrites.
 //
-// Of each key there is at most one version as in (c), and it is the last of D: of two, the readers of the first would
-// precede the second. It becomes the key's base, which the window takes for the initial version from then on. Who
-// arrives and reads what is neither in the window nor a base violates the level. There is a largest D: what is left
-// when the transactions that do not satisfy (a) are taken out, the writers of versions that might be read and are not
-// ordered, and then whatever follows what is out, and the writers of versions that are not ordered and have been read
-// by what is out.
+// Each key has at most one version as in (c), the last one of D: of two such versions, the readers of the first would
+// precede the second. It becomes the key's base, which the window treats as its initial version. A later arrival that
+// reads a version which is neither in the window nor a base violates the level. There is a largest D. Remove the
+// transactions that do not satisfy (a), and the writers of versions that might be read and are not ordered. Then
+// remove, repeatedly, all that follows a removed transaction, and the writers of unordered versions that a removed one
+// has read.
 //
 // # Why the verdict is cobra's
 //
 // Let T be an order of the whole history, and T' the same with D moved to the front. T' is an order too. By (a) and (b)
-// it respects what is known, reads after their writers among it. So let r read w, and m be another writer of the key:
-// in T, m < w or r < m.
+// it respects the known graph, with reads after their writers. So let r read w, and m be another writer of the key: in
+// T, m < w or r < m.
 //
 //   - m < w in T and not in T': m is outside, w in D. If r is in D, r < m in T'. If not, w is ordered with m by (c), or
-//     m is to come, so that w is known to precede m.
+//     m arrives later, so that w is known to precede m.
 //   - r < m in T and not in T': r is outside, m in D. If w is outside, m < w in T'. If w is in D, it is ordered with m
-//     by (c); not as w < m, since then r is known to precede m and is in D by (b), or, being to come, contradicts (a).
+//     by (c); not as w < m, since then r is known to precede m and is in D by (b), or, arriving later, contradicts (a).
 //     So m < w in both. The same if w is initial: its readers are known to precede m.
 //
 // So the history has an order iff D has one, which the round has found, and the rest has one from the state that D
-// leaves. The orders of all D, one after the other, are certified against the whole history; a "no" is proved by
-// RefutedByPolygraph.
+// leaves. The orders of all D, one after the other, are certified against the whole history; RefutedByPolygraph proves
+// a "no".
 //
-// A history with reads of several possible writers is one round: which of them a read saw, and who may still write the
-// same, is known at the end only.
+// A history whose reads have several possible writers takes a single round, because only its end shows which writer a
+// read saw, and which transactions may still write the same value.
 //
-// Source:  [Cobra] §5: rounds, fences, frozen transactions (a). Differs: whether a transaction precedes everything to
-// come is read off the closure, where the paper compares epoch numbers; with fences two epochs suffice, but so does any
-// other path. In place of (b) and (c) the paper forgets strongly connected components of the known graph and both sides
-// of all open choices, which on blind writes hang together from the first transaction to the last: of the first 1,024
-// of BlindW-RW that lets it forget 38, of the next none. Where it asks the database for the last version of a key by a
-// transaction of its own, here the next reader or writer of the key tells. Client times count as known edges. Memory:
-// the window's polygraph and closure; of the rest a few words a transaction and a key.
+// Source:  [Cobra] §5: rounds, fences, frozen transactions (a). Differs: the closure says whether a transaction
+// precedes all later arrivals, where the paper compares epoch numbers. With fences two epochs suffice, but so does any
+// other path. In place of (b) and (c) the paper forgets strongly connected components of the known graph with both
+// sides of all open choices. On blind writes these connect all transactions: of the first 1,024 of BlindW-RW that lets
+// it forget 38, of the next none. The paper asks the database for the last version of a key, by a transaction of its
+// own; here the next reader or writer of the key shows it. Client times count as known edges. Memory: the window's
+// polygraph and closure; for the rest a few words a transaction and a key.
 func (c cobraRounds) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
 	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {
@@ -98,8 +97,7 @@ func (c cobraRounds) Check(ctx context.Context, h *history.History, o run.Option
 	if x.View.Ambiguous() {
 		return x.Result, cobra{}.decide(x)
 	}
-	// Without session order nothing is known of what is to come: then a "no" at session-serializable leaves cobra to
-	// decide.
+	// Without session order nothing is known about later arrivals. Ask for it; if the answer is "no", cobra decides.
 	at := run.Own(o)
 	if !o.Level.Sessions() {
 		at = run.Attempts(o, false)[0]
@@ -119,15 +117,15 @@ type rounds struct {
 
 	arrival []uint32 // transactions that count, in the order in which they arrive
 	arrived int
-	soonest []int64 // by place in arrival, with times: the least end from here on
-	// By session: how many are still to come, the last arrived one that orders what follows it (None: none), and, with
-	// times, the least start of those to come.
+	soonest []int64 // with times, by place in arrival: the earliest end from there on
+	// By session: the number of transactions that have not arrived; the last arrived one that orders its successors, or
+	// None; and with times the least start of those that have not arrived.
 	left  []uint32
 	last  []uint32
 	start []int64
-	later []int64 // by place in arrival, with times: the least start of later ones of its session
+	later []int64 // with times, by place in arrival: the earliest start of its session's later transactions
 
-	order []uint32 // of those forgotten
+	order []uint32 // the order of the forgotten transactions
 }
 
 func newRounds(x *run.Run, at run.Attempt) *rounds {
@@ -164,7 +162,7 @@ func newRounds(x *run.Run, at run.Attempt) *rounds {
 	return s
 }
 
-// arrive decides in which order transactions arrive: any order in which sessions keep theirs will do for the verdict.
+// arrive chooses the order of arrival. Any order that keeps sessions gives the same verdict.
 func (s *rounds) arrive() {
 	h, v := s.x.H, s.x.View
 	_, missing := polygraph.MissingTime(h)
@@ -193,7 +191,7 @@ func (s *rounds) arrive() {
 	sorts.Stable(s.arrival, func(a, b uint32) int { return cmp.Compare(at[a], at[b]) })
 }
 
-// take has the next transaction arrive.
+// take lets the next transaction arrive.
 func (s *rounds) take() {
 	h, t := s.x.H, s.arrival[s.arrived]
 	s.add(t)
@@ -208,7 +206,8 @@ func (s *rounds) take() {
 	s.arrived++
 }
 
-// run is the loop of rounds. It leaves the verdict open, without a reason, where the attempt's "no" is not the level's.
+// run is the loop of rounds. If the attempt fails and its "no" is not the level's own, it leaves the verdict open,
+// without a reason.
 func (s *rounds) run(batch int) error {
 	x := s.x
 	no := func() error {
@@ -217,7 +216,7 @@ func (s *rounds) run(batch int) error {
 		}
 		return x.RefutedByPolygraph()
 	}
-	// Of a history without transactions too, the order is found in a round.
+	// Even for a history without transactions, a round finds the order.
 	for round := 1; ; round++ {
 		upto := min(len(s.arrival), s.arrived+max(batch, len(s.members)/2))
 		for s.arrived < upto {
@@ -282,7 +281,7 @@ func (s *rounds) run(batch int) error {
 	}
 }
 
-// solved books a solver's work: of sizes the largest, of work the sum.
+// solved records a solver's statistics: the largest sizes, and the sum of the work.
 func (s *rounds) solved(a encode.Answer) {
 	st := &s.x.Result.Stats
 	st.Variables, st.Clauses = max(st.Variables, a.Stats.Vars), max(st.Clauses, a.Stats.Clauses)
@@ -293,7 +292,7 @@ func (s *rounds) solved(a encode.Answer) {
 	s.x.Stage("solving")
 }
 
-// collect forgets the largest D; reach is the closure of p's known graph, order an order of the window. Cost: linear in
+// collect forgets the largest D. reach is the closure of p's known graph, order an order of the window. Cost: linear in
 // the window's reads and known edges; a question for each member and session, and for each two writers of a key.
 func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []uint32) {
 	v := p.V
@@ -306,15 +305,15 @@ func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []ui
 			queue = append(queue, u)
 		}
 	}
-	early := make([]bool, p.N) // precedes everything to come
+	early := make([]bool, p.N) // node → it precedes all later arrivals
 	for i := range s.members {
 		u := p.Node[i]
 		if early[u] = s.precedes(p, reach, u); !early[u] || s.members[i].waits {
 			leave(u)
 		}
 	}
-	open := make([]bool, len(v.WKey)) // not ordered with some other write of its key
-	live := make([]bool, len(v.WKey)) // might be read by what is to come
+	open := make([]bool, len(v.WKey)) // write → its order with some other write of the key is open
+	live := make([]bool, len(v.WKey)) // later transactions might read it
 	for k := range uint32(len(s.keys)) {
 		ws := p.Writers(k)
 		for i, a := range ws {
@@ -348,7 +347,7 @@ func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []ui
 			}
 		}
 	}
-	// The bases. Keys of which D has a version, and none that others may read, have none.
+	// Set the bases. If D has versions of a key, none of which others may read, the key has no base.
 	for i := range s.members {
 		if u := p.Node[i]; !out[u] {
 			for w := v.WOff[i]; w < v.WOff[i+1]; w++ {
@@ -373,11 +372,11 @@ func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []ui
 	s.forget(func(i int) bool { return !out[p.Node[i]] })
 }
 
-// precedes reports whether everything to come is known to come after node u.
+// precedes reports whether all later arrivals are known to come after node u.
 func (s *rounds) precedes(p *polygraph.Polygraph, reach closure.Index, u int32) bool {
 	timed := s.at.Order.RealTime
 	if timed && s.soonest[s.arrived] < p.Start[u] {
-		return false // something to come precedes it
+		return false // some later arrival precedes it
 	}
 	for sess, n := range s.left {
 		if n == 0 || timed && p.End[u] < s.start[sess] {

@@ -9,28 +9,27 @@ import (
 	"isovet/polygraph"
 )
 
-// window is the part of a history that cobraRounds still has to look at, and what it keeps of the rest: the base
-// version of each key.
+// window is the part of a history that cobraRounds still has to examine, and the base version of each key.
 type window struct {
 	v       *prepass.View
 	members []member // in the order of arrival
 	here    []int32  // transaction → its member; or toCome, forgotten
-	// key → the write whose version the window takes for the initial one; None: no version of those forgotten may be
-	// read
+	// base: key → the write whose version the window treats as the initial one; None if no forgotten version may be
+	// read.
 	base []uint32
 
-	// Of the polygraph at hand: keys[k] is the key that local key k stands for. local is the way back for those whose
-	// stamp is the polygraph's.
+	// For the current polygraph: local key k is key keys[k]. local is the inverse, for keys whose stamp is
+	// made.
 	keys  []uint32
 	local []uint32
 	stamp []int32
 	made  int32
-	short error // there was no room for its choices
+	short error // not enough memory for its choices
 }
 
 type member struct {
 	txn   uint32
-	waits bool // it has read from somebody who is still to come
+	waits bool // it has read from a later arrival
 }
 
 const (
@@ -56,7 +55,7 @@ func (s *window) add(t uint32) {
 	s.members = append(s.members, member{txn: t})
 }
 
-// rebase makes a local write the base of its key, unbase leaves the key without.
+// rebase makes a local write the base of its key. unbase removes the key's base.
 func (s *window) rebase(v *prepass.View, w uint32) {
 	i := v.WTxn[w]
 	s.base[s.keys[v.WKey[w]]] = s.v.WOff[s.members[i].txn] + w - v.WOff[i]
@@ -64,7 +63,7 @@ func (s *window) rebase(v *prepass.View, w uint32) {
 
 func (s *window) unbase(v *prepass.View, w uint32) { s.base[s.keys[v.WKey[w]]] = history.None }
 
-// forget removes members.
+// forget removes the members that which selects.
 func (s *window) forget(which func(i int) bool) {
 	left := 0
 	for i, m := range s.members {
@@ -79,7 +78,7 @@ func (s *window) forget(which func(i int) bool) {
 	s.members = s.members[:left]
 }
 
-// key is the local key for a key.
+// key returns the local key of a key.
 func (s *window) key(k uint32) uint32 {
 	if s.stamp[k] != s.made {
 		s.stamp[k], s.local[k] = s.made, uint32(len(s.keys))
@@ -88,9 +87,9 @@ func (s *window) key(k uint32) uint32 {
 	return s.local[k]
 }
 
-// polygraph makes the window's, its transactions being the members. stale: one has read what is neither in the window
-// nor a base, nor still to come, so that the level is violated. Cost: linear in the members' reads and writes, but for
-// cobra's chains.
+// polygraph builds the polygraph of the window; its transactions are the members. stale says that a member has read a
+// version that is neither in the window nor a base nor of a later arrival, so that the level is violated. Cost: linear
+// in the members' reads and writes, except for cobra's chains.
 func (s *window) polygraph(at run.Attempt) (p *polygraph.Polygraph, stale bool) {
 	s.made++
 	s.keys = s.keys[:0]
@@ -150,7 +149,7 @@ func (s *window) polygraph(at run.Attempt) (p *polygraph.Polygraph, stale bool) 
 	return p, false
 }
 
-// history is what a polygraph asks of the members: times, outcomes and sessions, and how many keys there are.
+// history returns what a polygraph needs of the members: times, outcomes and sessions, and the number of keys.
 func (s *window) history() *history.History {
 	whole, n := s.v.H, len(s.members)
 	h := &history.History{Init: history.None, Keys: make([]history.Value, len(s.keys))}

@@ -12,8 +12,8 @@ import (
 	"isovet/polygraph"
 )
 
-// elleRegister is Elle on registers: it infers as much of the order of versions as transactions and sessions show by
-// themselves, and looks for cycles. It refutes, and does not prove, but where all of the order is inferred.
+// elleRegister is Elle on registers: it infers the part of the version order that transactions and sessions show, and
+// looks for cycles. It refutes histories; it proves one only if it inferred the whole order.
 type elleRegister struct{}
 
 func (elleRegister) Info() run.Info {
@@ -24,19 +24,17 @@ func (elleRegister) Info() run.Info {
 	}
 }
 
-// Check infers, of each register:
+// Check infers, for each register:
 //
 //   - the initial version comes first
 //   - a transaction that reads a version and writes another orders the two (write follows read)
-//   - at levels with session order: of what one session wrote or read of a register, the later comes not before (Elle's
-//     sequential keys)
-//   - at the strict levels: of what one transaction wrote or read, and another that began after its end (linearizable
-//     keys)
+//   - at levels with session order: of two versions that one session wrote or read, the later one is not earlier in the
+//     version order (Elle's sequential keys)
+//   - at the strict levels: the same for two transactions, if one began after the end of the other (linearizable keys)
 //
-// and then the edges between neighbours of that order. What Elle takes as an option, the level says here. At the
-// snapshot levels the same is inferred, and the edges are between begins and commits: a cycle of these has no two
-// anti-dependencies in a row. Two transactions that read one version and overwrote it are a lost update there, which no
-// cycle of inferred edges shows.
+// and adds the edges between neighbours of that order. In Elle these are options; here the level decides. At the
+// snapshot levels the edges are between begins and commits, so that no cycle has two adjacent anti-dependencies. If two
+// transactions read one version and overwrote it, that is a lost update there, which no cycle of inferred edges shows.
 //
 // Source: [Elle] on registers, and its elle.rw-register.
 func (c elleRegister) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
@@ -68,14 +66,14 @@ func (elleRegister) decide(x *run.Run) error {
 	return x.HoldsBy(p, nil)
 }
 
-// inferRegisters adds what the inferred order of versions demands to the known graph, and returns how often more than
-// one write of a key could come next in it. Cost: linear in reads and writes; with real time, times the transactions
-// that are concurrent on a key.
+// inferRegisters adds the edges of the inferred version order to the known graph. It returns how often more than one
+// write of a key could come next. Cost: linear in reads and writes; with real time, times the transactions that are
+// concurrent on a key.
 func inferRegisters(p *polygraph.Polygraph) (open int) {
 	v, h := p.V, p.V.H
 	in := &inference{p: p, next: make([][]uint32, len(v.WKey)), wrote: make([]uint32, h.NumKeys()),
 		readAt: make([]uint32, h.NumKeys())}
-	// What each transaction did to a key: the write it read, the one it made.
+	// touches calls f with each key that t read or wrote, and the two writes: the one read and its own.
 	touches := func(t uint32, f func(key uint32, x touched)) {
 		in.enter(t)
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
@@ -122,10 +120,10 @@ func inferRegisters(p *polygraph.Polygraph) (open int) {
 	return in.open()
 }
 
-// inTime infers what real time says of the writes of each key.
+// inTime infers the order that real time gives to the writes of each key.
 func (in *inference) inTime(touches func(t uint32, f func(key uint32, x touched))) {
 	p := in.p
-	by := make([][]touched, p.V.H.NumKeys()) // ended, and none that began later has ended
+	by := make([][]touched, p.V.H.NumKeys()) // ended transactions such that none that began later has ended
 	running := make([][]touched, p.V.H.NumKeys())
 	for u, t := range p.Txn { // by start
 		if p.BeginNode(int32(u)) != int32(u) {
@@ -149,21 +147,21 @@ func (in *inference) inTime(touches func(t uint32, f func(key uint32, x touched)
 	}
 }
 
-// touched is what a transaction did to a key: the write that it read, the write that it made, each or None.
+// touched is what a transaction did to a key: the write that it read, and the write that it made, or None.
 type touched struct {
-	node        int32 // the transaction's, its begin of two
+	node        int32 // the transaction's node, or begin node
 	read, wrote uint32
 }
 
-// inference is a version order under way.
+// inference is the version order so far.
 type inference struct {
 	p    *polygraph.Polygraph
-	next [][]uint32 // write → later ones of its key
-	// By key: a write and a read of it, those of the transaction at hand where that has such.
+	next [][]uint32 // write → later writes of its key
+	// wrote and readAt: key → a write and a read of it, those of the entered transaction if it has any.
 	wrote, readAt []uint32
 }
 
-// enter makes t the transaction that write and reads are asked about.
+// enter makes t the transaction for write and reads.
 func (in *inference) enter(t uint32) {
 	v := in.p.V
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
@@ -188,7 +186,7 @@ func (in *inference) reads(t, key uint32) bool {
 	return r >= v.ROff[t] && r < v.ROff[t+1] && v.RKey[r] == key
 }
 
-// before notes that write a is before write b, since bad, an edge of the opposite order, closes a cycle.
+// before records that write a is before write b: bad, an edge of the opposite order, would close a cycle.
 func (in *inference) before(a, b uint32, bad polygraph.Edge) {
 	if slices.Contains(in.next[a], b) {
 		return
@@ -204,8 +202,8 @@ func (in *inference) before(a, b uint32, bad polygraph.Edge) {
 	})
 }
 
-// after infers from a transaction that comes after another: what it read or wrote first of a key is not before what the
-// other left or saw of it.
+// after infers from two ordered transactions: the version of a key that then read or wrote first is not before the one
+// that first left or saw.
 func (in *inference) after(first, then touched) {
 	p := in.p
 	a := first.wrote
@@ -217,7 +215,7 @@ func (in *inference) after(first, then touched) {
 		b, dep = then.wrote, evidence.WW
 	}
 	if a == b || p.V.Initial(a) || p.V.Initial(b) || p.BeginNode(p.WriteNode(a)) == then.node {
-		return // readers of initial versions are before all writers as it is
+		return // readers of initial versions precede all writers anyway
 	}
 	bad := polygraph.Edge{From: then.node, To: p.WriteNode(a), W: b, Dep: dep}
 	if dep == evidence.WW {
@@ -226,7 +224,7 @@ func (in *inference) after(first, then touched) {
 	in.before(a, b, bad)
 }
 
-// open returns how often, going along what was inferred of each key, more than one write could come next.
+// open returns how often, along the inferred order of each key, more than one write could come next.
 func (in *inference) open() (n int) {
 	p := in.p
 	waits := make([]int32, len(in.next))

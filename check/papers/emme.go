@@ -11,8 +11,8 @@ import (
 	"isovet/level"
 )
 
-// emme is the baseline of CHRONOS: the version order from the commit timestamps, a graph of the whole history, its
-// cycles.
+// emme is the baseline of CHRONOS: it takes the version order from the commit timestamps, and looks for cycles in a
+// graph of the whole history.
 type emme struct {
 	name   string
 	serial bool

@@ -1,5 +1,5 @@
-// Package papers holds the checkers of papers, one file a pipeline that reads like its paper: to compare with, and run
-// by name. Who imports it, if only for that, has them among check.All.
+// Package papers has the checkers of papers, one per file, each a pipeline that reads like its paper. They serve for
+// comparison, and run by name. A program that imports the package has them in check.All.
 //
 // Experimental: this package may still change.
 package papers

@@ -16,8 +16,8 @@ import (
 	"isovet/solver"
 )
 
-// polysi is PolySI: a polygraph of transactions, and snapshot isolation as the acyclicity of the graph that it induces,
-// each dependency alone and each followed by an anti-dependency.
+// polysi is PolySI: it builds a polygraph of transactions. Snapshot isolation holds if the graph that it induces is
+// acyclic; that has each dependency by itself, and each followed by an anti-dependency.
 type polysi struct {
 	bySessions bool // as cobra's
 }
@@ -37,8 +37,8 @@ func (c polysi) Info() run.Info {
 	return in
 }
 
-// inducedSolvers are those that keep a problem's own edges acyclic: the eager ones write the polygraph's choices down
-// anew.
+// inducedSolvers are the solvers that keep a problem's own edges acyclic. The eager ones are excluded, because they
+// rewrite the polygraph's choices.
 func inducedSolvers() []string {
 	var names []string
 	for _, s := range run.Solvers() {
@@ -49,17 +49,17 @@ func inducedSolvers() []string {
 	return names
 }
 
-// maxInduced bounds the edges of a polygraph's constraints, and those of the induced graph that the solver gets.
+// maxInduced bounds the edges of a polygraph's constraints, and the induced edges that the solver gets.
 var maxInduced = 50_000_000
 
-// Check makes a generalized constraint of each two transactions that write a common key, prunes by reachability in the
-// known induced graph, and has the solver settle the rest on the induced graph.
+// Check makes a generalized constraint for each two transactions that write a common key, prunes by reachability in the
+// known induced graph, and lets the solver settle the rest on the induced graph.
 //
 // Source:  [PolySI], the pipeline of its algorithm: known graph, constraints, pruning until nothing changes, encoding,
-// solving. Differs: initial versions come first from the start. The closure is of rows of bits merged in topological
-// order, as in the authors' program, which is the cheapest of the known ways where the graph is whole. isovet's solvers
-// stand in for MonoSAT. Session order where the level asks for it, and real time as pairs of transactions: PolySI has
-// the former only, always.
+// solving. Differs: initial versions come first from the start. The closure merges rows of bits in topological order,
+// as in the authors' program; this is the cheapest known way for a whole graph. isovet's solvers replace MonoSAT.
+// Session order is used if the level asks for it, and real time as pairs of transactions; PolySI always uses session
+// order, and never real time.
 func (c polysi) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
 	if back, err := run.SolverByName(o.Solver); err == nil && !slices.Contains(inducedSolvers(), back.Name) {
 		return nil, fmt.Errorf("polysi cannot use solver %s; expected one of %s", back.Name,

@@ -13,20 +13,20 @@ import (
 	"isovet/history"
 )
 
-// porcupineLib is Porcupine, another program's library, to compare with.
+// porcupineLib is Porcupine, another program's library, for comparison.
 type porcupineLib struct{}
 
 func (porcupineLib) Info() run.Info {
 	return run.Info{
 		Name: "porcupine", Paper: "Porcupine", Levels: run.LinearLevels,
 		Takes: run.Takes{Items: true, Predicates: run.LinearLevels, Unknown: run.OutcomesDecided, Duplicates: true},
-		About: "linearizability by Porcupine's search; lwt makes the evidence",
+		About: "linearizability by Porcupine's search; lwt gives the evidence",
 	}
 }
 
-// Check asks Porcupine for the verdict, each key being a partition, as its authors do for key-value stores; the stage
-// "solving" is its own time. It hands back no proof of a "no" and an expensive one of a "yes": the evidence is lwt's,
-// which is a fault if they disagree.
+// Check asks Porcupine for the verdict, with one partition per key, as its authors do for key-value stores; the stage
+// "solving" is Porcupine's time. Porcupine gives no proof of a "no", and an expensive proof of a "yes". So the evidence
+// comes from the checker lwt; if the two disagree, that is a fault.
 func (c porcupineLib) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
 	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {
@@ -58,9 +58,9 @@ func (c porcupineLib) Check(ctx context.Context, h *history.History, o run.Optio
 	return run.TakeOver(r, "porcupine"), nil
 }
 
-// registerModel is a register whose state is a version. What may not have happened changes nothing where it does not
-// fit: it can stand at the end. A step that comes after ctx has ended fails, which ends the search soon; its answer is
-// not used then.
+// registerModel is a register whose state is a version. An operation that may not have happened changes nothing if it
+// cannot take effect, because it can come at the end. After ctx has ended, each step fails, which ends the search soon;
+// its answer is then not used.
 func registerModel(ctx context.Context, initial uint32, claim func(op, ver uint32) bool) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return initial },

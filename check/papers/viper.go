@@ -12,7 +12,7 @@ import (
 	"isovet/polygraph"
 )
 
-// viper is Viper: snapshot isolation as the acyclicity of a graph of begins and commits, with a choice for each two
+// viper is Viper: snapshot isolation holds if a graph of begins and commits is acyclic. It has a choice for each two
 // writers of a key whose order is open.
 type viper struct {
 	bySessions bool // as cobra's
@@ -22,7 +22,7 @@ func (c viper) Info() run.Info {
 	in := run.Info{
 		Name: "viper", Paper: "Viper", Levels: run.SnapshotLevels, Solvers: run.SolverNames(),
 		Takes: run.Takes{Items: true, Predicates: run.SnapshotLevels, Unknown: run.OutcomesTried, Duplicates: true},
-		About: "BC-polygraph: begins and commits, a choice a writer pair, pruned over the full closure",
+		About: "BC-polygraph of begins and commits with a choice for each pair of writers, pruned by the full closure",
 		Settings: []run.Setting{{Name: run.SettingClosure, Values: []string{"purdom", "warshall"}},
 			{Name: run.SettingEncoding, Values: run.EncodingFirst("vbox")},
 			{Name: run.SettingPhase, Values: run.Phases()},
@@ -36,14 +36,14 @@ func (c viper) Info() run.Info {
 	return in
 }
 
-// Check is the BC-polygraph of errata B4: for writers a and b of a key either a commits before b begins and who read
-// a's version begins before b commits, or the mirror; initial versions come first.
+// Check is the BC-polygraph of errata B4. For writers a and b of a key, either a commits before b begins, and the
+// readers of a's version begin before b commits; or the reverse. Initial versions come first.
 //
 // Source:  [Viper]; [BCGraphs] §6 names it for unknown version orders. Differs: read-modify-writes are combined to
-// chains as in Cobra; pruning as there; isovet's solvers stand in for MonoSAT.
-// Reads of several possible writers are constraints as in cobra, and so is what predicate operations missed, or
-// overwrote blindly (errata V16 to V18): based on a version, the operation's begin comes after its writer's commit, and
-// before the commit of each later writer that the operation did not see.
+// chains, and pruning works, as in Cobra; isovet's solvers replace MonoSAT. Reads with several possible writers are
+// constraints as in cobra. So are the keys that predicate operations missed or overwrote blindly (errata V16 to V18):
+// if the operation saw a version, its begin comes after the commit of that version's writer, and before the commit of
+// each later writer that it did not see.
 func (c viper) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
 	x, done, err := run.Begin(ctx, c.Info(), h, o)
 	if done {
@@ -54,7 +54,7 @@ func (c viper) Check(ctx context.Context, h *history.History, o run.Options) (*e
 	return x.Result, x.InTurn([]run.Attempt{own}, func(a run.Attempt) error { return c.pipeline(x, a) })
 }
 
-// pipeline puts one question.
+// pipeline answers one question.
 func (c viper) pipeline(x *run.Run, at run.Attempt) error {
 	no := func() error {
 		if !at.Own {
@@ -82,8 +82,8 @@ func (c viper) pipeline(x *run.Run, at run.Attempt) error {
 	return x.SettleOr(p, x.Options.Pipeline.Encoder("vbox"), no)
 }
 
-// pruneByRounds settles what reachability settles, over a closure that is computed anew each round. Where the closure
-// would be too large, nothing is pruned.
+// pruneByRounds settles the choices that reachability settles, over a closure that it computes again each round. If the
+// closure would be too large, it prunes nothing.
 func pruneByRounds(x *run.Run, p *polygraph.Polygraph) (refuted bool, err error) {
 	defer func() {
 		x.Result.Stats.KnownEdges, x.Result.Stats.Left = len(p.Known), len(p.Choices)+p.OpenBased()

@@ -6,20 +6,20 @@ import (
 	"isovet/history"
 )
 
-// A death is that of transaction t, shown by ops as in evidence.Anomaly. ver is the version read that only dead ones
-// wrote, if any; none where the transaction contradicts itself.
+// death records that transaction t is dead, as ops show (see evidence.Anomaly). ver is the version that t read and only
+// dead transactions wrote, or none if t contradicts itself.
 type death struct {
 	t, ver uint32
 	ops    []uint32
 }
 
-// watch is a read that stands as long as write w's transaction may have committed, or another after it among those of
-// the same version.
+// watch is a read that keeps its transaction alive while the transaction of write w, a possible writer, may have
+// committed.
 type watch struct{ t, op, ver, w uint32 }
 
-// bury finds the dead: transactions of unknown outcome, not yet known to count, that contradict themselves, or of which
-// a read could only be of dead ones. Each read watches one possible writer and looks for the next when that dies. Cost:
-// linear in the reads of such transactions and in the writes that these could be of.
+// bury finds the dead: transactions of unknown outcome, not known to count, that contradict themselves, or have a read
+// that only dead ones could explain. Each read watches one possible writer, and looks for the next when that one dies.
+// Cost: linear in the reads of such transactions and their possible writers.
 func (p *pass) bury() {
 	h, v := p.h, p.v
 	mortal := func(t uint32) bool { return h.Txns.Status[t] == history.Unknown && !v.Counts[t] }
@@ -61,7 +61,7 @@ func (p *pass) bury() {
 	}
 }
 
-// die marks t as dead, unless it is.
+// die marks t as dead, once.
 func (p *pass) die(t, ver uint32, ops []uint32) {
 	if p.died == nil {
 		p.died = make([]uint32, p.h.NumTxns())
@@ -72,14 +72,14 @@ func (p *pass) die(t, ver uint32, ops []uint32) {
 	}
 }
 
-// dead returns what shows that all who could have written the version that t read are dead, for evidence.Anomaly; nil
-// if nobody could have.
+// dead returns the operations which show that all possible writers of the version that t read are dead, as in
+// evidence.Anomaly. It returns nil if there are no such writers.
 func (p *pass) dead(t, ver uint32) [][]uint32 {
 	if p.died == nil {
 		return nil
 	}
 	v := p.v
-	told := make(map[uint32]bool) // deaths by their place
+	told := make(map[uint32]bool) // deaths that were told, by their place
 	var places []uint32
 	add := func(t, ver uint32) {
 		for w := p.newest(ver); w != none; w = p.before(w) {

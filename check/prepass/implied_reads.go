@@ -7,16 +7,16 @@ import (
 	"isovet/internal/sorts"
 )
 
-// ImpliedRead says that transaction Txn saw one of the writes From of Key: some transaction's or the initial one. Its
-// predicate operation Op tells only whether the predicate holds for the key. From is ascending.
+// ImpliedRead says that transaction Txn saw one of the writes From of Key, perhaps the initial one. Its predicate
+// operation Op only shows whether the predicate holds for the key. From is ascending.
 type ImpliedRead struct {
 	Txn, Key, Op uint32
 	From         []uint32
 }
 
 // WithImpliedReads returns the view with further reads. Each is in Amb, even if only one write explains it. A
-// transaction has at most one implied read of a key, and none of a key that it reads. RVer is the version of the write,
-// once RW names it. Cost: linear.
+// transaction has at most one implied read of a key, and none of a key that it reads otherwise. Once RW names the
+// write, RVer returns its version. Cost: linear.
 func (v *View) WithImpliedReads(implied []ImpliedRead) *View {
 	implied = slices.Clone(implied)
 	sorts.Stable(implied, func(a, b ImpliedRead) int { return int(a.Txn) - int(b.Txn) })

@@ -7,13 +7,13 @@ import (
 	"isovet/level"
 )
 
-// operation is the last one of a transaction on a key.
+// operation is the last operation of a transaction on a key.
 type operation struct {
 	stamp uint32 // 1 + the transaction
 	op    uint32
 }
 
-// ownItems is own for a history without predicates: what write, read and install do there, in one loop and on small
+// ownItems is own for histories without predicates. It does the work of write, read and install in one loop on small
 // tables. Cost: for each operation one look at its version's key, one at the key, and for a write one at the version.
 func (p *pass) ownItems() {
 	h, v := p.h, p.v
@@ -21,7 +21,7 @@ func (p *pass) ownItems() {
 	rOp, rKey, rVer := p.rOp, p.rKey, p.rVer
 	wKey, wTxn, wVer := v.WKey, v.WTxn, v.WVer
 	seen := make([]operation, h.NumKeys())
-	var keys [1 << 10]uint32 // of the operations from base on, up to ahead
+	var keys [1 << 10]uint32 // keys of the operations from base up to ahead
 	base, ahead := uint32(0), uint32(0)
 	reads, writes := uint32(0), uint32(h.NumKeys())
 	for t := range uint32(h.NumTxns()) {
@@ -35,7 +35,7 @@ func (p *pass) ownItems() {
 			}
 			kind := kinds[op]
 			if kind > history.Write {
-				continue // of a list
+				continue // an operation on a list
 			}
 			ver := vers[op]
 			key := keys[(op-base)%uint32(len(keys))]
@@ -56,7 +56,7 @@ func (p *pass) ownItems() {
 					switch {
 					case prev.ver != ver && h.Txns.Status[t] != history.Aborted:
 						p.internalAnomaly(t, lo, prev, op, key, ver)
-					case !prev.wrote: // a read of an own write changes nothing for the next
+					case !prev.wrote: // a read of an own write does not affect later operations
 						x.op = op
 					}
 					continue
@@ -91,8 +91,8 @@ func (p *pass) ownItems() {
 	p.noteAll()
 }
 
-// keysOf fills keys with those of operations on items, and returns of how many. Cost: memory is waited for once for
-// many of them, for they do not depend on each other.
+// keysOf fills keys with the keys of operations on items, and returns their number. Cost: memory is waited for once for
+// many of them, because they do not depend on each other.
 func keysOf(keys []uint32, kinds []history.OpKind, vers, verKey []uint32) int {
 	n := min(len(keys), len(kinds))
 	vers = vers[:n]
@@ -104,7 +104,7 @@ func keysOf(keys []uint32, kinds []history.OpKind, vers, verKey []uint32) int {
 	return n
 }
 
-// noteAll notes all writes, as note does each.
+// noteAll calls note for all writes.
 func (p *pass) noteAll() {
 	v, status := p.v, p.h.Txns.Status
 	unknown := slices.Contains(status, history.Unknown)

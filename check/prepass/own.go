@@ -18,16 +18,16 @@ type pass struct {
 		last map[uint32]uint32 // version → its last write
 	}
 
-	// lost[op]: a later write of its transaction overwrote the write. Bitset, nil while there is none.
+	// lost is a bitset of writes that a later write of their transaction overwrote; nil while there are none.
 	lost []uint64
-	// The writes of the view are numbered as they come, those of unknown outcome included. last[ver] is the newest that
-	// installs ver, with the bit open where several wrote the version, the initial state among them, or one of unknown
-	// outcome did; initial where it is its key's initial version and nobody wrote it; or None. A read of a version
-	// without the bit has one possible writer, which counts. same[w] is the write before w of the same version (nil
-	// while no version has two).
+	// Writes are numbered in the order of the view, with those of unknown outcome. last[ver] is the newest write that
+	// installs ver, initial if ver is its key's initial version and no transaction wrote it, or None. It has the bit
+	// open if several wrote the version, the initial state included, or one of unknown outcome did. Without that bit, a
+	// read of the version has one possible writer, which counts. same[w] is the write before w of the same version; nil
+	// while no version has two.
 	last, same []uint32
 	// wrote[ver] is an operation that wrote the version but did not install it (aborted, or overwritten by its own
-	// transaction), or None; nil until it is asked for.
+	// transaction), or None; nil before its first use.
 	wrote []uint32
 
 	// external reads, by transaction
@@ -37,29 +37,28 @@ type pass struct {
 	known   []bool   // Options.Count
 	touched []touch  // by key; nil without predicates
 	rows    []uint64 // rows of predicate writes that are their transaction's last write of the key. Bitset.
-	matched []uint32 // key → one more than the operation that matched it last
-	blind   []Miss   // of the transaction at hand: what may be blind
+	matched []uint32 // key → 1 + the last operation that matched it
+	blind   []Miss   // possible blind writes of the transaction at hand
 	wroteBy []uint32 // keys that the transaction at hand wrote
-	// internal are the disagreements of transactions with themselves; those of unknown outcome only matter if they
-	// count.
+	// internal are reads that disagree with their own transaction. Those of unknown outcome only matter if they count.
 	internal []found
-	// deaths are the dead transactions in the order in which that was found, each for a reason that rests on those
-	// before; died has 1 + its place for each, and is nil while there is none.
+	// deaths are the dead transactions in the order in which they were found; each depends on earlier ones only. died
+	// has 1 + the index of each, or nil while there are none.
 	deaths []death
 	died   []uint32
-	// alive[w] is the newest write of the version that w installs, from w on, whose transaction is not dead, or none;
-	// nil while there are no deaths.
+	// alive[w] is the newest write of w's version, from w back, whose transaction is not dead, or none; nil while there
+	// are no deaths.
 	alive []uint32
 	most  int // Options.MaxCandidates, or all
-	looks int // how many writes candidates looked at
+	looks int // number of writes that candidates has looked at
 }
 
-// touch is what a transaction last did to a key.
+// touch is the last operation of a transaction on a key.
 type touch struct {
 	stamp uint32 // 1 + the transaction
 	op    uint32
 	ver   uint32
-	row   uint32 // of a predicate operation, else none
+	row   uint32 // the row, if the read is a predicate operation's; else none
 	wrote bool
 }
 
@@ -68,11 +67,11 @@ type found struct {
 	a evidence.Anomaly
 }
 
-// What last has beside numbers of writes, which are below open.
+// These values occur in last besides the numbers of writes, which are below open.
 const (
 	open    = 1 << 31
 	initial = none - 1
-	// all bounds nothing.
+	// all means that there is no bound.
 	all = math.MaxInt
 )
 
@@ -85,13 +84,13 @@ func (p *pass) newest(ver uint32) uint32 {
 	return w &^ open
 }
 
-// isOpen reports whether a read of ver may have no writer or several, or one that may not count.
+// isOpen reports whether a read of ver may have no writer, several, or one that may not count.
 func (p *pass) isOpen(ver uint32) bool { return p.last[ver]&open != 0 }
 
 // isInitial reports whether ver is its key's initial version.
 func (p *pass) isInitial(ver uint32) bool { return p.h.InitVer[p.h.VerKey[ver]] == ver }
 
-// lose notes that a later write of its transaction overwrote op.
+// lose records that a later write of its transaction overwrote op.
 func (p *pass) lose(op uint32) {
 	if p.lost == nil {
 		p.lost = make([]uint64, p.h.NumOps()/64+1)
@@ -99,11 +98,11 @@ func (p *pass) lose(op uint32) {
 	p.lost[op>>6] |= 1 << (op & 63)
 }
 
-// isFinal reports whether the write is its transaction's last of the key.
+// isFinal reports whether op is its transaction's last write of the key.
 func (p *pass) isFinal(op uint32) bool { return p.lost == nil || p.lost[op>>6]>>(op&63)&1 == 0 }
 
-// own walks each transaction by itself: which writes it installs, which reads are external, and whether the others
-// agree with the transaction's own earlier operations.
+// own walks the operations of each transaction. It finds the writes that it installs and its external reads, and checks
+// the other reads against its own earlier operations.
 func (p *pass) own() {
 	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
@@ -170,7 +169,7 @@ func (p *pass) own() {
 	v.WOff[n] = uint32(len(v.WKey))
 }
 
-// operations counts reads and writes, those of predicate operations by their rows.
+// operations counts reads and writes. A predicate operation counts by its rows.
 func (p *pass) operations() (reads, writes int) {
 	h := p.h
 	if p.matched == nil {
@@ -186,7 +185,7 @@ func (p *pass) operations() (reads, writes int) {
 	}
 	for t := range uint32(h.NumTxns()) {
 		if h.Txns.Status[t] == history.Aborted {
-			continue // its predicate operations are not looked at, and of its items there are few
+			continue // its predicate operations do not matter, and it has few items
 		}
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
@@ -206,7 +205,7 @@ func (p *pass) operations() (reads, writes int) {
 	return reads, writes
 }
 
-// write follows a write of the transaction, row being its row where it is a predicate write's.
+// write handles a write of transaction t; row is its row if it is a predicate write's.
 func (p *pass) write(t, op, row, ver uint32) {
 	x := &p.touched[p.h.VerKey[ver]]
 	if x.stamp == t+1 && x.wrote {
@@ -224,7 +223,7 @@ func (p *pass) write(t, op, row, ver uint32) {
 	}
 }
 
-// read follows a read of the transaction, whose operations begin at lo.
+// read handles a read of transaction t, whose operations begin at lo.
 func (p *pass) read(t, lo, op, row, ver uint32) {
 	key := p.h.VerKey[ver]
 	x := &p.touched[key]
@@ -240,7 +239,7 @@ func (p *pass) read(t, lo, op, row, ver uint32) {
 		return
 	}
 	if !x.wrote {
-		x.op, x.row = op, row // a read of an own write changes nothing for the next
+		x.op, x.row = op, row // a read of an own write does not affect later operations
 	}
 }
 
@@ -271,8 +270,8 @@ func (p *pass) note(w, ver uint32, unknown bool) {
 	p.same = append(p.same, before)
 }
 
-// internalAnomaly names a read that disagrees with the transaction's own earlier operation prev.
-// ver is the version of key that op read, none where it only shows whether a predicate holds.
+// internalAnomaly returns the anomaly of a read that disagrees with the transaction's own earlier operation prev. ver
+// is the version of key that op read, or none if it only shows whether a predicate holds.
 func (p *pass) internalAnomaly(t, lo uint32, prev touch, op, key, ver uint32) {
 	h := p.h
 	kind := level.NonRepeatableRead

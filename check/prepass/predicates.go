@@ -8,17 +8,17 @@ import (
 	"isovet/predicates"
 )
 
-// Miss is a key of a predicate operation that does not say which version of it it saw, only whether its predicate
-// holds: it did not match the key, or it is a predicate write that overwrote it blindly. It must have been based on
-// some version of the key of which the predicate is not true, or not false (Vbox Eq. 5; errata V5, V16).
+// Miss is a key of a predicate operation that shows no version of the key, only whether its predicate holds. The
+// operation did not match the key, or is a predicate write that overwrote it blindly. It must have seen some version of
+// the key for which the predicate is not true (or for a blind write, not false: Vbox Eq. 5; errata V5, V16).
 //
-// A key that the transaction wrote before the operation, or that it reads from others at any operation, is not open:
-// that decides, here, whether the predicate holds (errata V11, V13). All others are: a view does not list them, since
-// they are as many as operations times keys. What the transaction writes after the operation changes nothing for it,
-// and is no version to be based on.
+// A key that the transaction wrote before the operation, or reads from others in any operation, is not open: the
+// pre-pass checks there whether the predicate holds (errata V11, V13). All other keys are open. A view does not list
+// them, because there are as many as operations times keys. Later writes of the transaction do not matter for the
+// operation, and it cannot have seen them.
 type Miss struct{ Op, Key uint32 }
 
-// rowWrote reports whether a predicate write wrote a version.
+// rowWrote reports whether predicate write op wrote version ver.
 func (p *pass) rowWrote(op, ver uint32) bool {
 	q := p.h.Ops.Ver[op]
 	for r := p.h.Preds.Off[q]; r < p.h.Preds.Off[q+1]; r++ {
@@ -29,7 +29,7 @@ func (p *pass) rowWrote(op, ver uint32) bool {
 	return false
 }
 
-// mismatch books an anomaly of a predicate operation by itself.
+// mismatch records an anomaly of one predicate operation.
 func (p *pass) mismatch(t, op, key uint32) {
 	if p.each {
 		return // read-committed allows it
@@ -38,9 +38,9 @@ func (p *pass) mismatch(t, op, key uint32) {
 		Ops: []uint32{op}, Key: key}})
 }
 
-// predicate follows a predicate operation: what it matched at a known version is a read, and its predicate may not be
-// false of that; what it did not match, or not at a known version, must agree with the transaction's own earlier
-// writes. What its transaction reads from others is compared at its end.
+// predicate handles a predicate operation. Each row that it matched at a known version is a read, and the predicate may
+// not be false for that version. Other rows, and the keys that it did not match, must agree with the transaction's own
+// earlier writes. settlePredicates compares reads of other transactions at the end.
 func (p *pass) predicate(t, lo, op uint32) {
 	h, truths := p.h, p.v.Index
 	q := h.Ops.Ver[op]
@@ -49,7 +49,7 @@ func (p *pass) predicate(t, lo, op uint32) {
 	places, low, width, placed := truths.Places(q)
 	for r := from; r < to && !aborted; r++ {
 		key, old := h.RowKey(r), h.Preds.Old[r]
-		if p.matched[key] == op+1 && !p.each { // one row in two versions; read-committed asks of each by itself
+		if p.matched[key] == op+1 && !p.each { // a row in two versions; read-committed judges each alone
 			p.internal = append(p.internal, found{t, evidence.Anomaly{Kind: level.NonRepeatableRead, Txns: []uint32{t},
 				Ops: []uint32{op, op}, Key: key}})
 			continue
@@ -84,14 +84,13 @@ func (p *pass) predicate(t, lo, op uint32) {
 	}
 }
 
-// settlePredicates compares, at its end, what a transaction read from others with what its predicate operations say of
-// the same keys, and lists its blind rows that no read decides. Cost: predicate operations × external reads of the
-// transaction.
+// settlePredicates compares a transaction's external reads with its predicate operations on the same keys. It also
+// lists the blind rows that no read decides. Cost: predicate operations × external reads of the transaction.
 func (p *pass) settlePredicates(t, lo, hi uint32) {
 	h, truths := p.h, p.v.Index
 	blind := p.blind
 	p.blind = p.blind[:0]
-	// at read-committed what was missed, or read before, may have changed
+	// At read-committed a missed row, or an earlier read, may have changed since.
 	if h.Txns.Status[t] == history.Aborted || p.each {
 		return
 	}
@@ -113,7 +112,7 @@ func (p *pass) settlePredicates(t, lo, hi uint32) {
 				}
 			}
 			places, low, width, placed := truths.Places(q)
-			placed = placed && !blind // then only what the predicate is true of matters
+			placed = placed && !blind // then only versions that satisfy the predicate matter
 			for i := first; i < reads; i++ {
 				key, ver := p.rKey[i], p.rVer[i]
 				if placed && places[ver]-low >= width {
@@ -176,7 +175,7 @@ func (p *pass) wroteBefore(t, lo, op, key uint32) bool {
 	return false
 }
 
-// installRows numbers the writes of a transaction's predicate writes that are its last of their keys.
+// installRows numbers the writes by a transaction's predicate writes that are its last writes of their keys.
 func (p *pass) installRows(t, lo, hi uint32) {
 	h := p.h
 	for op := lo; op < hi; op++ {
@@ -192,7 +191,7 @@ func (p *pass) installRows(t, lo, hi uint32) {
 	}
 }
 
-// uninstalledRows notes the rows of a predicate write that were not installed.
+// uninstalledRows records the rows of a predicate write that were not installed.
 func (p *pass) uninstalledRows(t, op uint32) {
 	h := p.h
 	q := h.Ops.Ver[op]
@@ -203,8 +202,8 @@ func (p *pass) uninstalledRows(t, op uint32) {
 	}
 }
 
-// openToPredicates opens the transactions of unknown outcome that write something: a predicate operation may have
-// missed, or blindly overwritten, a key because they committed (errata V27).
+// openToPredicates opens the outcomes of all transactions of unknown outcome that write: because such a transaction
+// committed, a predicate operation may have missed a key or overwritten it blindly (errata V27).
 func (p *pass) openToPredicates(open []bool, work []uint32) []uint32 {
 	v := p.v
 	if p.matched == nil || p.each {
@@ -215,7 +214,8 @@ func (p *pass) openToPredicates(open []bool, work []uint32) []uint32 {
 			continue
 		}
 		if p.v.Asked.Closed {
-			// The dead among them too: that one is dead is not part of the evidence of a predicate operation.
+			// This includes the dead, because the evidence of a predicate operation cannot say that a transaction is
+			// dead.
 			v.LeftOut = append(v.LeftOut, uint32(t))
 			continue
 		}
@@ -229,7 +229,7 @@ func (p *pass) openToPredicates(open []bool, work []uint32) []uint32 {
 	return work
 }
 
-// finishPredicates lists the predicate operations of the transactions that take part, and drops the blind rows of the
+// finishPredicates lists the predicate operations of the transactions that take part, and drops the blind rows of all
 // others.
 func (p *pass) finishPredicates(part []bool) {
 	h, v := p.h, p.v
@@ -256,7 +256,7 @@ func (p *pass) finishPredicates(part []bool) {
 	}
 }
 
-// byKey finds the writes of each key, for Bases.
+// byKey has the writes of each key, for Bases.
 type byKey struct {
 	off, writes []uint32            // key → writes, initial ones left out
 	left        map[uint32][]uint32 // key → versions of transactions that were left out
@@ -273,7 +273,7 @@ func (v *View) writesByKey() *byKey {
 	return x
 }
 
-// eachLeftOut calls f for what the transactions of LeftOut install.
+// eachLeftOut calls f for all versions that the transactions of LeftOut install.
 func (v *View) eachLeftOut(f func(key, ver uint32)) {
 	h := v.H
 	for _, t := range v.LeftOut {
@@ -295,8 +295,8 @@ func (v *View) eachLeftOut(f func(key, ver uint32)) {
 	}
 }
 
-// Fits reports whether a predicate operation that missed a key (or overwrote it blindly) may have been based on its
-// version ver.
+// Fits reports whether a predicate operation that missed a key, or overwrote it blindly, may have seen version ver of
+// it.
 func (v *View) Fits(m Miss, ver uint32, missed bool) bool {
 	t := v.Index.Truth(v.H.Ops.Ver[m.Op], m.Key, ver)
 	return missed && t != predicates.True || !missed && t != predicates.False
@@ -314,10 +314,9 @@ func (v *View) Missed(m Miss) bool {
 	return true
 }
 
-// Bases returns the writes, of other transactions, that a predicate operation may have been based on, and the others of
-// the key, the initial one first among those where it belongs. free: whether a transaction that was left out may have
-// made another version to be based on, so that nothing follows. Cost: linear in the key's writes; the first call is
-// linear in all.
+// Bases returns the writes by other transactions that a predicate operation may have seen, and the other writes of the
+// key. The initial one comes first in its list. free says that a left-out transaction may have made a version which the
+// operation saw, so that nothing follows. Cost: linear in the key's writes; the first call is linear in all.
 func (v *View) Bases(m Miss) (bases, others []uint32, free bool) {
 	t, missed := v.H.TxnOf(m.Op), v.Missed(m)
 	put := func(w uint32) {
@@ -339,7 +338,7 @@ func (v *View) Bases(m Miss) (bases, others []uint32, free bool) {
 	return bases, others, free
 }
 
-// LeftOutVersions returns the versions of a key that transactions of LeftOut made.
+// LeftOutVersions returns the versions of a key that transactions of LeftOut install.
 func (v *View) LeftOutVersions(key uint32) []uint32 {
 	if len(v.LeftOut) == 0 {
 		return nil
@@ -350,7 +349,7 @@ func (v *View) LeftOutVersions(key uint32) []uint32 {
 	return v.keys.left[key]
 }
 
-// Writes returns the writes of a key, the initial version left out.
+// Writes returns the writes of a key, without the initial version.
 func (v *View) Writes(key uint32) []uint32 {
 	if v.keys == nil {
 		v.keys = v.writesByKey()

@@ -1,24 +1,23 @@
-// Package prepass does what every checker needs before it begins and what needs no search: it finds the anomalies of
-// single reads, and reduces a history to what transactions show each other.
+// Package prepass does the common first step of all checkers, which needs no search: it finds the anomalies of single
+// reads, and reduces a history to what its transactions show each other.
 //
-// The anomalies are internal consistency (INT of Biswas and Enea), thin-air, aborted, intermediate and future reads
-// (errata V11, M5): no order of the transactions can explain them, and the graph of a paper's definition silently
-// misses them, because such a read has no edge.
+// These anomalies are reads that break internal consistency (INT of Biswas and Enea), and thin-air, aborted,
+// intermediate and future reads (errata V11, M5). No order of the transactions explains them. The graph of a paper's
+// definition misses them silently, because such a read has no edge.
 //
-// The rest is a [View]: for every transaction that counts, the writes that it installs (the last one of each key) and
-// the reads that other transactions must explain (the first one of each key, unless an own write comes before it), each
-// with the write it sees.
+// The rest is a [View]. For every counting transaction it has the writes that it installs (the last one of each key)
+// and the reads that other transactions must explain (the first one of each key, unless an own write comes before it),
+// each with the write that it sees.
 //
-// # Who counts
+// # Which transactions count
 //
-// Committed transactions count. One of unknown outcome counts if a transaction that counts can only have read from it;
-// the others of unknown outcome are left out. With reads that have one possible writer this is exact, since a
-// transaction more only adds constraints (errata V27); with ambiguous reads View.Open lists those whose outcome remains
-// a choice.
+// Committed transactions count. One of unknown outcome counts if a read of a counting transaction can only be from it;
+// the others are left out. If all reads have one possible writer this is exact, because one more transaction only adds
+// constraints (errata V27). With ambiguous reads, View.Open lists the transactions whose outcome remains a choice.
 //
-// One of unknown outcome that contradicts itself, or that reads what nobody wrote that may have committed, cannot have
-// committed, and so on from reader to reader: such a transaction is dead. Nobody has read from it. Where a transaction
-// that counts can have read from dead ones only, that is an aborted read.
+// A transaction of unknown outcome cannot have committed if it contradicts itself, or reads a version that no
+// transaction wrote which may have committed, and so on from reader to reader. Such a transaction is dead, and no
+// transaction has read from it. If a counting transaction can only have read from dead ones, that is an aborted read.
 //
 // Experimental: this package may still change.
 package prepass
@@ -35,29 +34,29 @@ import (
 
 const none = history.None
 
-// View is a history as its transactions saw each other. Transactions, keys and versions are the history's dense
+// View is a history as its transactions saw each other. Transactions, keys and versions have the history's dense
 // indices.
 type View struct {
 	H *history.History
 
-	// Counts[t]: the transaction takes part.
+	// Counts[t] says that transaction t counts.
 	Counts []bool
-	// NumCounts is the number of transactions that do, Init left out.
+	// NumCounts is the number of counting transactions, without Init.
 	NumCounts int
 
-	// Writes. Write w installs a version of WKey[w] by transaction WTxn[w]. Writes 0..NumKeys-1 are the initial
-	// versions, with WTxn = None (history.Init's writes are these too). Transaction t's own are WOff[t]:WOff[t+1].
-	// Transactions that do not count have none, but for those in Open.
+	// Write w installs a version of WKey[w] by transaction WTxn[w]. Writes 0..NumKeys-1 are the initial versions, with
+	// WTxn = None; the writes of history.Init are among these. Transaction t has the writes WOff[t]:WOff[t+1].
+	// Transactions that do not count have none, except those in Open.
 	WKey, WTxn []uint32
 	WVer       []uint32 // version installed; for initial versions History.InitVer
 	WOff       []uint32
 
-	// Reads. Transaction t's external reads are ROff[t]:ROff[t+1]: each saw write RW[r], or one of several: then RW[r]
-	// is None and the candidates are Cand[CandOff[i]:CandOff[i+1]] with Amb[i] = r. See RVer and ROp too.
+	// Transaction t has the external reads ROff[t]:ROff[t+1]. Read r saw write RW[r]. If that is None, it saw one of
+	// the candidates Cand[CandOff[i]:CandOff[i+1]], with Amb[i] = r. See also RVer and ROp.
 	RW   []uint32
 	RKey []uint32
 	ROff []uint32
-	// rVer is RVer, nil where RW tells it. The operation of read r of t is at OpOff[t] + rNear[r], or rFar[r].
+	// rVer is RVer, or nil if RW gives it. Read r of t is operation OpOff[t] + rNear[r], or rFar[r].
 	rVer  []uint32
 	rNear []uint8
 	rFar  []uint32
@@ -65,45 +64,44 @@ type View struct {
 	Amb     []uint32
 	CandOff []uint32
 	Cand    []uint32
-	// Crowded: there are more candidates than Options.MaxCandidates. Amb has the reads, none of which has any in Cand.
+	// Crowded says that there are more candidates than Options.MaxCandidates. The reads in Amb then have none in Cand.
 	Crowded bool
 
-	// Open lists the transactions of unknown outcome that an ambiguous read could see: whether they count is a choice.
+	// Open lists the transactions of unknown outcome that an ambiguous read may have seen: whether they count is a
+	// choice.
 	Open []uint32
 	predicateView
-	// Only, if set, are the only keys of predicate operations that are to be explained, Blind ones included; else all
-	// are.
+	// Only, if set, has the only keys of predicate operations that must be explained, Blind ones included.
 	Only map[Miss]bool
 
-	// Anomalies are those of single reads of transactions that count, at most MaxAnomalies.
+	// Anomalies are anomalies of single reads by counting transactions, at most MaxAnomalies.
 	Anomalies []evidence.Anomaly
 	// Also counts the anomalies beyond MaxAnomalies, Kinds all of them by kind.
 	Also  int
 	Kinds map[level.Anomaly]int
 
-	Asked Options // by which the view was made
+	Asked Options // the options that the view was made with
 	keys  *byKey
 }
 
-// predicateView has the predicate operations.
+// predicateView is the part of a view on predicate operations.
 type predicateView struct {
-	// Predicate operations. Transaction t's are POff[t]:POff[t+1], each an operation POp[i]; nil without predicates.
-	// What they matched at a known version is among the reads, what they wrote among the writes. What is left of them
-	// to explain are the keys of which they only say whether their predicate holds: see predicates.go.
+	// Transaction t has the predicate operations POp[i], i in POff[t]:POff[t+1]; nil without predicates. The reads
+	// include what they matched at known versions, and the writes what they wrote. Left to explain are keys of which
+	// they only show whether their predicate holds: see predicates.go.
 	POff, POp []uint32
-	// Blind lists the rows that predicate writes of transactions that take part overwrote without saying which version
-	// they replaced, own rows left out.
+	// Blind lists the rows that predicate writes overwrote without naming the replaced version, except own rows.
 	Blind []Miss
-	// Index has the predicates' truth of versions; nil without predicates.
+	// Index says for which versions each predicate is true; nil without predicates.
 	Index *predicates.Index
-	// LeftOut lists the transactions of unknown outcome that write, might have been seen or missed by a predicate, and
-	// were left out because the caller asked for it.
+	// LeftOut lists transactions of unknown outcome that write, that a predicate operation may have seen or missed, and
+	// that were left out because the caller asked for it (Closed).
 	LeftOut []uint32
-	// Bad is the error of a predicate that does not parse; nothing else is of use then.
+	// Bad is the error of a predicate that does not parse. The other fields are then not valid.
 	Bad error
 }
 
-// RVer returns the version that a read saw, None of one of WithImpliedReads that has no write in RW.
+// RVer returns the version that a read saw, or None for an implied read without a write in RW.
 func (v *View) RVer(r uint32) uint32 {
 	if v.rVer != nil && (v.rVer[r] != none || v.RW[r] == none) {
 		return v.rVer[r]
@@ -122,7 +120,7 @@ func (v *View) Reader(r uint32) uint32 {
 	return uint32(t) - 1
 }
 
-// ROp returns the operation of a read, of a predicate's row the predicate's. Cost: see Reader.
+// ROp returns the operation of a read; for a predicate's row, the predicate operation. Cost: see Reader.
 func (v *View) ROp(r uint32) uint32 {
 	if v.rFar != nil {
 		return v.rFar[r]
@@ -130,7 +128,7 @@ func (v *View) ROp(r uint32) uint32 {
 	return v.H.Txns.OpOff[v.Reader(r)] + uint32(v.rNear[r])
 }
 
-// SameOp reports whether two reads of one transaction are of one operation: rows of one predicate.
+// SameOp reports whether two reads of one transaction belong to one operation, as rows of one predicate do.
 func (v *View) SameOp(r, s uint32) bool {
 	if v.rFar != nil {
 		return v.rFar[r] == v.rFar[s]
@@ -138,9 +136,9 @@ func (v *View) SameOp(r, s uint32) bool {
 	return v.rNear[r] == v.rNear[s]
 }
 
-// Readers returns the readers of each write, without reads that have several possible writers: write w was read by
-// those transactions txns[i] for which i is in readers[off[w]:off[w+1]], ascending. Reads of others are left out. Cost:
-// linear, two words a write and one a read.
+// Readers returns the readers of each write, among the transactions txns: write w was read by txns[i] for each i in
+// readers[off[w]:off[w+1]], ascending. It leaves out reads with several possible writers. Cost: linear, two words a
+// write and one a read.
 func (v *View) Readers(txns []uint32) (off []uint32, readers []int32) {
 	by := graph.NewGroups[uint32](len(v.WKey))
 	for _, t := range txns {
@@ -161,7 +159,7 @@ func (v *View) Readers(txns []uint32) (off []uint32, readers []int32) {
 	return by.Off(), readers
 }
 
-// MaxAnomalies bounds how many anomalies of single reads are listed; the rest is counted.
+// MaxAnomalies bounds the anomalies of single reads that are listed; the rest is counted.
 const MaxAnomalies = 100
 
 // Initial reports whether write w is an initial version.
@@ -170,26 +168,26 @@ func (v *View) Initial(w uint32) bool { return int(w) < v.H.NumKeys() }
 // Ambiguous reports whether some read has several possible writers, or an outcome is open.
 func (v *View) Ambiguous() bool { return len(v.Amb) > 0 || len(v.Open) > 0 }
 
-// Run makes the view. Lists are not looked at here: their checkers do so themselves.
-// Cost: linear in operations and in View.Cand; one look at the version's key and one at its writer each.
+// Run returns the view of a history. It ignores lists, which have checkers of their own. Cost: linear in operations and
+// in View.Cand; one look at the version's key and one at its writer each.
 func Run(h *history.History) *View { return RunWith(h, Options{}) }
 
 // Options are the parameters of RunWith. The zero value is Run's.
 type Options struct {
-	// Closed leaves out the transactions of unknown outcome that could matter to predicate operations only (see
+	// Closed leaves out the transactions of unknown outcome that only matter to predicate operations (see
 	// View.LeftOut), in place of listing them in View.Open.
 	Closed bool
 	// Only, if not nil, is View.Only.
 	Only map[Miss]bool
-	// EachRead lists every read before an own write of its key among the reads that others must explain, not only the
-	// first, and lets those of one key differ: what read-committed asks.
+	// EachRead lists every read before an own write of its key among the external reads, not only the first, and lets
+	// those of one key differ, as read-committed does.
 	EachRead bool
-	// Mixed, if a mixed level, asks EachRead of the transactions at read-committed, in histories without predicates.
+	// Mixed, if a mixed level, applies EachRead to transactions at read-committed, in histories without predicates.
 	Mixed level.Level
-	// Count, if not nil, says of which transactions of unknown outcome it is known that they count.
+	// Count, if not nil, says which transactions of unknown outcome are known to count.
 	Count []bool
-	// MaxCandidates, if not 0, bounds View.Cand (see View.Crowded): it has one for each pair of a read and a write of
-	// its value, which is quadratic where values are few. For callers that decide by versions.
+	// MaxCandidates, if not 0, bounds View.Cand (see View.Crowded). That has an entry for each pair of a read and a
+	// write of its value, quadratically many if values are few. It is for callers that decide by versions.
 	MaxCandidates int
 }
 

@@ -2,9 +2,9 @@ package prepass
 
 import "slices"
 
-// Resolve returns the view in which each ambiguous read i of one that counts saw the write pick(i), one of its
-// candidates, and in which of the open transactions those committed of which counts is true; the others are left out.
-// It shares with v what does not change. Cost: linear.
+// Resolve returns a view without choices: each ambiguous read i of a counting transaction saw the write pick(i), one of
+// its candidates, and the open transactions with counts(t) committed; the others are left out. It shares unchanged
+// parts with v. Cost: linear.
 func (v *View) Resolve(pick func(i int) uint32, counts func(t uint32) bool) *View {
 	out := *v
 	out.Amb, out.CandOff, out.Cand, out.Open, out.keys = nil, []uint32{0}, nil, nil, nil

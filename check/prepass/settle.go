@@ -9,8 +9,8 @@ import (
 	"isovet/level"
 )
 
-// candidates appends to out, which is empty, the writes of transactions other than t that a read of ver by t could have
-// seen, the initial one first; if there are more than so many, the newest. Cost: linear in how many it appends.
+// candidates appends to out, which is empty, the writes of transactions other than t that a read of ver by t may have
+// seen, the initial one first. If there are more than most, it takes the newest. Cost: linear in how many it appends.
 func (p *pass) candidates(t, ver uint32, most int, out []uint32) []uint32 {
 	if p.isInitial(ver) {
 		out = append(out, p.h.VerKey[ver])
@@ -26,7 +26,7 @@ func (p *pass) candidates(t, ver uint32, most int, out []uint32) []uint32 {
 	return out
 }
 
-// living returns the newest write of the same version, from w on, whose transaction is not known to be dead, or none.
+// living returns the newest write of the same version, from w back, whose transaction is not known to be dead, or none.
 func (p *pass) living(w uint32) uint32 {
 	if w == none || p.alive == nil {
 		return w
@@ -45,7 +45,7 @@ func (p *pass) skipDead() {
 	}
 }
 
-// before returns the write that installed the same version and is numbered before w, or none.
+// before returns the write before w that installed the same version, or none.
 func (p *pass) before(w uint32) uint32 {
 	if int(w) >= len(p.same) {
 		return none
@@ -53,8 +53,8 @@ func (p *pass) before(w uint32) uint32 {
 	return p.same[w]
 }
 
-// settleUnknown decides which transactions of unknown outcome count: those that a counting transaction's read can only
-// come from. Those that an ambiguous read could come from stay open, unless they are dead.
+// settleUnknown decides which transactions of unknown outcome count: those that are the only possible writer of a
+// counting transaction's read. Other possible writers of ambiguous reads stay open, unless they are dead.
 func (p *pass) settleUnknown() {
 	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
@@ -86,8 +86,8 @@ func (p *pass) settleUnknown() {
 	open := make([]bool, n)
 	var cand []uint32
 	work = p.openToPredicates(open, work)
-	// What an ambiguous read of a counting, or of an open, transaction could come from is open. Each version is looked
-	// at once, since its reader's own write is of one that counts or is open already.
+	// All possible writers of ambiguous reads by counting or open transactions become open. One look at each version is
+	// enough: a reader that wrote it too counts or is open already.
 	var met []bool
 	for i := 0; i < len(work); i++ {
 		t := work[i]
@@ -112,7 +112,8 @@ func (p *pass) settleUnknown() {
 	}
 }
 
-// count adds the transactions that can only have committed, given those in work, all that count.
+// count adds transactions that must have committed, because a transaction in work can only have read from them. All of
+// work counts.
 func (p *pass) count(work []uint32) []uint32 {
 	v := p.v
 	var cand []uint32
@@ -136,11 +137,11 @@ func (p *pass) count(work []uint32) []uint32 {
 	return work
 }
 
-// finish points every read at the write it saw, and lists the anomalies of the transactions that count.
+// finish sets the write that each read saw, and lists the anomalies of counting transactions.
 func (p *pass) finish() {
 	h, v := p.h, p.v
 	n := uint32(h.NumTxns())
-	part := make([]bool, n) // counts, or could
+	part := make([]bool, n) // transaction → it counts, or could
 	copy(part, v.Counts)
 	for _, t := range v.Open {
 		part[t] = true
@@ -162,15 +163,15 @@ func (p *pass) finish() {
 		}
 	}
 	rw := make([]uint32, len(p.rOp))
-	for i, ver := range p.rVer { // by itself, so that memory is waited for once for many
+	for i, ver := range p.rVer { // a separate loop, so that many loads from memory overlap
 		rw[i] = p.last[ver]
 	}
-	// The elements to keep move to the front, never past what is still to be looked at.
+	// The reads to keep move to the front, never past those not yet examined.
 	v.ROff = p.rOff
 	rOp, rKey, rVer := p.rOp, p.rKey, p.rVer
 	v.CandOff = []uint32{0}
 	most := all
-	if p.most < all { // one more than can be kept shows that they are too many
+	if p.most < all { // look for one more than allowed, to see if there are too many
 		most = max(2, p.most+1)
 	}
 	var cand []uint32
@@ -189,11 +190,11 @@ func (p *pass) finish() {
 			case w == initial:
 				w = rKey[i]
 			default:
-				// Those alive take part: one of unknown outcome is open, since t takes part.
+				// The living candidates take part. One of unknown outcome is open, since t takes part.
 				cand = p.candidates(t, rVer[i], most, cand[:0])
 				switch {
 				case len(cand) == 0:
-					p.report(p.unexplained(t, rOp[i], rVer[i])) // t counts, or it were dead
+					p.report(p.unexplained(t, rOp[i], rVer[i])) // t counts, or it would be dead
 					continue
 				case len(cand) > 1 || !v.Initial(cand[0]) && !v.Counts[v.WTxn[cand[0]]]:
 					v.Amb = append(v.Amb, to)
@@ -231,7 +232,7 @@ func (p *pass) finish() {
 	}
 }
 
-// noteOps keeps the operations of the reads, a byte each as long as no transaction has many.
+// noteOps stores the operations of the reads, in a byte each unless a transaction has many.
 func (v *View) noteOps(rOp []uint32) {
 	near := make([]uint8, len(rOp))
 	for t := range v.Counts {
@@ -248,7 +249,7 @@ func (v *View) noteOps(rOp []uint32) {
 	v.rNear = near
 }
 
-// drop removes the writes of transactions that take no part.
+// drop removes the writes of transactions that do not take part.
 func (p *pass) drop(part []bool) {
 	v := p.v
 	id := make([]uint32, len(v.WKey)) // old number → new
@@ -278,7 +279,7 @@ func (p *pass) drop(part []bool) {
 	}
 }
 
-// findUninstalled notes, for each version that no transaction installed, the operation that wrote it.
+// findUninstalled finds, for each version that no transaction installed, an operation that wrote it.
 func (p *pass) findUninstalled() {
 	h := p.h
 	p.wrote = slices.Repeat([]uint32{none}, h.NumVersions())
@@ -297,7 +298,7 @@ func (p *pass) findUninstalled() {
 	}
 }
 
-// unexplained names a read that no transaction which could have committed explains.
+// unexplained returns the anomaly of a read that no transaction which may have committed explains.
 func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 	h := p.h
 	a = evidence.Anomaly{Kind: level.ThinAirRead, Txns: []uint32{t}, Ops: []uint32{op}}
@@ -331,11 +332,11 @@ func (p *pass) unexplained(t, op, ver uint32) (a evidence.Anomaly) {
 	return a
 }
 
-// largeTxn is how many operations a transaction has for which a table of its writes is made. Tests set it to 0.
+// largeTxn is the number of operations past which ownLater makes a table of a transaction's writes. Tests set it to 0.
 var largeTxn uint32 = 64
 
-// ownLater is t's first write of a version behind op, none if there is none. Cost: of a read, the operations behind it;
-// of those that one large transaction makes, all its operations, once.
+// ownLater returns t's first write of version ver after op, or none. Cost: for a read, the operations after it; for all
+// reads of a large transaction, all its operations once.
 func (p *pass) ownLater(t, op, ver uint32) uint32 {
 	h := p.h
 	lo, hi := h.TxnOps(t)

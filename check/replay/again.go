@@ -6,17 +6,17 @@ import (
 	"isovet/internal/graph"
 )
 
-// A round replays only the keys of moved nodes where at most one in fewMoved nodes moved since the last replay. From
-// the round laterRounds on, that is prepared, which costs as much as some replays.
+// A round replays only the keys of moved nodes if at most one node in fewMoved moved since the last replay. The tables
+// for this cost as much as some replays, so they are built in round laterRounds at the earliest.
 var fewMoved, laterRounds = 16, 6
 
-// manyOpen: if more than one read in this many has several possible writers left, each round makes a new order that
-// agrees with the reads as the solver has them. Otherwise later rounds go on from the theory's order: a new one costs
-// as much as ten replays, and breaks about as many reads as it mends.
+// manyOpen: if more than one read per manyOpen transactions has several possible writers left, each round builds a new
+// order that agrees with the solver's choices for these reads. Else later rounds continue from the theory's order: a
+// new one costs as much as ten replays, and breaks about as many reads as it mends.
 const manyOpen = 2
 
-// round replaces the failures of the order before by those of the present one. If nothing fails, order is the present
-// order, which was replayed as a whole.
+// round replaces the failures of the previous order by those of the current one. If nothing fails, order is the current
+// order, replayed as a whole.
 func (e *engine) round(failed *[]failure) (order []int32, err error) {
 	before := len(*failed)
 	*failed = (*failed)[:0]
@@ -56,21 +56,21 @@ func (e *engine) round(failed *[]failure) (order []int32, err error) {
 	return order, nil
 }
 
-// again replays only what changed: for each key of a moved node, its accesses between the first and the last old or new
-// place of these nodes. All other reads find what they found before. None of the earlier failures is left among them,
-// since the new order obeys the constraint that each one made.
+// again replays only what changed. For each key of a moved node, that is its accesses between the first and the last
+// old or new place of these nodes. All other reads find the same write as before. They include no earlier failure,
+// because the new order obeys the constraint that each failure made.
 //
-// It helps where many rounds find a few failures each: the last 340 of 363 rounds of YCSB A, 50,000 transactions run at
+// It helps if many rounds find a few failures each: the last 340 of 363 rounds of YCSB A, 50,000 transactions run at
 // snapshot isolation without times, find one to twenty each.
 type again struct {
 	e *engine
-	// The accesses of each key, in the order of the last replay; a transaction's external reads stand before its
-	// writes.
+	// acc has the accesses of key k at off[k]:off[k+1], in the order of the last replay. The external reads of a
+	// transaction come before its writes.
 	off []uint32
 	acc []uint32 // read r of the view is r<<1, write w is w<<1 | 1; the nodes follow from that
 	at  []int32  // graph node → its place in that order
 	of  []uint32 // the transaction of each eighth read
-	// The stretch to replay of each key, and the keys that have one.
+	// low and high bound the stretch of each key to replay; keys are the keys that have a stretch.
 	low, high []int32
 	keys      []uint32
 	sorted    []placed
@@ -82,7 +82,7 @@ type placed struct {
 	op uint32
 }
 
-// node is the graph node of an access.
+// node returns the graph node of an access.
 func (a *again) node(op uint32) int32 {
 	e := a.e
 	if op&1 != 0 {
@@ -96,7 +96,7 @@ func (a *again) node(op uint32) int32 {
 	return e.begin(e.node[t])
 }
 
-// newAgain lists the accesses by an order of the graph nodes. Cost: linear.
+// newAgain lists the accesses in the order of the graph nodes. Cost: linear.
 func (e *engine) newAgain(order []int32) *again {
 	a := &again{e: e, at: make([]int32, len(order))}
 	nk := e.h.NumKeys()
@@ -146,7 +146,7 @@ func (a *again) accesses(x int32, f func(key uint32, op uint32)) {
 	}
 }
 
-// spread widens the stretch of a key to replay.
+// spread widens the stretch of key k to replay.
 func (a *again) spread(k uint32, low, high int32) {
 	if a.low[k] < 0 {
 		a.low[k], a.high[k] = low, high
@@ -156,8 +156,8 @@ func (a *again) spread(k uint32, low, high int32) {
 	a.low[k], a.high[k] = min(a.low[k], low), max(a.high[k], high)
 }
 
-// replay appends the failures of moved keys; pos gives the new places. ok is false, and a no longer usable, if almost
-// everything would be replayed.
+// replay appends the failures of moved keys; pos gives the new places. If almost everything would have to be replayed,
+// ok is false, and a can no longer be used.
 func (a *again) replay(moved []int32, pos func(x int32) int32, out []failure) (_ []failure, ok bool) {
 	e, v := a.e, a.e.v
 	a.keys = a.keys[:0]
@@ -200,7 +200,7 @@ func (a *again) replay(moved []int32, pos func(x int32) int32, out []failure) (_
 	return out, true
 }
 
-// first returns the index of the first access whose node was at place p or later.
+// first returns the index of the first access whose node was at place p or later in the last replay.
 func (a *again) first(in []uint32, p int32) int {
 	lo, hi := 0, len(in)
 	for lo < hi {
@@ -213,7 +213,7 @@ func (a *again) first(in []uint32, p int32) int {
 	return lo
 }
 
-// sort sorts accesses by place, stably.
+// sort sorts accesses by their new places, stably.
 func (a *again) sort(in []uint32, pos func(x int32) int32) {
 	s := a.sorted[:0]
 	sorted, last := true, int64(-1)
@@ -238,7 +238,7 @@ func (a *again) sort(in []uint32, pos func(x int32) int32) {
 	}
 }
 
-// key replays the accesses of a key from index from on, up to the first write at place to or later.
+// key replays the accesses of a key from index from, up to the first write at index to or later.
 func (a *again) key(k uint32, in []uint32, from, to int, pos func(x int32) int32, out []failure) []failure {
 	e, v := a.e, a.e.v
 	cur, when := k, int32(0)

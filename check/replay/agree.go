@@ -7,9 +7,9 @@ import (
 	"isovet/internal/graph"
 )
 
-// scheduler makes an order of the graph nodes that obeys the known edges and in which few reads fail. Of the nodes that
-// may come next, mostly one a session, it takes one that overwrites no version with readers to come; of several, the
-// earliest by reachability.
+// scheduler builds an order of the graph nodes that obeys the known edges and in which few reads fail. Mostly one node
+// per session may come next. It takes one that overwrites no version with readers to come; among several, the earliest
+// by reachability.
 type scheduler struct {
 	e       *engine
 	s       *settling
@@ -25,8 +25,8 @@ type scheduler struct {
 	writing []int32 // key → transactions that have begun and will write it (snapshot levels)
 }
 
-// agree returns an order that obeys the settled edges and the guarded edges of the solver's model. Cost: for each node,
-// the operations of all that may come next.
+// agree returns an order that obeys the settled edges, and the guarded edges of the solver's model. Cost: for each
+// node, the operations of all nodes that may come next.
 func (e *engine) agree() []int32 {
 	v, s := e.v, e.settling
 	c := &scheduler{e: e, s: s}
@@ -123,7 +123,7 @@ func (c *scheduler) run(total int) (order []int32) {
 	return order
 }
 
-// cost counts the reads that fail for good if x comes next, and those that might not fail if it came later.
+// cost counts the reads that surely fail if x comes next, and those that might succeed if it came later.
 func (c *scheduler) cost(x int32) (n int32) {
 	e, v := c.e, c.e.v
 	i := e.nodeOf(x)
@@ -155,7 +155,7 @@ func (c *scheduler) cost(x int32) (n int32) {
 				n += c.writing[k] - 1
 			}
 		}
-		if !e.si { // its own reads do not fail by its write
+		if !e.si { // its own reads do not fail because of its write
 			for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
 				k := v.RKey[q]
 				if !c.writes(t, k) {
@@ -184,7 +184,7 @@ func (c *scheduler) writes(t, k uint32) bool {
 	return false
 }
 
-// rewrites reports whether transaction t writes to key k the version that the key has.
+// rewrites reports whether transaction t writes to key k the version ver, which the key has already.
 func (c *scheduler) rewrites(t, k, ver uint32) bool {
 	v := c.e.v
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
@@ -235,8 +235,8 @@ func (c *scheduler) take(x int32) {
 	}
 }
 
-// likely sorts an ambiguous read's candidates by the order that agree made: first those before the read, the last of
-// them first, then those after it, the first of them first. The solver tries a new clause's literals in this order.
+// likely sorts an ambiguous read's candidates by the order that agree built: first those before the read, latest first,
+// then those after it, earliest first. The solver tries a new clause's literals in this order.
 func (e *engine) likely(cand []uint32, reader int32) []uint32 {
 	if e.settling == nil {
 		return cand

@@ -7,13 +7,13 @@ import (
 	"isovet/predicates"
 )
 
-// asker replays a stretch of an order, for histories with predicates. Several askers replay the stretches of an order
-// at once. Each starts from the state after the stretches before, which is found without evaluating reads.
+// asker replays a stretch of an order, for histories with predicates. Several askers replay the stretches of one order
+// in parallel. Each first executes the earlier stretches without checking reads.
 type asker struct {
 	p   *predReads
 	set matcher
 	cur []uint32 // key → write
-	// At the snapshot levels: the place where a node began, and where a key was last written.
+	// At the snapshot levels: node → the place of its begin; key → the place of its last write.
 	began, when []int32
 	out         []failure
 	reads       []keyRead // those of one key in out, in order; they get their numbers after the replay
@@ -25,11 +25,11 @@ type asker struct {
 // keyReadFailed marks a failure whose read of one key has no number yet.
 const keyReadFailed = none - 1
 
-// askedTogether is the least number of predicate operations that a core gets.
+// askedTogether is the least number of predicate operations for which one more core is used.
 var askedTogether = 1 << 13
 
-// replay is engine.replay for histories with predicates. The number of cores makes no difference.
-// Cost: beside that, one count for each predicate operation and one change of the counts for each write.
+// replay does the work of engine.replay for histories with predicates. The number of cores does not change the result.
+// Cost: as there, and one count for each predicate operation and one update of the counts for each write.
 func (p *predReads) replay(order []int32, counts func(i int32) bool, out []failure) []failure {
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(p.op)/askedTogether, len(order)))
 	for len(p.askers) < workers {
@@ -71,7 +71,7 @@ func (a *asker) replay(order []int32, lo, hi int, counts func(i int32) bool) {
 	a.run(order, lo, hi, counts, true)
 }
 
-// run goes through an order from place lo up to hi; if ask is set, it checks each read.
+// run executes an order from place lo up to hi. If ask is set, it checks each read.
 func (a *asker) run(order []int32, lo, hi int, counts func(i int32) bool, ask bool) {
 	e, v := a.p.e, a.p.e.v
 	n := int32(len(e.txn))
@@ -115,7 +115,7 @@ func (a *asker) run(order []int32, lo, hi int, counts func(i int32) bool, ask bo
 	}
 }
 
-// truth returns the truth of operation op's predicate for the present version of a key.
+// truth returns the truth of operation op's predicate for the current version of a key.
 func (a *asker) truth(op, key uint32) predicates.Truth { return a.p.truth(op, a.cur[key]) }
 
 // fail appends the failure of a read of one key.
@@ -124,8 +124,8 @@ func (a *asker) fail(k keyRead) {
 	a.reads = append(a.reads, k)
 }
 
-// ask counts, for each predicate operation of node i, the rows that match. wrong says that some row that the
-// transaction read does not have the version that it read.
+// ask compares, for each predicate operation of node i, the number of matching rows with the number that it matched.
+// wrong says that some row does not have the version that the transaction read.
 func (a *asker) ask(i int32, wrong bool) {
 	p := a.p
 	for q := p.off[i]; q < p.off[i+1]; q++ {
@@ -157,8 +157,8 @@ func (a *asker) ask(i int32, wrong bool) {
 	}
 }
 
-// expand appends the keys that operation q should have matched in the present state and did not. Cost: the matching
-// keys and the matched rows.
+// expand adds a failure for each key that operation q should have matched in the current state and did not. Cost: the
+// matching keys and the matched rows.
 func (a *asker) expand(i int32, q uint32) {
 	p := a.p
 	a.turn++

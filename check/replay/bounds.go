@@ -2,7 +2,7 @@ package replay
 
 import registry "isovet/internal/bounds"
 
-// Tests set them to 1.
+// init lets the tests lower these bounds.
 func init() {
 	registry.Register("replay.saturateAfter", &saturateAfter)
 	registry.Register("replay.fewReaders", &fewReaders)

@@ -8,7 +8,7 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// dense is the search among all open choices at once.
+// dense is a search among all open choices at once.
 type dense struct {
 	s      *solver.Solver
 	guards []acyclic.Guard
@@ -16,13 +16,13 @@ type dense struct {
 	log    lemmaLog // the theory's clauses, if the caller wants them
 }
 
-// dense makes all choices that saturation left open, and asks the solver with the closure as its theory. If choices are
-// made one by one, as reads fail, the solver does not see those to come; where writers of one key are many and
-// unordered, it meets nearly all of them in the end, by tens of thousands of conflicts. With all choices at once, each
-// decision settles others, and a few dozen conflicts remain. Reads with several possible writers and transactions of
-// unknown outcome are left out.
+// dense makes all choices that saturation left open, and runs the solver with the closure as its theory. If choices are
+// made one by one, as reads fail, the solver does not see later choices. If the writers of one key are many and
+// unordered, it makes nearly all choices in the end, after tens of thousands of conflicts. With all choices at once,
+// each decision settles others, and a few dozen conflicts remain. dense ignores reads with several possible writers and
+// transactions of unknown outcome.
 //
-// With explained, the theory's clauses are kept. dense can be called once with the result of saturate, and again after
+// With explained, it logs the theory's clauses. It can be called once with the result of saturate, and again after
 // sat.renew. The answer is Unknown if the choices are too many, or the conflicts exceed budget. Cost: for each writer,
 // the writers of its key in its window; see acyclic.Window for the search.
 func (e *engine) dense(ctx context.Context, sat *saturation, budget int64, explained bool) (d *dense,
@@ -71,10 +71,10 @@ func (e *engine) dense(ctx context.Context, sat *saturation, budget int64, expla
 	return d, solver.Sat, order
 }
 
-// openPairs makes a variable for every two writers of a key that saturation did not order, "the first in its order is
-// first", with the guards of both sides; the middles of their windows give its first value. At the serializable levels
-// a pair without readers is left out, since any order of it will do. The last pairs come first, so that a conflict
-// mostly goes back to decisions near it. It returns false if the pairs are too many.
+// openPairs makes a choice for each two writers of a key that saturation did not order: a variable, with guards for
+// both sides. Its first value follows the middles of the writers' windows. At the serializable levels a pair without
+// readers is left out, because both orders will do. Later pairs get the first variables, so that a conflict mostly goes
+// back to decisions near it. It returns false if the pairs are too many.
 func (e *engine) openPairs(d *dense, sat *saturation) bool {
 	reach := sat.reach
 	var of about

@@ -1,15 +1,15 @@
-// Package replay decides serializability and snapshot isolation by guessing a total order, replaying it, and making a
-// constraint only where a read fails.
+// Package replay decides serializability and snapshot isolation by guessing a total order and replaying it. It makes a
+// constraint only if a read fails.
 //
 // # The method
 //
 // Order the transactions by whatever the history suggests: database timestamps, client times, positions in sessions.
-// Replay the order on a table with one cell a key. A read that finds the version it names is explained; if all are, the
-// order is the proof. A read r of version a that finds c instead says that c was put between a and r. One of two orders
-// is right: c before a, or r before c. That is one choice of the polygraph, and the only one made for it. The choices
-// go to a CDCL solver whose theory keeps a Pearce–Kelly order acyclic and decides only those that the present order
-// disobeys; the order it ends with is replayed again. Each round adds a choice or an edge, so the loop ends: with an
-// order, or with a refutation of choices that every polygraph of the history contains.
+// Replay the order on a table with one cell per key. A read is explained if it finds the version that it names. If all
+// reads are explained, the order is the proof. If a read r of version a finds c instead, the order has c between a and
+// r. Either c comes before a, or r before c: this is one choice of the polygraph, and the only one made for this
+// failure. A CDCL solver makes the choices. Its theory keeps a Pearce–Kelly order acyclic, and decides only choices
+// that the current order disobeys. The resulting order is replayed again. Each round adds a choice or an edge, so the
+// loop ends: with an order, or with a refutation by choices that every polygraph of the history contains.
 //
 // # One encoding
 //
@@ -22,32 +22,33 @@
 // so that acyclic means snapshot isolation (BC-graphs; errata B3, B4). With begin = commit these are the edges of a
 // serialization graph. Real time is a chain of auxiliary nodes, two edges a transaction (errata B6, graph.TimeChain).
 //
-// # Beyond one possible writer
+// # Several possible writers
 //
-// A read of a value that several writes installed is compared by value, and costs nothing while the value is right.
-// Where it is not, the read gets a selection: one literal a possible writer, one of which must hold. A transaction of
-// unknown outcome that only such reads could have seen gets a literal "counts".
+// If several writes installed a value, a read of it is compared by value, at no cost while the value is right. If it is
+// wrong, the read gets a selection: one literal per possible writer, one of which must hold. A transaction of unknown
+// outcome that only such reads may have seen gets a literal "counts".
 //
 // # Predicates
 //
-// A predicate operation is a read of all keys. Of the rows that it matched the view has reads; that it missed no other
-// is one count while the order is replayed. Only where the count differs does each key that it missed become a choice:
-// the operation comes before the versions in a row that match, or after the next that does not. See predicates.go.
+// A predicate operation is a read of all keys. The view has reads of the rows that it matched. One count in the replay
+// shows whether other rows match too. Only if that count differs does each key that the operation missed become a
+// choice: the operation comes before the versions in a row that match, or after the next one that does not. See
+// predicates.go.
 //
 // # Files
 //
-//   - engine.go: nodes, known edges; hint.go: when each node may have been; first.go: the first order
-//   - pass.go: the replay of an order, at both families
-//   - predicates.go: predicate operations: replay, and failures to choices
-//   - loop.go: failures to choices, solving, rounds; seed.go: what its refutations rest on
-//   - settle.go: before the first order: what reads with several possible writers cannot have seen;
-//     settle_rules.go: the rules; settle_trace.go: what findings rest on
-//   - escalate.go: when conflicts pile up: serial orders at the snapshot levels, then the next two
-//   - agree.go: after it: orders that agree with reads
+//   - engine.go: nodes, known edges; hint.go: guessed times of the nodes; first.go: the first order
+//   - pass.go: the replay of an order, at both families; again.go: of what changed
+//   - predicates.go: predicate operations, and failures to choices; ask.go: their replay
+//   - loop.go: failures to choices, solving, rounds; seed.go: the transactions of its refutations
+//   - settle.go: before the first order: excludes possible writers of reads; settle_rules.go: the rules;
+//     settle_trace.go: the transactions of its refutations
+//   - escalate.go: after many conflicts: serial orders at the snapshot levels, then saturate.go and dense.go
+//   - agree.go: after settling: orders that agree with reads
 //   - saturate.go: edges that every order obeys
 //   - dense.go: then all choices left open at once, over the closure
-//   - trace.go: what a refutation by these two rests on
-//   - refute.go: the refutation of a small history as cycles with their reasons
+//   - trace.go, tracer.go: the transactions of refutations by these two
+//   - refute.go: the refutation of a small history as cycles with their reasons; minimize.go: fewer transactions
 //
 // Sources: the polygraph is Papadimitriou's and Cobra's, begin and commit nodes are Adya's and Viper's; the
 // order-relative don't-cares and the loop are isovet's own (docs/checkers/replay.md).

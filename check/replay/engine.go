@@ -19,41 +19,40 @@ const none = history.None
 // Options tune a run; the zero value is the default.
 type Options struct {
 	Level level.Level
-	// Skew widens client intervals by this many ns at both ends, where the level uses real time.
+	// Skew widens client intervals by this many ns at both ends, if the level uses real time.
 	Skew int64
-	// NoTimes ignores all times that the level does not require; hints then come from sessions alone.
+	// NoTimes ignores all times that the level does not require. Hints then come from sessions only.
 	NoTimes bool
-	// Hint, if set, replaces the guessed order: a number for each transaction, smaller is sooner. It need not be
-	// right.
+	// Hint, if set, replaces the guessed order: transactions with smaller numbers come first. It need not be right.
 	Hint []int64
-	// NoGuess skips the first search, for an order that respects sessions although the level does not ask for that.
+	// NoGuess skips the first search, for an order that keeps sessions although the level does not demand that.
 	NoGuess bool
 	// NoSettling never settles reads before the loop.
 	NoSettling bool
-	// SettleFirst settles reads before the first replay, even where times may tell the order or few reads have
-	// several possible writers.
+	// SettleFirst settles reads before the first replay, even if times may give the order, or if few reads have several
+	// possible writers.
 	SettleFirst bool
 	// NoSerial never looks for a serial order at the snapshot levels.
 	NoSerial bool
-	// SerialFirst looks for a serial order once a read fails, not only when the rounds stop to improve or conflicts
-	// pile up.
+	// SerialFirst looks for a serial order once a read fails, and not only after rounds without progress or many
+	// conflicts.
 	SerialFirst bool
 	// NoSaturation never looks for edges that all orders obey.
 	NoSaturation bool
-	// SaturateAfter is the number of conflicts after which saturation begins and then all open choices are made; 0:
-	// 500 and one for ten transactions.
+	// SaturateAfter is the number of conflicts after which saturation begins, followed by all open choices. 0 means 500
+	// plus one for each ten transactions.
 	SaturateAfter int64
-	// Cut are transactions that need not follow their session's earlier ones, where sessions are asked for. An
-	// order of that question is one of a level without sessions.
+	// Cut are transactions that need not follow the earlier ones of their session, at levels with session order. An
+	// order without session edges into them is enough at a level without sessions.
 	Cut map[uint32]bool
-	// AllAtOnce saturates at the first conflict, makes all open choices, and gives up if that does not decide.
+	// AllAtOnce saturates at the first conflict, makes all open choices, and gives up if that gives no answer.
 	AllAtOnce bool
-	// GiveUpAfter, if not 0, bounds the conflicts of a search: beyond it Run gives up (Answer.GaveUp).
+	// GiveUpAfter, if not 0, bounds the conflicts of a search. Beyond it Run gives up (Answer.GaveUp).
 	GiveUpAfter int64
-	// Propagate makes the theory tell the solver which choices a reordering found to be impossible.
+	// Propagate makes the theory tell the solver which choices a reordering found impossible.
 	Propagate bool
-	// serial marks a run that looks for a serial order on behalf of a snapshot level. Its "no" needs no seed, and
-	// it gives up if all choices at once give no answer.
+	// serial marks a run that looks for a serial order for a snapshot level. Its "no" needs no seed, and it gives up if
+	// all choices at once give no answer.
 	serial bool
 	// bounds replaces defaultBounds in tests, unless zero.
 	bounds bounds
@@ -63,32 +62,32 @@ type Options struct {
 type Stats struct {
 	Rounds, Vars, Guards int
 	Again                int // rounds that replayed only the keys of moved nodes
-	KnownEdges, Backward int // edges of the history, and those of them against the first order
+	KnownEdges, Backward int // edges of the history; those that go against the first order
 	Failed               int // reads and writes that failed, over all rounds
 	Facts                int // edges that saturation found
 	Serial               int // snapshot levels: 1 if a serial order was looked for, 2 if that gave the answer
 	Pairs                int // choices of dense
-	// Astray counts orders of those choices in which a read is wrong although nothing followed any more: a fault,
-	// if not 0
+	// Astray counts orders by dense in which a read is wrong although saturation was complete: a fault of isovet, if
+	// not 0.
 	Astray int
-	// Settled reads with several possible writers have one before the loop begins; then it is run, unless
-	// Contradiction: that refuted the level.
+	// Settled counts reads with several possible writers that settling left only one. Contradiction says that settling
+	// refuted the level, so that the loop did not run.
 	Settled                int
 	Contradiction          bool
 	Decisions, Conflicts   int64
 	Propagations, Restarts int64
 }
 
-// Answer is the result of a run. With Holds, Order is a serial order of transactions, or at the snapshot levels of
-// events (t<<1 begin, t<<1|1 commit). Otherwise Seed are transactions that violate the level by themselves, unless
-// there is Mismatch.
+// Answer is the result of a run. If the level holds, Order is a serial order of transactions, or at the snapshot levels
+// an order of events (t<<1 begin, t<<1|1 commit). Else Seed are transactions that violate the level by themselves,
+// unless Mismatch is set.
 type Answer struct {
 	Status solver.Status // Sat: the level holds
 	GaveUp bool          // Unknown, by Options.GiveUpAfter
 	Order  []uint32
 	Seed   []uint32
-	// Mismatch, if any, are keys that a predicate operation of a transaction that counts missed, or overwrote, though
-	// no version that it could have seen allows that. Each violates the level by itself; Seed is empty then.
+	// Mismatch are keys that a predicate operation of a counting transaction missed, or overwrote, though no version
+	// that it may have seen allows that. Each violates the level by itself, and Seed is then empty.
 	Mismatch []prepass.Miss
 	Stats    Stats
 }
@@ -99,7 +98,7 @@ type engine struct {
 	h  *history.History
 	o  Options
 	si bool
-	// sessions says that session order is among the known edges: by the level, or as a guess that a "yes" confirms.
+	// sessions says that session order is among the known edges, because the level demands it, or as a guess.
 	sessions bool
 
 	txn  []uint32 // node of a transaction i → transaction
@@ -110,13 +109,13 @@ type engine struct {
 	rd    []int32
 
 	next     []int32      // of successors; nil but while edges are listed
-	lost     []uint32     // two read-modify-writes of one version, if there are; see known
+	lost     []uint32     // two read-modify-writes of one version, if any; see known
 	facts    []graph.Edge // edges of saturation
 	guess    []int64      // graph node → its time as saturation guesses it; nil before
 	preds    *predReads   // nil: no predicate operations
-	later    bool         // settling is possible should the loop get stuck
+	later    bool         // settling is possible if the loop gets stuck
 	settling *settling    // the findings that were settled before the loop; nil if none were
-	// atCommit says that in the hint each transaction begins where it commits.
+	// atCommit says that the hint places each transaction's begin at its commit.
 	atCommit bool
 
 	total int // graph nodes, auxiliary ones included
@@ -124,7 +123,7 @@ type engine struct {
 	late  []graph.Edge // known edges against the first order
 	// failed has the failures of the first order, if they are known before the first round.
 	failed []failure
-	// again replays the keys of moved nodes; nil before the round againFrom and whenever everything is replayed.
+	// again replays only the keys of moved nodes. It is nil before round againFrom, and when everything is replayed.
 	again     *again
 	againFrom int
 	s         *solver.Solver
@@ -146,8 +145,8 @@ type engine struct {
 	needSeed  bool // a refutation must be the level's own
 }
 
-// about says which writes a guard orders, for the seed of an explanation. read is set if a choice of that read's writer
-// brought the guard.
+// about names the writes that a guard orders, for the seed of an explanation. read is set if the guard belongs to the
+// selection of that read.
 type about struct{ a, b, read uint32 }
 
 func (e *engine) begin(i int32) int32 {
@@ -164,12 +163,12 @@ func (e *engine) commit(i int32) int32 {
 	return i
 }
 
-// Run decides whether the view satisfies the level. The view must have no anomalies. It returns Unknown only when ctx
-// ends.
+// Run decides whether the view satisfies the level. The view must have no anomalies. It returns Unknown only if ctx
+// ends, if it gives up (Options), or if a solver's memory is full.
 //
-// Where the level does not ask for session order, an order that respects it is looked for first: databases keep it, and
-// its edges leave far less open where no times tell the order. Only if there is none is the question put without. Cost:
-// linear for loading the graph and for each round; see package comment for the rest.
+// If the level does not demand session order, Run first looks for an order that keeps it. Databases mostly do, and
+// without times these edges leave far fewer choices open. Only if there is no such order does it search without them.
+// Cost: linear for building the graph and for each round; see the package comment for the rest.
 func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
 	m, err := newMatcher(v)
 	if err != nil {
@@ -197,7 +196,7 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 	e.rdOff, e.rd = v.Readers(e.txn)
 	ready := func() {}
 	switch {
-	case m != nil && e.si: // the first order depends on it
+	case m != nil && e.si: // the first order depends on these
 		e.preds = newPredReads(e, m)
 	case m != nil:
 		var g safego.Group
@@ -234,7 +233,7 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 	return a, err
 }
 
-// number makes the nodes in the order of the hint, so that neighbours in the order are neighbours in memory.
+// number numbers the nodes in the order of the hint, so that neighbours in the order are neighbours in memory.
 func (e *engine) number() {
 	v, h := e.v, e.h
 	e.node = make([]int32, h.NumTxns())
@@ -271,7 +270,7 @@ func (e *engine) number() {
 
 func (e *engine) readersOf(w uint32) []int32 { return e.rd[e.rdOff[w]:e.rdOff[w+1]] }
 
-// writer returns the node of a write's transaction, -1 for an initial version.
+// writer returns the node of a write's transaction, or -1 for an initial version.
 func (e *engine) writer(w uint32) int32 {
 	if t := e.v.WTxn[w]; t != none {
 		return e.node[t]
@@ -279,15 +278,15 @@ func (e *engine) writer(w uint32) int32 {
 	return -1
 }
 
-// known calls f for every known edge except those of real time: reads, sessions, and readers of a version before the
-// transaction that read and replaced it. It returns two read-modify-writes of one version, if there are. Cost: linear:
-// of the read-modify-writes of a version it takes only the first; a second is a lost update.
+// known calls f for every known edge except those of real time: reads, sessions, and from readers of a version to the
+// transaction that read and replaced it. If two transactions read and replaced one version, lost has them: a lost
+// update. Cost: linear, because it takes only the first transaction that replaced a version.
 func (e *engine) known(f func(u, v int32)) (lost []uint32) {
 	e.shown(f)
 	return e.successors(f)
 }
 
-// shown calls f for reads and sessions.
+// shown calls f for the edges of reads and sessions.
 func (e *engine) shown(f func(u, v int32)) {
 	v, h := e.v, e.h
 	if e.si {
@@ -321,7 +320,7 @@ func (e *engine) shown(f func(u, v int32)) {
 	}
 }
 
-// successors adds reader → overwriter for every version that a transaction read and replaced.
+// successors calls f for the edges from the readers of a version to the transaction that read and replaced it.
 func (e *engine) successors(f func(u, v int32)) (lost []uint32) {
 	v := e.v
 	nk := e.h.NumKeys()
@@ -363,8 +362,8 @@ func (e *engine) successors(f func(u, v int32)) (lost []uint32) {
 	return lost
 }
 
-// windows returns the real-time windows of the graph nodes: a transaction's begin is released at its start, its commit
-// is due at its end.
+// windows returns the real-time windows of the graph nodes: a begin is released at its transaction's start, a commit is
+// due at its end.
 func (e *engine) windows() (rel, due []int64) {
 	n := len(e.txn)
 	if e.si {

@@ -7,10 +7,10 @@ import (
 	"isovet/solver"
 )
 
-// serially looks, at a snapshot level, for a serial order, once: it is one at these levels too, and half the nodes and
-// a few of the choices lead to it, since who writes a key first matters only to those who read it. Where there is none,
-// that mostly shows at once. Databases at serializable give such histories, and those at snapshot isolation too where
-// clients read little of what others write.
+// serially looks, once, for a serial order at a snapshot level, where it is a valid order too. It has half the nodes
+// and a few of the choices, because the order of two writers of a key matters only to its readers. If there is none,
+// that mostly shows at once. Histories of databases at serializable have one, and so do those at snapshot isolation
+// whose clients read few of each other's writes.
 func (e *engine) serially(ctx context.Context) (a Answer, found bool, err error) {
 	if !e.si || e.o.NoSerial || e.stats.Serial > 0 || e.preds != nil || e.guess != nil || e.o.Level.RealTime() ||
 		e.timed() {
@@ -38,12 +38,12 @@ func (e *engine) serially(ctx context.Context) (a Answer, found bool, err error)
 	return Answer{Status: solver.Sat, Order: events}, true, nil
 }
 
-// escalate saturates, and decides all choices that are left at once. Where that does not come to an end, or reads are
-// still wrong in the order found, it begins again from that order, with what saturation found as known edges. Reads
-// with several possible writers, those of predicate operations among them, may be wrong; others only where saturation
-// was stopped by a bound: its facts hold, and so does a "no" of the search after it, whose clauses follow from the
-// history, but choices that it takes for settled may say more than the facts. A "no" of that second beginning is taken
-// only where no seed is needed: there the edges have no explanation, so the search before goes on to find one.
+// escalate saturates, and then decides all open choices at once. If that search does not end, or some reads are still
+// wrong in its order, the loop starts again from that order, with the facts of saturation as known edges. Reads with
+// several possible writers, such as those of predicate operations, may be wrong. Other reads may be wrong only if a
+// bound stopped saturation: its facts hold, and so does a "no" of the search, but it may miss facts, so that an order
+// of its choices may not explain the reads. A "no" of the restarted loop counts only if no seed is needed, because its
+// edges have no explanation; else the search before continues, to find one.
 func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done bool, err error) {
 	sat, ok := e.saturate(func() bool { return ctx.Err() != nil })
 	e.stats.Facts = len(sat.facts)
@@ -102,7 +102,7 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 	return a, a.Status != solver.Unsat || !e.needSeed, err
 }
 
-// refuted returns the answer "no", with a seed if one is needed.
+// refuted returns the answer "no", with a seed if the caller needs one.
 func (e *engine) refuted(ctx context.Context, sat *saturation, d *dense) (a Answer, done bool, err error) {
 	a.Status = solver.Unsat
 	if e.needSeed {

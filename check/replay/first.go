@@ -10,9 +10,9 @@ import (
 	"isovet/internal/safego"
 )
 
-// firstOrder makes the order: nodes by hint, auxiliary nodes of real time among them. Known edges against it are added
-// one by one; where they are many, the hint is poor, and the nodes are sorted topologically first. A cycle is returned
-// as nodes.
+// firstOrder builds the first order: nodes by hint, with auxiliary nodes of real time among them. It adds the known
+// edges that contradict the hint one by one. If these are many, the hint is poor, and it first sorts the nodes
+// topologically. If there is a cycle, it returns the nodes of that.
 func (e *engine) firstOrder() (cycle []int32) {
 	e.late = nil
 	defer func() { e.next = nil }()
@@ -69,7 +69,7 @@ func (e *engine) firstOrder() (cycle []int32) {
 	b.Fill()
 	besides(len(e.v.RW), func() { both[0].add(pos) }, func() { both[1].add(pos) })
 	g := b.CSR()
-	// These take half of the memory of the order that is made now.
+	// These take half of the memory of the order that is built now.
 	chain, pos, e.next, b, both = nil, nil, nil, nil, [2]*edges{}
 	room.Collect()
 	e.ord = order.FromGraph(g, perm)
@@ -100,7 +100,7 @@ type edges struct {
 	late    []graph.Edge
 }
 
-// count counts the edges along an order, and lists those against it.
+// count counts the edges that agree with an order, and lists those that do not.
 func (x *edges) count(pos []int32) {
 	x.each(func(u, v int32) {
 		if pos[u] < pos[v] {
@@ -121,7 +121,7 @@ func (x *edges) add(pos []int32) {
 	})
 }
 
-// besides calls two functions, at the same time if n, the amount of work, is worth that.
+// besides calls two functions, in parallel if the amount of work n is worth it.
 func besides(n int, f, g func()) {
 	if n < 1<<16 {
 		f()
@@ -134,7 +134,7 @@ func besides(n int, f, g func()) {
 	other.Wait()
 }
 
-// firstRank returns the sort key of the nodes, with auxiliary nodes of real time behind the others, and the edges of
+// firstRank returns the sort key of the nodes, with auxiliary nodes of real time after the others, and the edges of
 // real time.
 func (e *engine) firstRank() (rank []int64, chain []graph.Edge) {
 	n := len(e.txn)
@@ -148,8 +148,7 @@ func (e *engine) firstRank() (rank []int64, chain []graph.Edge) {
 		var aux int
 		aux, chain = graph.TimeChain(rel, due)
 		ends := e.ends(due)
-		// The order of due times, with each chain node right after the nodes that lead to it, obeys all edges
-		// of the chain.
+		// The order of due times, with each chain node right after its predecessors, obeys all edges of the chain.
 		for i := range int32(len(e.txn)) {
 			start, end := rel[e.begin(i)], due[e.commit(i)]
 			if end == graph.NoEnd {
@@ -181,23 +180,23 @@ func (e *engine) firstRank() (rank []int64, chain []graph.Edge) {
 	return rank, chain
 }
 
-// maxVisited bounds the mean number of visits of a node while known edges against the first order are added: a sort
+// maxVisited bounds the mean number of visits per node while firstOrder adds edges against the hint. A topological sort
 // costs a few such passes.
 const maxVisited = 16
 
-// timed reports whether times, or the caller's hint, tell the order.
+// timed reports whether times, or the caller's hint, give the order.
 func (e *engine) timed() bool {
 	h := e.h
 	return e.o.Hint != nil || !e.o.NoTimes &&
 		(h.Txns.CommitTS != nil && e.all(h.CommitTS) || h.Txns.End != nil && e.all(h.End))
 }
 
-// orderUntimed makes the first order where no times tell it: by depth, or if reads fail that are not few, by the hint
-// should not many more fail in that. Which is better shows only then: the first by far where reads tie the sessions to
-// each other, the second a little where they do not, and its repairs are then fewer. The failures of the better are
-// kept for the first round.
+// orderUntimed builds the first order without times. It orders by depth. If more than a few reads fail in that order,
+// it also tries the order by hint, and takes it unless many more reads fail there. Only a replay shows which is better:
+// depth by far if reads connect the sessions, else the hint by a little, with fewer repairs. The failures of the better
+// order are kept for the first round.
 //
-// Cost: linear, and where nodes are sorted along edges the logarithm of how many may come next.
+// Cost: linear, and for sorting along edges the logarithm of the number of nodes that may come next.
 func (e *engine) orderUntimed(g *graph.CSR, hint []int64) (cycle []int32) {
 	e.stats.KnownEdges = len(g.Adj)
 	topo, ok := graph.Topological(g)
@@ -220,9 +219,9 @@ func (e *engine) orderUntimed(g *graph.CSR, hint []int64) (cycle []int32) {
 	return nil
 }
 
-// byDepth orders the nodes by how long the longest path to each is, less the longest from it; topo is any topological
-// order. That tells sessions that ran ahead from those that lagged, which the place in a session does not: of BlindW's
-// 4 million reads in a million transactions 31,000 fail in this order, 209,000 in the one by places.
+// byDepth orders the nodes by the length of the longest path to each, less that of the longest path from it. topo is
+// any topological order. This shows which sessions ran ahead and which lagged, as places in sessions do not: of
+// BlindW's 4 million reads in a million transactions 31,000 fail in this order, 209,000 in the order by places.
 func (e *engine) byDepth(g *graph.CSR, topo []int32) []int32 {
 	up, rank := make([]int32, g.N()), make([]int64, g.N())
 	for _, u := range topo {
@@ -243,7 +242,7 @@ func (e *engine) byDepth(g *graph.CSR, topo []int32) []int32 {
 	if !e.si {
 		return graph.SortIndex(rank) // ranks grow along every edge
 	}
-	// A commit follows its begin at once where it may: transactions that overlap may conflict.
+	// A commit follows its begin at once if it may, because transactions that overlap may conflict.
 	for i := range e.txn {
 		rank[2*i] += rank[2*i+1]
 		rank[2*i+1] = rank[2*i]

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"isovet/check/prepass"
 	"math"
 	"slices"
 
@@ -8,8 +9,8 @@ import (
 	"isovet/internal/graph"
 )
 
-// hint guesses when transaction t took effect, by the best times that all transactions have. For those of unknown
-// outcome, whose end no client saw, it uses their last operation and the usual duration.
+// hint guesses when each transaction took effect, by the best times that all of them have. A transaction of unknown
+// outcome has no end time; its guess is its start plus the usual duration.
 func (e *engine) hint() func(t uint32) int64 {
 	h := e.h
 	if e.o.Hint != nil {
@@ -33,7 +34,15 @@ func (e *engine) hint() func(t uint32) int64 {
 	return func(t uint32) int64 { return place[t] }
 }
 
-// since returns the end, or if it is unknown the start plus the usual duration.
+// Ordered returns the transactions that count or are open in the order in which they may have taken effect, as far as
+// times or sessions tell.
+func Ordered(v *prepass.View) []uint32 {
+	e := &engine{v: v, h: v.H}
+	e.number()
+	return e.txn
+}
+
+// since returns a transaction's end, or if that is unknown its start plus the usual duration.
 func (e *engine) since(start, end func(uint32) int64) func(uint32) int64 {
 	usual := int64(-1)
 	return func(t uint32) int64 {
@@ -68,7 +77,7 @@ func (e *engine) usual(start, end func(uint32) int64) int64 {
 	return took[len(took)/2]
 }
 
-// all reports whether all transactions that are known to have committed have such a time.
+// all reports whether all committed transactions have this time.
 func (e *engine) all(at func(uint32) int64) bool {
 	for _, t := range e.txn {
 		if at(t) == history.NoTime && e.h.Txns.Status[t] == history.Committed {
@@ -78,7 +87,7 @@ func (e *engine) all(at func(uint32) int64) bool {
 	return len(e.txn) > 0
 }
 
-// rank fills the hint of each graph node.
+// rank sets rank to the hint of each graph node.
 func (e *engine) rank(rank []int64) {
 	if e.guess != nil {
 		copy(rank, e.guess)
@@ -102,7 +111,7 @@ func (e *engine) rank(rank []int64) {
 	began, when := make([]int64, n), make([]int64, n)
 	e.guessed(began, when, e.hint(), start)
 	for i, c := range when {
-		// At equal database times commits come before begins, except a transaction's own.
+		// At equal database times commits come before begins, except those of one transaction.
 		b := min(began[i], c)
 		rank[2*i+1] = sat2(c)
 		rank[2*i] = sat2(b)
@@ -112,9 +121,9 @@ func (e *engine) rank(rank []int64) {
 	}
 }
 
-// guessed fills when each transaction, by node, may have committed, and began, unless that is the same slice. One of
-// unknown outcome committed before its readers did, or at the snapshot levels before they began, but not before its own
-// start.
+// guessed sets when to the guessed commit of each transaction node and, if that is another slice, began to its begin. A
+// transaction of unknown outcome committed before its readers committed, or at the snapshot levels before they began,
+// but not before its own start.
 func (e *engine) guessed(began, when []int64, commit, start func(uint32) int64) {
 	for i, t := range e.txn {
 		when[i] = commit(t)
@@ -129,7 +138,7 @@ func (e *engine) guessed(began, when []int64, commit, start func(uint32) int64) 
 	if e.rdOff == nil {
 		return
 	}
-	// Nodes are in the order of such guesses: of two of unknown outcome, the reader of the other one comes first.
+	// Nodes are in the order of these guesses, so that a reader of unknown outcome is handled before its writer.
 	v := e.v
 	for i := len(e.txn) - 1; i >= 0; i-- {
 		t := e.txn[i]
@@ -148,7 +157,7 @@ func (e *engine) guessed(began, when []int64, commit, start func(uint32) int64) 
 	}
 }
 
-// ends guesses, by node, the ends that no client saw, by client times; nil if there are none.
+// ends guesses, by node, the end times that no client saw, from client times; nil if no end is missing.
 func (e *engine) ends(due []int64) []int64 {
 	for i := range int32(len(e.txn)) {
 		if due[e.commit(i)] != graph.NoEnd {

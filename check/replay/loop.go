@@ -9,15 +9,15 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// fewReaders is the number of a version's readers that a new choice takes along. The other readers of popular versions
-// follow one by one, when their reads fail, so that no cost is quadratic in the readers.
+// fewReaders is the number of a version's readers up to which a new choice orders all of them. The readers of more
+// popular versions are added one by one, when their reads fail, so that no cost is quadratic in the readers.
 var fewReaders = 8
 
-// saturateAfter is the number of conflicts, besides one for ten transactions, after which all choices are made at once.
-// BlindW of 100,000 transactions takes 2,400 conflicts without times, and 5,200 with random ones.
+// saturateAfter is the number of conflicts after which all choices are made at once, plus one for each ten
+// transactions. BlindW of 100,000 transactions takes 2,400 conflicts without times, and 5,200 with random ones.
 var saturateAfter = 500
 
-// denseConflicts bounds the conflicts of the search among all choices, besides four times the conflicts before it.
+// denseConflicts bounds the conflicts of the search among all choices, plus four times the conflicts before it.
 const denseConflicts = 20000
 
 // selection has the literals of an ambiguous read: first+j says that it saw candidate j.
@@ -26,7 +26,7 @@ type selection struct {
 	cand  []uint32
 }
 
-// errStuck is a bug: a round in which something failed and nothing could be learned from it.
+// errStuck reports a fault of isovet: a round in which a read failed and no new constraint was made.
 var errStuck = errors.New("replay: a read fails although the order obeys its constraint")
 
 // ErrNoRoom says that a refutation was found whose proof is larger than a solver can hold.
@@ -36,15 +36,15 @@ var ErrNoRoom = errors.New("no order explains the history, but the proof of that
 type lemmaLog struct {
 	lits []solver.Lit
 	off  []int32
-	// inputs are the clauses of selections and outcomes. Without ambiguous reads there are none.
+	// inputs are the clauses of selections and outcomes. There are none without ambiguous reads.
 	inputs []input
 	// read is the ambiguous read whose selection is being added, or none.
 	read uint32
-	// ours says that the clause being added is the theory's.
+	// ours says that the clause being added is from the theory.
 	ours bool
 }
 
-// input is a clause with the read whose selection it is: the read saw one of its possible writers.
+// input is a clause. If it is the selection of a read, one of its possible writers, it has that read.
 type input struct {
 	lits []solver.Lit
 	read uint32
@@ -70,18 +70,20 @@ func (l *lemmaLog) Input(c []solver.Lit) {
 func (*lemmaLog) Learn([]solver.Lit)  {}
 func (*lemmaLog) Delete([]solver.Lit) {}
 
-// run is the loop; ready waits for what is made beside the first order.
+// run is the loop. ready waits for the parts that are built in parallel with the first order.
 //
-// It ends, where ctx does not end it first, since each round either answers or makes a constraint that was not there,
-// and there are finitely many: choices are pairs of writes, guards are (choice, reader, writer) or (read, write, later
-// write), selections are reads, and those of predicate operations (read, write). It is never stuck, since an order that
-// the solver accepts obeys the guards of all literals that are true, and those of choices left open in the direction
-// that it has them: had the constraint of a failed read r of a, which found c, been there, then a before c in the order
-// would have brought r before c, and c before a would have had r find a (or another write, whose constraint then is the
-// one to make). A write that another installed in between (read = none) had its choice open or against the order. No
-// bound enters this: those of saturation and of the search after it only decide whether that search answers first, or
-// what facts it leaves (see escalate, which runs once); a budget of conflicts used up only makes the solver go on; and
-// one that is exhausted ends the loop without an answer.
+// It ends, unless ctx ends first: each round either answers or makes a new constraint, and there are finitely many.
+// Choices are pairs of writes; guards are (choice, reader, writer) or (read, write, later write); selections are reads;
+// and those of predicate operations are (read, write).
+//
+// It is never stuck. An order that the solver accepts obeys the guards of all true literals, and of open choices in the
+// direction that the order has. Suppose read r of a failed and found c, and its constraint existed. If the order has a
+// before c, it also has r before c. If it has c before a, then r finds a or another write, whose constraint is then
+// new. For a write with another one installed in between (read = none), the choice was open or against the order.
+//
+// No bound affects this. The bounds of saturation and of the search after it only decide whether that search answers
+// first, and which facts it leaves (see escalate, which runs once). After a spent budget of conflicts the solver
+// continues. A spent budget of memory ends the loop without an answer.
 func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	if e.si && e.preds != nil && e.guess == nil {
 		e.preds.whenBegun()
@@ -190,7 +192,7 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	}
 }
 
-// severalWriters counts the failed reads that have several possible writers.
+// severalWriters counts the failed reads with several possible writers.
 func severalWriters(failed []failure) (n int) {
 	for _, f := range failed {
 		if f.w == none {
@@ -200,7 +202,7 @@ func severalWriters(failed []failure) (n int) {
 	return n
 }
 
-// count adds the counts of a solver that has finished.
+// count adds the counts of a finished solver to the stats.
 func (e *engine) count(s *solver.Solver) {
 	st := s.Stats()
 	e.stats.Decisions += st.Decisions
@@ -218,7 +220,7 @@ func (e *engine) learned() int {
 	return n
 }
 
-// openOutcomes makes a literal "counts" of each open outcome, at first false.
+// openOutcomes makes a literal "counts" for each open outcome. Its first value is false.
 func (e *engine) openOutcomes() {
 	if len(e.v.Open) == 0 {
 		return
@@ -268,7 +270,7 @@ func (e *engine) guard(l solver.Lit, u, v int32, a, b uint32) {
 }
 
 // before returns the literal "write a's version is before write b's", and makes its choice if it is new. Both writes
-// are of one key and by different transactions, neither initial.
+// are of one key and by different transactions, and neither is initial.
 func (e *engine) before(a, b uint32) solver.Lit {
 	k := [2]uint32{min(a, b), max(a, b)}
 	x, ok := e.pair[k]
@@ -285,7 +287,7 @@ func (e *engine) before(a, b uint32) solver.Lit {
 	return solver.Neg(x)
 }
 
-// side makes the guards of "a before b": the edge between the writers, and those from a's first readers.
+// side makes the guards of "a before b": the edge between the writers, and those from a's readers, if they are few.
 func (e *engine) side(l solver.Lit, a, b uint32) {
 	u, v := e.writer(a), e.writer(b)
 	e.guard(l, e.commit(u), e.begin(v), a, b)
@@ -347,7 +349,7 @@ func (e *engine) keyOf(r uint32) uint32 {
 	return e.v.RKey[r]
 }
 
-// candidates returns the writes that a read may have seen, where they are several.
+// candidates returns the writes that a read with several possible writers may have seen.
 func (e *engine) candidates(r uint32) []uint32 {
 	if n := uint32(len(e.v.RW)); r >= n {
 		return e.preds.bases(e.preds.asked[r-n])
@@ -371,13 +373,13 @@ func (e *engine) readerOf(r uint32) uint32 {
 }
 
 // readSaw makes the constraint "if cond, read r of transaction node i saw write a, so the later write c is before a or
-// after r". cond is true at the root for reads with one possible writer.
+// after r". For a read with one possible writer cond is always true.
 func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 	v := e.writer(c)
 	if v < 0 || v == i {
 		return // the initial version, found before a's commit: the edge from a's writer is what failed
 	}
-	// The conditions of the reader's edge, besides "a before c".
+	// These are the conditions of the reader's edge, besides "a before c".
 	var conds []solver.Lit
 	if cond != solver.Pos(e.top) {
 		conds = append(conds, cond)
@@ -416,8 +418,8 @@ func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 	e.about[len(e.about)-1].read = r
 }
 
-// ambiguous makes the selection of a read that found a wrong value. If it has one already, ambiguous says that found
-// does not lie between the selected write and the read.
+// ambiguous makes the selection of a read that found a wrong value. If there is one already, it adds that found is not
+// between the selected write and the read.
 func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 	if e.sel == nil {
 		e.sel = make(map[uint32]selection)

@@ -5,11 +5,11 @@ import (
 	"isovet/predicates"
 )
 
-// matcher is what a replay uses of predicates: the truth of a predicate for a version, and the number of present
-// versions for which it is true.
+// matcher answers a replay's questions about predicates: whether one is true for a version, and for how many current
+// versions.
 type matcher = *predicates.State
 
-// newMatcher returns the matcher of a view's predicates; nil if it has none.
+// newMatcher returns the matcher of a view's predicates, or nil if it has none.
 func newMatcher(v *prepass.View) (matcher, error) {
 	if !v.H.HasPredicates() {
 		return nil, nil

@@ -12,14 +12,14 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// Minimize returns transactions of a small view that violate the level by themselves, none of which can be spared; none
-// if the view satisfies the level. The result is the same as dropping transactions one by one and refuting the rest
-// anew, but takes one search: each transaction's part is under an assumption, and learned clauses hold on without it. A
-// dropped transaction stays as a node without reads and writes, so session order and real time need no assumption.
+// Minimize returns a minimal set of transactions of a small view that violate the level by themselves, or none if the
+// view satisfies the level. The result is the same as from dropping transactions one by one and refuting the rest
+// again, but it takes one search: each transaction has an assumption, and learned clauses stay. A dropped transaction
+// remains as a node without reads and writes, so that session order and real time need no assumption.
 //
-// Whether a transaction of unknown outcome counts is the whole view's: where the answer lacks the reader that shows it,
-// it may not violate the level by itself. Cost: one search for each transaction of the first core found; clauses are
-// reads times writers of their keys.
+// Which transactions of unknown outcome count is decided by the whole view. If the answer lacks the reader that shows
+// it, it may not violate the level by itself. Cost: one search for each transaction of the first core found; clauses
+// are reads times writers of their keys.
 func Minimize(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]uint32, error) {
 	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
 	e.number()
@@ -109,7 +109,7 @@ func (m *minimizer) ordered() bool {
 	return cyclic
 }
 
-// arc returns the literal that brings the edge u → v.
+// arc returns the literal of the edge u → v.
 func (m *minimizer) arc(u, v int32) solver.Lit {
 	l, ok := m.arcs[[2]int32{u, v}]
 	if !ok {
@@ -121,7 +121,7 @@ func (m *minimizer) arc(u, v int32) solver.Lit {
 	return l
 }
 
-// reads states for each read that it saw a possible writer, and that no other writer of the key came in between.
+// reads adds for each read that it saw a possible writer, and that no other writer of the key came in between.
 func (m *minimizer) reads() {
 	v := m.v
 	for i, t := range m.txn {
@@ -165,7 +165,7 @@ func (m *minimizer) openWriter(w uint32) bool {
 	return u >= 0 && m.open[u]
 }
 
-// saw states that, unless one of the literals holds, read r of node i saw write w.
+// saw adds that read r of node i saw write w, unless one of the literals holds.
 func (m *minimizer) saw(unless []solver.Lit, r uint32, i int32, w uint32) {
 	unless = slices.Clip(unless)
 	u := m.writer(w)
@@ -185,7 +185,7 @@ func (m *minimizer) saw(unless []solver.Lit, r uint32, i int32, w uint32) {
 	}
 }
 
-// commits states that of two writers of a key one committed before the other began.
+// commits adds clauses: of two writers of a key, one committed before the other began.
 func (m *minimizer) commits() {
 	for _, t := range m.txn { // in the order of nodes, so that variables do not depend on the map's order
 		for w := m.v.WOff[t]; w < m.v.WOff[t+1]; w++ {

@@ -1,12 +1,11 @@
 package replay
 
-// A failure is a contradiction that a replay found. Read r (an index of the view's reads) should have found another
-// write than found. Or, with read = none, write w was installed although found had been installed since its transaction
-// began.
+// A failure is a contradiction found in a replay. Read r (an index of the view's reads) should have found write w, but
+// found another. With read = none, write w was installed although found had been installed since its transaction began.
 type failure struct{ read, w, found uint32 }
 
-// replay replays an order of graph nodes and appends the failures. counts says which open transactions take part (nil:
-// none are open). Cost: one look-up a read and a write.
+// replay replays an order of graph nodes and appends the failures. counts says which open transactions count, and may
+// be nil if there are none. Cost: one look-up a read and a write.
 func (e *engine) replay(order []int32, counts func(i int32) bool, out []failure) []failure {
 	v := e.v
 	nk := e.h.NumKeys()
@@ -55,7 +54,7 @@ func (e *engine) replay(order []int32, counts func(i int32) bool, out []failure)
 	return out
 }
 
-// reads compares a transaction's external reads with the table.
+// reads compares the reads of transaction t with the current versions.
 func (e *engine) reads(t uint32, cur []uint32, out []failure) []failure {
 	v := e.v
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {

@@ -11,53 +11,52 @@ import (
 	"isovet/solver"
 )
 
-// predReads are the predicate operations of the nodes. Each is a read of every key that its own transaction has not
-// written before: of those that it matched the view has reads, so what is left is that no other row was there to match.
-// While an order is replayed, set holds the current version of each key, and one count tells whether that is so. Only
-// where the count differs are the keys looked for that are too many, and each of them becomes a
-// read with several possible writers: those of the versions that do not match.
+// predReads has the predicate operations of the nodes. Each reads every key that its own transaction has not written
+// before. The view has reads of the keys that it matched, so what is left to check is that no other row matched. In the
+// replay of an order, set has the current version of each key, and one count shows whether other rows match. Only if it
+// differs are their keys looked up, and each becomes a read with several possible writers: the versions that do not
+// match.
 type predReads struct {
 	e   *engine
 	set matcher
 
-	// Operation q of node i, q in off[i]:off[i+1], is the history's op[q].
+	// Node i has the operations off[i]:off[i+1]; number q of these is op[q] of the history.
 	off []uint32
 	op  []uint32
-	// rows[rowOff[q]:rowOff[q+1]] are the keys that it matched in versions of others.
+	// rows[rowOff[q]:rowOff[q+1]] are the keys that operation q matched, in versions of other transactions.
 	rowOff, rows []uint32
-	// vague[vagueOff[q]:vagueOff[q+1]] are those of rows that it matched on a version that the client does not know.
-	// sure[q] is how many of the others match for certain as long as each holds the version that was matched.
+	// vague[vagueOff[q]:vagueOff[q+1]] are those of rows matched at a version that the client does not know. sure[q]
+	// counts those of the others whose matched version surely matches.
 	vagueOff, vague []uint32
 	sure            []uint32
-	// own[ownOff[i]:ownEnd[q]] are the keys that the node's transaction wrote before operation q.
+	// own[ownOff[i]:ownEnd[q]] are the keys that node i's transaction wrote before operation q.
 	own, ownOff, ownEnd []uint32
 
-	// The wrong reads of one key, which the view does not have; their numbers follow those of the view's reads.
+	// asked are failed reads of one key by predicate operations. Their numbers follow those of the view's reads.
 	known map[[2]uint32]uint32 // (operation, key) → the read
 	asked []keyRead
-	// mismatch are those that no version explains; made are the constraints: a read, and the first write of those in a
-	// row that it cannot have seen.
+	// mismatch are reads that no version explains. made has the constraints: a read, and the first write of the run
+	// that it cannot have seen.
 	mismatch []prepass.Miss
 	made     map[[2]uint32]bool
-	// next[w] is the write of the transaction that read w and replaced it, and prev is the reverse. Made on first
-	// use.
+	// next[w] is the write by a transaction that read w and replaced it, and prev the inverse. Built on first use.
 	next, prev []uint32
-	// Writes of key k are byKey[keyOff[k]:keyOff[k+1]], in the order of the view. Made on first use.
+	// The writes of key k are byKey[keyOff[k]:keyOff[k+1]], in the order of the view. Built on first use.
 	byKey, keyOff []uint32
 
 	askers []*asker // see replay
 }
 
-// keyRead is predicate operation q of node i as a read of one key: it did not match the key, or it overwrote it and the
-// client does not know which version it matched.
+// keyRead is predicate operation q of node i as a read of one key. It did not match the key, or it overwrote the key
+// and the client does not know which version it matched.
 type keyRead struct {
 	q, key  uint32
 	i       int32
 	matched bool
 }
 
-// newPredReads collects the predicate operations of the nodes; nil if the history has none.
-// Cost: linear in their rows and in the writes of their transactions.
+// newPredReads collects the predicate operations of the nodes. Cost: linear in their rows and in the writes of their
+// transactions.
 func newPredReads(e *engine, m matcher) *predReads {
 	h := e.h
 	p := &predReads{e: e, set: m, known: make(map[[2]uint32]uint32)}
@@ -133,14 +132,14 @@ func (p *predReads) rowKey(j uint32) uint32 {
 	return h.VerKey[h.Preds.New[j]]
 }
 
-// truth returns the truth of operation op's predicate of write w.
+// truth returns the truth of operation op's predicate for write w.
 func (p *predReads) truth(op, w uint32) predicates.Truth {
 	v := p.e.v
 	return p.set.Truth(p.e.h.Ops.Ver[op], v.WKey[w], v.WVer[w])
 }
 
-// whenBegun decides by trial whether the hint has transactions begin at their start or where they commit, as those of a
-// database that locks what it reads do in effect: a wrong guess makes nearly every predicate operation fail. Cost: two
+// whenBegun decides by trial whether the hint places a transaction's begin at its start or at its commit. The latter is
+// right for a database that locks what it reads. A wrong guess makes nearly every predicate operation fail. Cost: two
 // orders and two replays.
 func (p *predReads) whenBegun() {
 	e := p.e
@@ -177,9 +176,9 @@ func (p *predReads) ofKey(k uint32) []uint32 {
 	return p.byKey[p.keyOff[k]:p.keyOff[k+1]]
 }
 
-// bases returns the writes of others that a read of one key may have seen: of a miss those that do not match for
-// certain, the absent row of the beginning and those left by deletes among them, of a match those that may match
-// (errata V5, V13, V16).
+// bases returns the writes of other transactions that a read of one key may have seen. For a miss these are the ones
+// that do not surely match, with absent rows, initial or deleted, among them. For a match they are the ones that may
+// match (errata V5, V13, V16).
 func (p *predReads) bases(k keyRead) (out []uint32) {
 	for _, w := range p.ofKey(k.key) {
 		if p.e.writer(w) != k.i && p.fits(k, w) {
@@ -189,7 +188,7 @@ func (p *predReads) bases(k keyRead) (out []uint32) {
 	return out
 }
 
-// fits reports whether a read of one key may have seen write w.
+// fits reports whether keyRead k may have seen write w.
 func (p *predReads) fits(k keyRead, w uint32) bool {
 	t := p.truth(p.op[k.q], w)
 	if k.matched {
@@ -198,8 +197,8 @@ func (p *predReads) fits(k keyRead, w uint32) bool {
 	return t != predicates.True
 }
 
-// chain fills next and prev. Between a version and the one by which a transaction replaced it, having read it, there is
-// no other, under serializability and snapshot isolation alike; so writes stand in chains.
+// chain fills next and prev. If a transaction reads a version and replaces it, no other version comes between the two,
+// under serializability and snapshot isolation alike. So writes form chains.
 func (p *predReads) chain() {
 	v := p.e.v
 	p.next, p.prev = make([]uint32, len(v.WKey)), make([]uint32, len(v.WKey))
@@ -226,17 +225,16 @@ func (p *predReads) chain() {
 	}
 }
 
-// constrain makes the constraint that a read of one key broke. It found a write that it cannot have seen, one of some
-// in a row, from first on. So it is before first; or it is after the next write in the chain that it may have seen; or
-// after one of another chain, all of which is later than this one (with runs of versions in place
-// of versions).
+// constrain makes the constraint that a failed read of one key violates. The read found a write that it cannot have
+// seen, in a run of such writes that begins at first. So the read is before first; or after the next write of the chain
+// that it may have seen; or after such a write of another chain that is later than this one as a whole.
 func (p *predReads) constrain(f failure) {
 	e, v := p.e, p.e.v
 	k := p.asked[f.read-uint32(len(v.RW))]
 	t := e.txn[k.i]
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 		if v.RKey[r] == k.key {
-			return // the transaction's read of the key fails too, and is more telling
+			return // the transaction's read of the key fails too, and shows more
 		}
 	}
 	if p.next == nil {
@@ -253,7 +251,7 @@ func (p *predReads) constrain(f failure) {
 		p.made = make(map[[2]uint32]bool)
 	}
 	p.made[[2]uint32{f.read, first}] = true
-	// The conditions under which this read counts, negated.
+	// clause has the negated conditions under which this read counts.
 	var clause []solver.Lit
 	if e.open[k.i] {
 		clause = append(clause, solver.Neg(e.counts[k.i]))
@@ -267,7 +265,7 @@ func (p *predReads) constrain(f failure) {
 		return
 	} else if u >= 0 && len(after) <= 1 && len(clause) == 0 && (len(after) == 0 || after[0].under == none &&
 		!e.open[e.writer(after[0].w)]) {
-		// At most two ways remain: one variable, or none.
+		// With at most two ways, one variable or none is enough.
 		l := solver.Pos(e.top)
 		if len(after) == 1 {
 			l = solver.Pos(e.s.NewVar())
@@ -305,8 +303,8 @@ func (p *predReads) guard(l solver.Lit, r uint32, u, v int32, a, b uint32) {
 	p.e.about[len(p.e.about)-1].read = r
 }
 
-// story appends the transactions that an explanation of a read of one key needs: its own and all that wrote the key.
-// Other reads have none, nor has a nil p.
+// story appends the transactions that an explanation of a keyRead needs: its own, and all writers of the key. For other
+// reads, or a nil p, it appends none.
 func (p *predReads) story(r uint32, out []uint32) []uint32 {
 	if p == nil || r == none || r < uint32(len(p.e.v.RW)) {
 		return out
@@ -321,12 +319,12 @@ func (p *predReads) story(r uint32, out []uint32) []uint32 {
 	return out
 }
 
-// later is a write that a read may have seen instead of another, if it is before the read; with under, only if under is
-// before it.
+// later is a write w that a read may have seen instead of another, if w is before the read, and (unless it is none)
+// under before w.
 type later struct{ w, under uint32 }
 
-// after returns the writes after which a read of one key no longer sees the row of writes that begins at first.
-// Cost: the writes of the key.
+// after returns the writes after which a read of one key no longer sees the run of writes that begins at first. Cost:
+// the writes of the key.
 func (p *predReads) after(k keyRead, first uint32) (out []later) {
 	e := p.e
 	head := first
@@ -356,7 +354,7 @@ func (p *predReads) after(k keyRead, first uint32) (out []later) {
 			}
 		}
 	}
-	// The solver tries the first literal first, so the nearest write in the present order comes first.
+	// The solver tries the first literal first, so the nearest write in the current order comes first.
 	far := func(x later) int32 {
 		d := e.ord.Pos(e.commit(e.writer(x.w))) - e.ord.Pos(e.begin(k.i))
 		return max(d, -d)

@@ -15,11 +15,11 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// Refute finds cycles that prove that a small view violates the level, or none if it does not: read as clauses "not all
-// that this cycle assumes" (orders of writers, what ambiguous reads and predicate operations saw, which open
-// transactions count) they contradict what the history says. It makes every choice of the polygraph at once, unless
-// there are predicates, so it is for the few transactions of an explanation. Cost: quadratic in transactions for real
-// time and in a key's writes, and the solver's.
+// Refute returns cycles that prove that a small view violates the level, or none if it does not. Read as clauses "not
+// all assumptions of this cycle hold", they contradict the history. The assumptions are orders of writers, writers of
+// ambiguous reads, versions that predicate operations saw, and open transactions that count. It makes every choice of
+// the polygraph at once, unless there are predicates, so it is for the few transactions of an explanation. Cost:
+// quadratic in transactions for real time and in a key's writes, and the solver's.
 func Refute(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error) {
 	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
 	e.number()
@@ -91,7 +91,7 @@ func stopCause(ctx context.Context) error {
 	return ErrNoRoom
 }
 
-// asNeeded is the rest of Refute where there are predicate operations. All their choices would be too many, so it makes
+// asNeeded is the rest of Refute for views with predicate operations. All their choices would be too many, so it makes
 // those of reads that fail in a replay, round by round.
 func (x *refuter) asNeeded(ctx context.Context) ([][]evidence.Edge, error) {
 	e := x.engine
@@ -149,7 +149,7 @@ func edge(from, to uint32, dep evidence.Dep) evidence.Edge {
 	return evidence.Edge{From: from, To: to, Dep: dep, Key: none, Ver: none, Writer: none}
 }
 
-// onWrite is an edge about write w: WR and RW, the version read; WW, the version that To installs.
+// onWrite returns an edge about write w: for WR and RW w was read, for WW To installs it.
 func (x *refuter) onWrite(from, to uint32, dep evidence.Dep, w uint32) evidence.Edge {
 	e := edge(from, to, dep)
 	e.Key, e.Ver = x.v.WKey[w], x.v.WVer[w]
@@ -159,7 +159,7 @@ func (x *refuter) onWrite(from, to uint32, dep evidence.Dep, w uint32) evidence.
 	return e
 }
 
-// onPredicate is an edge of a predicate operation's read of one key.
+// onPredicate returns an edge of a predicate operation's read of one key.
 func (x *refuter) onPredicate(from, to uint32, b about) evidence.Edge {
 	k := x.preds.asked[b.read-uint32(len(x.v.RW))]
 	e := edge(from, to, evidence.PWR)
@@ -170,10 +170,10 @@ func (x *refuter) onPredicate(from, to uint32, b about) evidence.Edge {
 	return e
 }
 
-// inner marks begin → commit of one transaction, which no cycle in evidence shows.
+// inner marks the edge from begin to commit of one transaction. Cycles in evidence do not show it.
 const inner = evidence.Dep(255)
 
-// knownEdges collects the edges that hold without any assumption; the most telling reason of an edge comes first.
+// knownEdges collects the edges that need no assumption. If an edge has several reasons, the first one stays.
 func (x *refuter) knownEdges() {
 	e, v := x.engine, x.v
 	for i, t := range e.txn {
@@ -227,7 +227,7 @@ func (e *engine) fixed(f func(u, v int32, dep evidence.Dep, a, b uint32)) {
 	}
 }
 
-// laterWrites returns all writes but the initial ones.
+// laterWrites returns all writes except the initial ones.
 func (e *engine) laterWrites() []uint32 {
 	var out []uint32
 	for _, t := range e.txn {
@@ -271,7 +271,7 @@ func (x *refuter) everything() {
 	x.reasons(e.guards)
 }
 
-// reasons fills says, the reasons of guards.
+// reasons sets says, the reasons of guards.
 func (x *refuter) reasons(guards []acyclic.Guard) {
 	e, v := x.engine, x.v
 	x.says = make([]evidence.Edge, len(e.about))
@@ -286,7 +286,7 @@ func (x *refuter) reasons(guards []acyclic.Guard) {
 			x.says[g] = x.onPredicate(from, into, b)
 		case b.a == b.b:
 			x.says[g] = x.onWrite(from, into, evidence.WR, b.a)
-		case v.WTxn[b.a] == from: // nobody reads its own write from outside
+		case v.WTxn[b.a] == from: // from wrote a itself, so it is no reader of a
 			x.says[g] = x.onWrite(from, into, evidence.WW, b.b)
 		default:
 			x.says[g] = x.onWrite(from, into, evidence.RW, b.a)
@@ -294,7 +294,7 @@ func (x *refuter) reasons(guards []acyclic.Guard) {
 	}
 }
 
-// selectAll does for every candidate what ambiguous does for one found write.
+// selectAll is like ambiguous, but adds the constraint for every candidate.
 func (e *engine) selectAll(r uint32, i int32, c uint32) {
 	if _, ok := e.sel[r]; !ok {
 		e.ambiguous(r, i, e.keyOf(r))
@@ -329,7 +329,7 @@ func (x *refuter) knownCycle() []evidence.Edge {
 	return best
 }
 
-// cycleOf returns a shortest cycle of known edges and of the guards of a lemma's literals.
+// cycleOf returns a shortest cycle of known edges and guards whose literals a lemma negates.
 func (x *refuter) cycleOf(lemma []solver.Lit) []evidence.Edge {
 	on := make(map[solver.Lit]bool)
 	for _, l := range lemma {
@@ -361,7 +361,7 @@ func (x *refuter) trim(c []evidence.Edge) []evidence.Edge {
 	return slices.DeleteFunc(c, func(e evidence.Edge) bool { return e.Dep == inner })
 }
 
-// path returns the reasons along a path with the fewest of them from u to v, nil if there is none.
+// path returns the reasons along a shortest path from u to v, or nil if there is none.
 func (x *refuter) path(u, v int32, use []int32) []evidence.Edge {
 	type step struct {
 		to int32

@@ -7,10 +7,9 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// bounds are what saturation and the search after it may take. None of them but arena changes an answer: a round that
-// is stopped goes on behind where it stopped, over a closure that knows what was found so far; saturation that is
-// stopped altogether leaves its facts, all of which hold, to searches that do not rely on there being no others (see
-// escalate).
+// bounds limit saturation and the search after it. Only arena can change an answer. A round that is stopped is
+// continued from where it stopped, over a closure with the facts found so far. If saturation is stopped as a whole, its
+// facts are still true, and later searches do not rely on their being complete (see escalate).
 type bounds struct {
 	roundScans int64 // pairs of writers that a round of saturation examines before the closure is made anew
 	scans      int64 // pairs that saturation examines in all
@@ -20,60 +19,59 @@ type bounds struct {
 	arena      int   // words of a solver's clauses, see solver.Options; beyond there is no answer
 }
 
-// defaultBounds: 2^33 pairs take half a minute, 2^24 facts half a GiB, 2^23 words a quarter, 2^22 guards and their
-// theory half a GiB.
+// defaultBounds: 2^33 pairs take half a minute; 2^24 facts take half a GiB, 2^23 words a quarter, and 2^22 guards with
+// their theory half a GiB.
 var defaultBounds = bounds{roundScans: 1 << 26, scans: 1 << 33, facts: 1 << 24, words: acyclic.MaxWindowWords,
 	guards: 1 << 22, arena: 0}
 
-// firstScans is the number of pairs that the first round examines, if a serial order is asked for on behalf of a
-// snapshot level: if there is none, an early closure shows it. Each round examines eight times as many as the one
-// before. For YCSB A run at snapshot isolation 2^20 pairs suffice, where the whole first pass takes 50 million.
+// firstScans is the number of pairs that the first round examines in the search for a serial order at a snapshot level.
+// If there is none, an early closure shows it. Each round examines eight times as many as the one before. For YCSB A at
+// snapshot isolation 2^20 pairs suffice, and the whole first pass takes 50 million.
 const firstScans = 1 << 20
 
-// fewScans and fewGuards are the bounds where another search can follow (Options.AllAtOnce): some seconds.
+// fewScans and fewGuards are the bounds if another search can follow (Options.AllAtOnce): some seconds.
 const (
 	fewScans  = 1 << 30
 	fewGuards = 1 << 21
 )
 
-// saturation is the result of saturate: edges that every order of the history obeys, beyond the known ones, and the
-// reachability of both, from which later searches go on.
+// saturation is the result of saturate: edges beyond the known ones that every order of the history obeys, and the
+// reachability of all these edges, from which later searches continue.
 type saturation struct {
 	facts []fact
 	batch []int32         // where each batch of facts begins; a batch follows from those before it
 	base  *graph.CSR      // known edges, those of real time, and all facts but the last ones
 	last  []fact          // the last facts
-	reach *acyclic.Window // of all of them; nil if its windows are too wide to keep
+	reach *acyclic.Window // closure of base and last; nil if its windows are too wide
 	rank  []int64         // graph node → a guess of its time: the nodes that reach it less those that it reaches
-	// whole: nothing follows any more, from what is known and the facts, about reads with one possible writer. Only
-	// then does every order of the writers that obeys both explain all of those reads.
+	// whole says that no more facts follow about reads with one possible writer. Only then does every order of the
+	// writers that obeys the known edges and the facts explain all of these reads.
 	whole bool
 }
 
-// fact is an edge that follows from known edges and earlier facts: because from reaches to, and read r saw a's version,
-// and b wrote the key too. For reads of initial versions from is -1, and a too.
+// fact is an edge that follows from known edges and earlier facts: from reaches to, read r saw a's version, and b also
+// wrote the key. For reads of initial versions a and from are -1.
 type fact struct {
 	graph.Edge
 	from, to int32
 	a, b, r  int32
 }
 
-// saturate finds edges that every order of the history obeys: while another writer b of the key reaches a read r of
-// version a, b is before a; and while a reaches b, r is before b. Reads of initial versions are before all writers. ok
-// is false if they close a cycle, which the last batch does.
+// saturate finds edges that every order of the history obeys, for each read r of version a and each other writer b of
+// its key. If b reaches r, then b is before a. If a reaches b, then r is before b. Readers of initial versions are
+// before all writers. ok is false if the edges close a cycle, with the last batch.
 //
-// Many edges at once make a new closure, whose windows are narrower; a few are added to the old one, and then only
-// reads that they touch are looked at again.
+// Many new edges at once lead to a new closure, with narrower windows. A few are added to the old one, and then only
+// the reads that they touch are examined again.
 //
-// It ends. A round of the first loop looks at one read at least, so that a pass through all reads ends; a pass after
-// which there is another found a fact. A round of the second loop that is followed by another did so too. A fact orders
-// two nodes that nothing ordered when its round began; that a pass of several rounds finds it twice is ruled out since
-// each round knows the facts of those before it. So there are at most as many rounds with facts as pairs of nodes,
-// whatever the bounds.
+// It ends. A round of the first loop examines at least one read, so a pass through all reads ends, and only a pass that
+// found a fact is followed by another. A round of the second loop is also only followed by another if it found facts. A
+// fact orders two nodes that had no order when its round began. Each round knows the facts of the rounds before it, so
+// none is found twice. So the rounds with facts are at most the pairs of nodes, whatever the bounds are.
 //
-// Source: the pruning rules of Cobra and PolySI, in batches. Cost: a round, the words of the closure's windows, and for
-// each read the writers of its key in the windows of version and read; done says when to stop early, with what was
-// found so far, and so do the bounds.
+// Source: the pruning rules of Cobra and PolySI, in batches. Cost: a round takes the words of the closure's windows,
+// and for each read the writers of its key in the windows of version and read. done, and the bounds, may stop it early,
+// with the facts found so far.
 func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 	s = &saturation{rank: make([]int64, e.total)}
 	for x := range s.rank {
@@ -113,7 +111,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 			if e.o.serial {
 				round = doubled(doubled(doubled(round)))
 			}
-			continue // with the facts so far
+			continue // go on with the facts found so far
 		case rounds == 1 && found <= e.total/4 || found == 0:
 		default:
 			if rounds > 1 {
@@ -135,7 +133,7 @@ func (e *engine) saturate(done func() bool) (s *saturation, ok bool) {
 		if c.stopped {
 			break
 		}
-		// These rounds are not split: the touched nodes would be forgotten.
+		// These rounds are not split, since the set of touched nodes would be lost.
 		more = e.implied(s.reach, c, math.MaxInt64, s.reach.Touched)
 		s.batch = append(s.batch, int32(len(s.facts)))
 		s.facts = append(s.facts, more...)
@@ -155,21 +153,21 @@ func doubled(n int64) int64 {
 	return 2 * n
 }
 
-// scan is the progress of a pass through the reads, with the pairs that saturation may still examine and the edges that
-// it may still find.
+// scan is the progress of a pass through the reads, with the number of pairs that saturation may still examine and of
+// edges that it may still find.
 type scan struct {
 	at      int // the next transaction
 	left    int64
 	room    int
 	polled  int64 // left at the last call of done
 	done    func() bool
-	stopped bool // for good: some facts were not derived
+	stopped bool // it must not go on: some facts were not derived
 }
 
 // pollScans is the number of pairs between two calls of done: some ms.
 const pollScans = 1 << 20
 
-// stop reports whether to stop for good, with this many pairs left and facts found.
+// stop reports whether saturation must stop, with this many pairs left and facts found.
 func (c *scan) stop(left int64, facts int) bool {
 	if c.polled-left >= pollScans || c.polled == 0 {
 		c.polled = left
@@ -179,7 +177,7 @@ func (c *scan) stop(left int64, facts int) bool {
 	return c.stopped
 }
 
-// renew makes the closure again as saturation left it.
+// renew rebuilds the closure as saturation left it.
 func (s *saturation) renew(words int) {
 	s.reach = acyclic.NewWindow(s.base, s.reach.Order(), words)
 	for _, f := range s.last {
@@ -187,7 +185,7 @@ func (s *saturation) renew(words int) {
 	}
 }
 
-// certain calls f for the known edges and those of real time.
+// certain calls f for the known edges, including those of real time.
 func (e *engine) certain(f func(u, v int32)) {
 	e.known(f)
 	if e.o.Level.RealTime() {
@@ -199,8 +197,8 @@ func (e *engine) certain(f func(u, v int32)) {
 	}
 }
 
-// implied returns the edges that follow from reachability, for all reads from c.at on or for those with a touched end.
-// After about round pairs it ends, sets c.at to the next transaction, and otherwise to 0.
+// implied returns the edges that follow from reachability, for all reads from c.at on, or for those with a touched end.
+// After about round pairs it stops and sets c.at to the next transaction; at the end it sets c.at to 0.
 func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched func(x int32) bool) (facts []fact) {
 	ws := e.writersBy(reach.Order(), e.commit)
 	v := e.v
@@ -209,7 +207,7 @@ func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched fu
 		c.left -= scans
 		c.room -= len(facts)
 	}()
-	// first returns the first write in in whose commit has this rank or a later one.
+	// first returns the first write of in whose commit has this rank or a later one.
 	first := func(in []uint32, rank int32) int {
 		lo, hi := 0, len(in)
 		for lo < hi {
@@ -221,7 +219,7 @@ func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched fu
 		}
 		return lo
 	}
-	// after puts r before the writers b in in that must follow it; of those that one another reaches, only the
+	// after puts r before the writers b of in that must follow it. Of writers that reach one another it takes only the
 	// first.
 	after := func(r int32, a int32, in []uint32) {
 		begin := e.begin(r)
@@ -283,11 +281,11 @@ func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched fu
 			if touched != nil && !touched(begin) && !touched(e.commit(a)) {
 				continue
 			}
-			// The ranks are those of the base: if it leaves two open, the later one may come first by now.
+			// The ranks are those of the base. If the base does not order the two, the later one may come first by now.
 			from, _ := reach.Span(begin)
 			after(r, a, in[first(in, min(from, reach.Rank(e.commit(a)))):])
-			// Writers before the read are before the version; of those that reach one another, only the
-			// last.
+			// Writers before the read are before the version; of writers that reach one another, only the last is
+			// taken.
 			from, to := reach.Span(came)
 			next := int32(-1)
 			for j := first(in, max(to, reach.Rank(begin))) - 1; j >= 0; j-- {
@@ -311,7 +309,7 @@ func (e *engine) implied(reach *acyclic.Window, c *scan, round int64, touched fu
 	return facts
 }
 
-// writers are the writes of each key by transactions of known outcome, in some order.
+// writers has the writes of each key by transactions of known outcome, in some order.
 type writers struct {
 	off []int32
 	w   []uint32
@@ -319,7 +317,7 @@ type writers struct {
 
 func (ws *writers) of(key uint32) []uint32 { return ws.w[ws.off[key]:ws.off[key+1]] }
 
-// writersBy lists these writes by the places at of their graph nodes in an order.
+// writersBy lists these writes in the order of their transactions' nodes, at(i) for node i.
 func (e *engine) writersBy(order []int32, at func(i int32) int32) writers {
 	v := e.v
 	by := graph.NewGroups[int32](e.h.NumKeys())
@@ -345,7 +343,7 @@ func (e *engine) writersBy(order []int32, at func(i int32) int32) writers {
 	return ws
 }
 
-// nodeOf returns the transaction node of a graph node; for one of real time, a number beyond all of them.
+// nodeOf returns the transaction node of a graph node. For a node of real time it is beyond all transaction nodes.
 func (e *engine) nodeOf(x int32) int32 {
 	if e.si {
 		return x >> 1

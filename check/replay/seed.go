@@ -10,7 +10,8 @@ import (
 	"isovet/solver"
 )
 
-// seedOfNodes returns the transactions of a cycle of known edges, and those whose versions its anti-dependencies need.
+// seedOfNodes returns the transactions of a cycle of known edges, and the writers of the versions that its
+// anti-dependencies overwrite.
 func (e *engine) seedOfNodes(cycle []int32) []uint32 {
 	var nodes []int32
 	for _, x := range cycle {
@@ -56,7 +57,7 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 	if err := t.lemmas(e, core, e.pk.Guards(), e.about); err != nil {
 		return nil, err
 	}
-	// A selection is refuted for every candidate, so the explanation needs all of its writers.
+	// A selection is refuted for every candidate, so the explanation needs all the candidates' writers.
 	for _, r := range selections {
 		t.seed = append(e.preds.story(r, t.seed), e.txn[e.reader(r)])
 		for _, w := range e.sel[r].cand {
@@ -66,9 +67,9 @@ func (e *engine) seedOfLemmas(ctx context.Context) ([]uint32, error) {
 	return t.result(), nil
 }
 
-// core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict. The
-// status is Unsat; Sat if there is no contradiction, which is a bug; Unknown if the context ended or the clauses have
-// no room.
+// core returns lemmas that contradict the input clauses, and the ambiguous reads whose selections they contradict.
+// Status Unsat is the normal result. Sat means that there is no contradiction, which is a fault of isovet; Unknown,
+// that the context ended or the clauses are too large.
 func (e *engine) core(ctx context.Context) (lemmas [][]solver.Lit, selections []uint32, status solver.Status) {
 	s := solver.New(solver.Options{MaxArena: e.o.bounds.arena})
 	s.NewVars(e.s.NumVars())

@@ -15,8 +15,8 @@ import (
 // settleChained and settleSingle bound the closure of settling, in bytes, with sessions and without.
 var settleChained, settleSingle = 1 << 27, 1 << 24
 
-// settleBytes bounds the closure of settling. Where sessions are no chains, each transaction is one, and the closure
-// costs as much as a full matrix.
+// settleBytes bounds the closure of settling. Without session order each transaction is a chain of its own, and the
+// closure costs as much as a full matrix.
 func (e *engine) settleBytes() int64 {
 	if e.sessions {
 		return int64(settleChained)
@@ -24,9 +24,8 @@ func (e *engine) settleBytes() int64 {
 	return int64(settleSingle)
 }
 
-// settling has the findings that need no trial: edges that every order obeys, and candidates that an ambiguous read
-// cannot have seen. Both follow from reachability, kept by sessions (closure.Sessions), and extend it, until nothing
-// more follows.
+// settling has findings that need no trial: edges that every order obeys, and candidates that an ambiguous read cannot
+// have seen. Both follow from reachability (closure.Sessions) and extend it, until nothing more follows.
 type settling struct {
 	e     *engine // with the view before settling
 	reach *closure.Sessions
@@ -47,7 +46,7 @@ type settling struct {
 	last  []int32 // of an ambiguous read, by group of writers: the last one that reaches it, or -1
 }
 
-// why is the rule by which something was found.
+// why is the rule behind a finding.
 type why uint8
 
 const (
@@ -70,14 +69,14 @@ const (
 )
 
 // finding is an edge that every order obeys or, with From < 0, a candidate cand that a read cannot have seen. It
-// follows from known edges, the edges among the first mark findings, and the candidates that were dropped before it.
+// follows from known edges, the edges among the first mark findings, and the candidates dropped before it.
 type finding struct {
 	graph.Edge
 	rule why
 	mark int32
 	read uint32 // none: of no read
 	cand int32  // place in View.Cand
-	a, b int32  // transaction nodes; -1: the initial version, or nobody
+	a, b int32  // transaction nodes; -1: the initial version, or none
 }
 
 // keyWriters lists the writers of each key, chain by chain, without those of unknown outcome.
@@ -89,7 +88,7 @@ type keyWriters struct {
 	place []int32 // writer → the place of its begin in the chain
 }
 
-// first returns the first writer of a group whose begin is at a place or after it.
+// first returns the first writer of a group whose begin has this place or a later one.
 func (k *keyWriters) first(group, place int32) int32 {
 	lo, hi := k.off[group], k.off[group+1]
 	for lo < hi {
@@ -102,12 +101,13 @@ func (k *keyWriters) first(group, place int32) int32 {
 	return lo
 }
 
-// settle finds all that follows. ok is false if that is a contradiction. s is nil, with ok, if settling was stopped or
+// settle finds all that follows. ok is false if it finds a contradiction. s is nil, with ok, if settling was stopped or
 // the known edges have a cycle.
 //
-// Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates. Cost: each round, for every read that
-// something new reaches, and every version that reaches something new, the writers of its key, or a search among those
-// of each session where they are many; and the closure's. done is called with some of these, and says when to stop.
+// Source: the pruning rules of Cobra and PolySI; VeriStrong's for candidates. Cost: each round examines every read that
+// something new reaches, and every version that reaches something new: the writers of its key, or a search among those
+// of each session if they are many. The closure's cost is added. settle calls done with the number of steps; done says
+// when to stop.
 func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	total := int32(e.events())
 	chains := e.chains()
@@ -147,29 +147,29 @@ func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	}
 }
 
-// stops reports whether to stop.
+// stops reports whether to stop, by asking done.
 func (s *settling) stops() bool {
 	s.ended = s.ended || s.done(s.steps)
 	s.steps = 0
 	return s.ended
 }
 
-// Whether and when to settle.
+// These say whether and when to settle.
 const (
 	settleNever = iota
 	settleFirst
 	settleLater // once the loop has shown that it is needed
 )
 
-// failedLater is the number of failed reads with several possible writers, in an order by times, from which settling
-// takes over.
+// failedLater is the number of failed reads with several possible writers, in an order by times, from which on the loop
+// stops and settles first.
 const failedLater = 50
 
-// errLater ends a loop so that it begins anew after settling.
+// errLater ends a loop that has to begin again after settling.
 var errLater = errors.New("replay: settling comes first")
 
-// whenToSettle returns when to settle. Where many reads have several possible writers and no times tell the order, many
-// of them fail in the first order. If times may tell the order, or such reads are few, settling first is not worth it.
+// whenToSettle returns when to settle. If many reads have several possible writers and there are no times, many reads
+// fail in the first order, so settling comes first. Otherwise it is not worth its cost unless the loop shows that.
 func (e *engine) whenToSettle() int {
 	v := e.v
 	if e.o.NoSettling || len(v.Amb) == 0 || e.h.HasPredicates() || e.o.Level.RealTime() ||
@@ -182,7 +182,7 @@ func (e *engine) whenToSettle() int {
 	return settleFirst
 }
 
-// events is the number of graph nodes of transactions.
+// events returns the number of graph nodes of transactions.
 func (e *engine) events() int {
 	if e.si {
 		return 2 * len(e.txn)
@@ -190,8 +190,7 @@ func (e *engine) events() int {
 	return len(e.txn)
 }
 
-// chains returns the sessions as chains of graph nodes, and each transaction without a session edge as a chain of its
-// own.
+// chains returns the sessions as chains of graph nodes. A transaction without a session edge is a chain of its own.
 func (e *engine) chains() (chains [][]int32) {
 	h := e.h
 	nodes := func(to []int32, i int32) []int32 {
@@ -234,7 +233,7 @@ func (e *engine) countChains() (n int) {
 	return n + e.h.NumSessions() + len(e.o.Cut)
 }
 
-// writers fills by.
+// writers fills s.by.
 func (s *settling) writers(chains [][]int32) {
 	e, v := s.e, s.e.v
 	nk := e.h.NumKeys()
@@ -274,8 +273,8 @@ func (s *settling) writers(chains [][]int32) {
 	by.off = append(by.off, n)
 }
 
-// add adds the findings that a round proposed. It is false on a cycle, which the last finding closes, or one of the
-// last if they were added at once.
+// add adds the findings of a round. It returns false if they close a cycle; then the last finding closes it or, if
+// findings were added at once, one of the last.
 func (s *settling) add(total int) bool {
 	if len(s.next) > total/16 {
 		mark := int32(len(s.found))
@@ -310,7 +309,7 @@ func (s *settling) add(total int) bool {
 	return true
 }
 
-// view returns the engine's view with the settled reads.
+// view returns the engine's view, with the settled reads.
 func (s *settling) view() *prepass.View {
 	v := *s.e.v
 	v.RW = s.rw
@@ -329,8 +328,8 @@ func (s *settling) view() *prepass.View {
 	return &v
 }
 
-// takes takes over the findings: reads with fewer candidates, more known edges, and a first order that may be close to
-// a valid one.
+// takes makes the engine use the findings: reads with fewer candidates, more known edges, and a first order that may be
+// close to a valid one.
 func (e *engine) takes(s *settling) {
 	e.settling = s
 	e.stats.Settled = len(e.v.Amb)
@@ -349,7 +348,7 @@ func (e *engine) takes(s *settling) {
 	}
 }
 
-// runSettled settles, and runs the loop on the rest.
+// runSettled settles, and runs the loop with the findings.
 func (e *engine) runSettled(ctx context.Context) (a Answer, err error) {
 	x := *e // takes changes it, and findings refer to the view before
 	s, ok := x.settle(func(steps int64) bool {

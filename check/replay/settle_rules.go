@@ -6,7 +6,7 @@ import (
 	"isovet/internal/graph"
 )
 
-// look applies the rules to what has changed, or to everything.
+// look applies the rules to the reads and writes that new edges touch, or to all of them.
 func (s *settling) look(all bool) {
 	e, v := s.e, s.e.v
 	r := s.reach
@@ -58,14 +58,14 @@ func (s *settling) propose(from, to int32, rule why, read uint32, cand, a, b int
 	s.next = append(s.next, finding{graph.Edge{From: from, To: to}, rule, int32(len(s.found)), read, cand, a, b})
 }
 
-// overwritten finds the writers of a key after transaction a.
+// overwritten finds the writers of a key that must come after transaction a, which began before they committed.
 func (s *settling) overwritten(a int32, key uint32) {
 	e := s.e
 	by := &s.by
 	after, done := s.reach.After(e.begin(a)), s.reach.After(e.commit(a))
 	for g := by.group[key]; g < by.group[key+1]; g++ {
 		c := by.chain[g]
-		at := by.first(g, after[c]-1) // its commit stands one place after its begin
+		at := by.first(g, after[c]-1) // its commit is one place after its begin
 		if at == by.off[g+1] {
 			continue
 		}
@@ -75,7 +75,7 @@ func (s *settling) overwritten(a int32, key uint32) {
 	}
 }
 
-// read applies the rules to read q by transaction r, which saw a's version; a is -1 for an initial one.
+// read applies the rules to read q by transaction r, which saw a's version; a is -1 for an initial version.
 func (s *settling) read(q uint32, r, a int32) {
 	e := s.e
 	by := &s.by
@@ -95,7 +95,7 @@ func (s *settling) read(q uint32, r, a int32) {
 	known := s.reach.Before(e.begin(a))
 	for g := by.group[key]; g < by.group[key+1]; g++ {
 		c := by.chain[g]
-		// The last writer of the chain that reaches the read is before a, and so are those before it.
+		// The last writer of the chain that reaches the read is before a, and so are its predecessors in the chain.
 		if lim := before[c] - d; lim > by.place[by.off[g]] {
 			at := by.first(g, lim) - 1
 			if by.node[at] == r {
@@ -107,7 +107,7 @@ func (s *settling) read(q uint32, r, a int32) {
 				}
 			}
 		}
-		// The first writer of the chain that a reaches is after the read, and so are those after it.
+		// The first writer of the chain that a reaches is after the read, and so are its successors in the chain.
 		if lim := after[c]; lim <= by.place[by.off[g+1]-1] {
 			at := by.first(g, lim)
 			if by.node[at] == a {
@@ -122,7 +122,7 @@ func (s *settling) read(q uint32, r, a int32) {
 	}
 }
 
-// choose drops the candidates that ambiguous read j cannot have seen, and finds what the others have in common.
+// choose drops candidates that ambiguous read j cannot have seen, and finds edges that hold for all others.
 func (s *settling) choose(j int) {
 	e, v := s.e, s.e.v
 	by := &s.by
@@ -195,7 +195,7 @@ func (s *settling) choose(j int) {
 	s.common(j, key, begin, r, to, before)
 }
 
-// drop says that ambiguous read j did not see a candidate, of a; see the rules for b.
+// drop records that ambiguous read j did not see candidate cand, of transaction a. The rule explains b.
 func (s *settling) drop(j int, cand int32, rule why, a, b int32) {
 	s.found = append(s.found, finding{graph.Edge{From: -1, To: -1}, rule, int32(len(s.found)), s.e.v.Amb[j], cand, a,
 		b})
@@ -203,7 +203,7 @@ func (s *settling) drop(j int, cand int32, rule why, a, b int32) {
 	s.left[j]--
 }
 
-// common finds the transactions that are before, or after, an ambiguous read whatever it saw.
+// common finds transactions that are before, or after, an ambiguous read for each candidate left.
 func (s *settling) common(j int, key uint32, begin, r int32, to, before []int32) {
 	e, v := s.e, s.e.v
 	by := &s.by

@@ -10,9 +10,9 @@ import (
 )
 
 // seed returns the transactions of a contradiction that settling found. Cost: a search for each finding of the
-// refutation, between the positions that it spans.
+// refutation, between its positions.
 func (s *settling) seed() ([]uint32, error) {
-	last := len(s.found) // the first findings, which close no cycle
+	last := len(s.found) // these findings alone close no cycle
 	if s.none == 0 {
 		last = int(s.found[len(s.found)-1].mark)
 	}
@@ -36,7 +36,7 @@ func (s *settling) seed() ([]uint32, error) {
 	return nil, errors.New("replay: a fault of isovet: its findings were to make a cycle, and make none")
 }
 
-// seedOfLemmas returns the transactions of a refutation by x, the engine that went on after settling.
+// seedOfLemmas returns the transactions of a refutation by x, the engine that ran after settling.
 func (s *settling) seedOfLemmas(ctx context.Context, x *engine) ([]uint32, error) {
 	core, selections, err := x.contradiction(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -109,7 +109,7 @@ func (t *settleTracer) add(i int) (cycle bool) {
 	return f.From >= 0 && t.ord.AddEdge(f.From, f.To, int32(i))
 }
 
-// read notes, of an ambiguous read, what dropped its candidates before a finding.
+// read marks the findings that dropped candidates of ambiguous read q before a finding as needed.
 func (t *settleTracer) read(q uint32, before int32) {
 	e := t.s.e
 	j, ok := slices.BinarySearch(e.v.Amb, q)
@@ -125,8 +125,8 @@ func (t *settleTracer) read(q uint32, before int32) {
 	t.seed = append(t.seed, e.txn[t.s.reader[j]])
 }
 
-// settled is read of the reads that settling left write w for, and that are of a node's transaction: an edge from it to
-// a later writer rests on what it cannot have seen.
+// settled calls read for the reads of a node's transaction that settling left only write w. An edge from it to a later
+// writer depends on the candidates that were dropped.
 func (t *settleTracer) settled(node int32, w uint32) {
 	e := t.s.e
 	if int(node) >= e.events() {
@@ -140,7 +140,7 @@ func (t *settleTracer) settled(node int32, w uint32) {
 	}
 }
 
-// back explains what is needed, the last first, and returns all transactions named.
+// back explains all needed findings, the last first, and returns all transactions named.
 func (t *settleTracer) back() ([]uint32, error) {
 	for i := len(t.need) - 1; i >= 0; i-- {
 		if !t.need[i] {
@@ -157,7 +157,7 @@ func (t *settleTracer) back() ([]uint32, error) {
 	return t.result(), nil
 }
 
-// finding notes what finding i follows from.
+// finding marks what finding i follows from as needed.
 func (t *settleTracer) finding(f *finding, i int32) error {
 	e := t.s.e
 	for _, x := range []int32{f.a, f.b} {

@@ -8,9 +8,10 @@ import (
 	"isovet/internal/graph/order"
 )
 
-// trace returns the transactions that a refutation after saturation rests on: those of the cycle that the last batch of
-// facts closed, or, with d, of the cycles that contradict each other; and, for each fact in them, those of what it
-// follows from. Cost: a search for each lemma and fact of the refutation, between the positions that it spans.
+// trace returns the transactions that a refutation after saturation needs: those of the cycle that the last batch of
+// facts closed or, with d, of the cycles that contradict each other; and, for each fact in these cycles, the
+// transactions that the fact follows from. Cost: a search for each lemma and fact of the refutation, between its
+// positions.
 func (e *engine) trace(ctx context.Context, sat *saturation, d *dense) ([]uint32, error) {
 	n := len(sat.facts)
 	if d == nil {

@@ -10,25 +10,25 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// tracer collects the transactions that a refutation rests on, by following paths back. Tags of its order are findings:
-// facts of saturation, or what settling found.
+// tracer collects the transactions that a refutation needs, by following paths back. The tags of its order are
+// findings: facts of saturation, or of settling.
 type tracer struct {
 	e    *engine
 	ord  *order.Order
 	need []bool // findings to be explained
 	seed []uint32
-	// saw, if not nil, notes why the transaction of a node read a write, where it did and others could explain that.
+	// saw, if not nil, records why a node's transaction read write w, if other writes could explain the read.
 	saw func(node int32, w uint32)
 }
 
-// write notes the transaction of a write.
+// write adds the transaction of a write.
 func (t *tracer) write(w uint32) {
 	if x := t.e.v.WTxn[w]; x != none {
 		t.seed = append(t.seed, x)
 	}
 }
 
-// path notes what a path from u to v rests on; guards on it are not expected.
+// path adds what a path from u to v depends on. It has no guards.
 func (t *tracer) path(u, v int32) error {
 	path, ok := t.ord.Path(u, v, nil)
 	if !ok {
@@ -38,7 +38,7 @@ func (t *tracer) path(u, v int32) error {
 	return nil
 }
 
-// walk notes what the edges of a path from u rest on, and calls guard for those of a theory.
+// walk adds what the edges of a path from u depend on, and calls guard for a theory's guards.
 func (t *tracer) walk(u int32, path []order.Edge, guard func(i int32)) {
 	nodes := []int32{u}
 	for _, s := range path {
@@ -54,7 +54,7 @@ func (t *tracer) walk(u int32, path []order.Edge, guard func(i int32)) {
 	t.seed = append(t.seed, t.e.seedOfNodes(nodes)...)
 }
 
-// lemmas notes the cycles behind clauses of x's theory. about says of each guard what it stands for.
+// lemmas adds the cycles behind clauses of x's theory. about says which writes each guard orders.
 func (t *tracer) lemmas(x *engine, core [][]solver.Lit, guards []acyclic.Guard, about []about) error {
 	lemmas := acyclic.NewLemmas(guards, x.s.NumVars())
 	note := func(i int32) {
@@ -76,13 +76,13 @@ func (t *tracer) lemmas(x *engine, core [][]solver.Lit, guards []acyclic.Guard, 
 	return nil
 }
 
-// result returns the transactions noted.
+// result returns the collected transactions.
 func (t *tracer) result() []uint32 {
 	slices.Sort(t.seed)
 	return slices.Compact(t.seed)
 }
 
-// contradiction is core where the lemmas must contradict each other; it is empty where the context ended.
+// contradiction calls core where the lemmas must contradict each other. It returns nothing if the context ended.
 func (e *engine) contradiction(ctx context.Context) (lemmas [][]solver.Lit, selections []uint32, err error) {
 	lemmas, selections, status := e.core(ctx)
 	switch {

@@ -1,8 +1,8 @@
-// Package run is what a checker is written with. A run begins with what every checker does first (Begin, BeginCases,
+// Package run has the common parts of checkers. A run begins with the steps that all checkers share (Begin, BeginCases,
 // BeginLists) and ends with an answer: Holds with an order, Refuted with transactions that violate the level by
-// themselves, Unknown with a reason. Limits are looked after here: what a pipeline takes for its next step (Combined,
-// Pruned, SettleOr) says by itself that it is too large. Beside these stand the checkers that others ask: replay, which
-// has the proof of any "no"; vbox, whose pipeline finds one in a polygraph; and lwt.
+// themselves, or Unknown with a reason. The functions for the steps of a pipeline (Combined, Pruned, SettleOr) also
+// check the limits, and answer "unknown" if a step is too large. The package also has the checkers that others ask:
+// replay, which can prove any "no"; vbox, whose pipeline finds one in a polygraph; and lwt.
 //
 // Experimental: this package may still change.
 package run
@@ -21,26 +21,26 @@ import (
 	"isovet/level"
 )
 
-// Run is one checker's run on one history: the parts that every pipeline over the polygraph shares.
+// Run is one checker's run on one history, with the parts that all pipelines over the polygraph share.
 type Run struct {
 	Ctx     context.Context
 	H       *history.History
 	Options Options
 	Result  *evidence.Result
 	View    *prepass.View
-	Solver  Solver // of checkers that use one
+	Solver  Solver // if the checker uses one
 	at      time.Time
-	// BySessions: the closure that prunes is one by sessions.
+	// BySessions says that the closure for pruning is kept by sessions.
 	BySessions bool
-	// fallback: a polygraph is asked in place of replay, of histories with reads of several possible writers and at
-	// snapshot isolation too. It explains nothing: seed are the transactions of the cycles that refute its question.
+	// fallback says that a polygraph answers in place of replay, also for reads with several possible writers and at
+	// snapshot isolation. It gives no proof: seed are the transactions of the cycles that refute its question.
 	fallback bool
 	seed     []uint32
-	// rests are the reads, as transaction and key, that the refutation rests on beside those of one possible writer.
+	// rests are ambiguous reads, as transaction and key, on whose writers the refutation depends.
 	rests [][2]uint32
 }
 
-// New begins an answer: nothing is known yet. Errors: the options name no solver.
+// New begins an answer, without a verdict yet. Errors: the options name no solver.
 func New(ctx context.Context, in Info, h *history.History, o Options) (*Run, error) {
 	x := &Run{Ctx: ctx, H: h, Options: o, at: time.Now()}
 	x.Result = &evidence.Result{Level: o.Level, Checker: in.Name, H: h, Timestamps: in.Timestamps}
@@ -52,20 +52,21 @@ func New(ctx context.Context, in Info, h *history.History, o Options) (*Run, err
 	if x.Solver, err = SolverByName(o.Solver); err != nil {
 		return nil, err
 	}
-	if !h.HasLists() { // else who is told them with registers says so
+	if !h.HasLists() { // with lists, the solver is named by the run on registers
 		x.Result.Solver = x.Solver.Name
 	}
 	return x, nil
 }
 
-// Begin is the common start of the checkers of registers: the pre-pass, anomalies of single reads, reads of which the
-// checker cannot take that several writes explain them. done: x.Result is the answer. Errors: bad input, with done.
+// Begin is the common start of the checkers of registers: the pre-pass, anomalies of single reads, and reads with
+// several possible writers if the checker cannot take them. done says that x.Result is the answer. Errors: bad input,
+// with done.
 func Begin(ctx context.Context, in Info, h *history.History, o Options) (x *Run, done bool, err error) {
 	if x, err = New(ctx, in, h, o); err != nil {
 		return &Run{}, true, err
 	}
 	most := 0
-	if o.Level == level.Linearizable { // decided by versions
+	if o.Level == level.Linearizable { // is decided by versions
 		most = maxCandidates
 	}
 	x.View = prepass.RunWith(h, prepass.Options{Closed: in.Takes.Unknown != OutcomesDecided,
@@ -74,7 +75,7 @@ func Begin(ctx context.Context, in Info, h *history.History, o Options) (x *Run,
 	return x, done, err
 }
 
-// PrepassSays is what the pre-pass says by itself. done: x.Result is the answer. Errors: bad input, with done.
+// PrepassSays gives the answer of the pre-pass, if it has one: done says so. Errors: bad input, with done.
 func (x *Run) PrepassSays(in Info) (done bool, err error) {
 	switch {
 	case x.View.Bad != nil:
@@ -91,7 +92,7 @@ func (x *Run) PrepassSays(in Info) (done bool, err error) {
 	return false, nil
 }
 
-// ambiguity names the first read that has several possible writers.
+// ambiguity describes the first read with several possible writers.
 func ambiguity(v *prepass.View) string {
 	h := v.H
 	if len(v.Amb) == 0 {
@@ -103,8 +104,8 @@ func ambiguity(v *prepass.View) string {
 		v.CandOff[1]-v.CandOff[0], plural.Of(len(v.Amb), "such read"))
 }
 
-// Ask has another checker decide a question: the one way in which checkers call each other. The result says so
-// (evidence.Result.DecidedBy); an answer that the asking checker takes over keeps that.
+// Ask lets another checker decide a question. Checkers call each other only by this function. The result says so
+// (evidence.Result.DecidedBy), even if the asking checker makes the answer its own.
 func Ask(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
 	r, err := Answer(ctx, c, h, o)
 	if r != nil && r.DecidedBy == "" {
@@ -113,8 +114,8 @@ func Ask(ctx context.Context, c Checker, h *history.History, o Options) (*eviden
 	return r, err
 }
 
-// Answer has a checker answer the settled question, if it can be asked. Lists are told with registers where it does not
-// read them itself.
+// Answer lets a checker answer the settled question, if it takes it. If the checker reads no lists itself, they become
+// registers.
 func Answer(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
 	in, asked := c.Info(), o.Level
 	var why string
@@ -149,7 +150,7 @@ func Answer(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 	return r, nil
 }
 
-// TakeOver makes another checker's answer that of a checker that asked.
+// TakeOver names checker by as the one that gave the answer r.
 func TakeOver(r *evidence.Result, by string) *evidence.Result {
 	if r != nil {
 		r.Checker = by
@@ -160,13 +161,13 @@ func TakeOver(r *evidence.Result, by string) *evidence.Result {
 // Holds makes the answer "valid" by an order.
 func (x *Run) Holds(order []uint32) { x.Result.Verdict, x.Result.Order = evidence.Holds, order }
 
-// Unknown makes it "unknown", and says true.
+// Unknown makes it "unknown" with a reason, and returns true.
 func (x *Run) Unknown(format string, args ...any) bool {
 	x.Result.Verdict, x.Result.Reason = evidence.Unknown, fmt.Sprintf(format, args...)
 	return true
 }
 
-// Stage books the time since the last call.
+// Stage adds the time since the last call to a stage.
 func (x *Run) Stage(name string) {
 	now := time.Now()
 	x.Result.Stats.Stages[name] += float64(now.Sub(x.at).Microseconds()) / 1e3
@@ -182,7 +183,7 @@ func (x *Run) Answered() bool { return x.Result.Verdict != evidence.Unknown || x
 // Ended reports whether the context has ended.
 func (x *Run) Ended() bool { return x.Ctx.Err() != nil }
 
-// Stopped turns the end of the context into an answer.
+// Stopped answers "unknown" because the context has ended.
 func (x *Run) Stopped() bool {
 	cause := context.Cause(x.Ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {

@@ -13,6 +13,8 @@ func init() {
 	bounds.Register("run.maxPruned", &maxPruned)
 	bounds.Register("run.firstCuts", &firstCuts)
 	bounds.Register("run.moreCuts", &moreCuts)
+	bounds.Register("run.maxWindows", &maxWindows)
+	bounds.Register("run.windowTxns", &windowTxns)
 	bounds.Register("run.maxTrial", &MaxTrial)
 	bounds.Register("run.maxCases", &maxCases)
 	bounds.Register("run.caseWork", &caseWork)

@@ -6,8 +6,8 @@ import (
 	"isovet/polygraph"
 )
 
-// Pruned is the closure that a round of pruning looks at: by sessions where that was asked for and they are few enough,
-// else what build makes of it, in at most so many bytes (0: any). nil: the known graph is cyclic, or there is an error.
+// Pruned returns the closure for a round of pruning: by sessions if x.BySessions is set and they are few enough, else
+// as build computes it, in at most most bytes (0: any). It returns nil if the known graph is cyclic, or with an error.
 func (x *Run) Pruned(p *polygraph.Polygraph, most int64,
 	build func(closure.Input, closure.Options) (*closure.Matrix, []closure.Step, error)) (closure.Index, error) {
 	if x.BySessions {
@@ -24,7 +24,7 @@ func (x *Run) Pruned(p *polygraph.Polygraph, most int64,
 	return ifAny(reach), err
 }
 
-// ifAny keeps a nil pointer from being an interface that is not nil.
+// ifAny turns a nil pointer into a nil interface.
 func ifAny[T closure.Matrix | closure.Sessions, P interface {
 	*T
 	closure.Index
@@ -35,10 +35,9 @@ func ifAny[T closure.Matrix | closure.Sessions, P interface {
 	return reach
 }
 
-// sessionReach closes the known graph by its sessions (closure.Sessions), real time included: its auxiliary nodes are
-// one chain more. reach is nil where the graph has a cycle, and, with acyclic, where that would take more than
-// MaxClosure bytes: a transaction of unknown outcome, and where the level does not ask for session order any, is a
-// chain of its own.
+// sessionReach computes the closure of the known graph by sessions (closure.Sessions), with real time: its auxiliary
+// nodes are one more chain. reach is nil if the graph has a cycle, and with acyclic set if it would take more than
+// MaxClosure bytes. A transaction of unknown outcome is a chain of its own; without session order, each transaction is.
 func sessionReach(p *polygraph.Polygraph) (reach *closure.Sessions, acyclic bool, err error) {
 	g := p.FullGraph(nil)
 	chains := SessionChains(p)
@@ -58,7 +57,7 @@ func sessionReach(p *polygraph.Polygraph) (reach *closure.Sessions, acyclic bool
 	return reach, true, nil
 }
 
-// SessionChains are paths of known edges that cover the nodes of a polygraph: what session order alone puts in a row.
+// SessionChains returns paths of known edges that cover the nodes of a polygraph: those of session order.
 func SessionChains(p *polygraph.Polygraph) (chains [][]int32) {
 	h := p.V.H
 	add := func(to []int32, u int32) []int32 {

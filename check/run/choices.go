@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// The names of choices that are no settings.
+// These are the names of choices that are not settings.
 const (
 	ChoiceSolver = "solver"
 	ChoiceTheory = "theory"
 )
 
-// Choices are what the checker leaves open, with the values that it takes: its settings and, where it uses a solver,
-// solver and theory.
+// Choices returns the checker's choices with their values: its settings and, if it uses a solver, solver and theory.
 func (in *Info) Choices() []Setting {
 	out := slices.Clone(in.Settings)
 	if len(in.Solvers) > 0 {
@@ -22,9 +21,9 @@ func (in *Info) Choices() []Setting {
 	return out
 }
 
-// ParseChoices reads what may stand behind a checker's name and a colon, as in vbox:gini or
-// vbox:encoding=cobra,theory=lazy, and returns the values by the choice's name. Colons and commas part them; "all" is a
-// value of each choice, and by itself all solvers. A solver external:COMMAND comes last.
+// ParseChoices parses the text after a checker's name and a colon, as in vbox:gini or vbox:encoding=cobra,theory=lazy.
+// It returns the values by the name of the choice. Colons and commas separate them; "all" is a value of each choice,
+// and by itself means all solvers. A solver external:COMMAND comes last.
 func (in *Info) ParseChoices(text string) (map[string][]string, error) {
 	values := map[string][]string{}
 	for text != "" {
@@ -54,7 +53,8 @@ func (in *Info) ParseChoices(text string) (map[string][]string, error) {
 	return values, nil
 }
 
-// choice is the choice that a word makes, and its value; no name: "all" of no solvers.
+// choice returns the choice that a word makes, and its value. Without a name it is "all", for a checker without
+// solvers.
 func (in *Info) choice(word string) (name, value string, _ error) {
 	name, value, named := strings.Cut(word, "=")
 	if !named {
@@ -89,7 +89,7 @@ func (in *Info) choice(word string) (name, value string, _ error) {
 		in.describe())
 }
 
-// describe says what may stand behind the checker's name.
+// describe says which texts may follow the checker's name.
 func (in *Info) describe() string {
 	var parts []string
 	for _, s := range in.Choices() {
@@ -101,8 +101,8 @@ func (in *Info) describe() string {
 	return "expected a value of " + strings.Join(parts, ", ")
 }
 
-// WithTheory names the solver that keeps the graph acyclic in a given way, for one that leaves it open: cdcl-lazy for
-// cdcl and lazy. A solver whose name says another way contradicts it; "" is the default solver.
+// WithTheory returns the solver that keeps the graph acyclic in the given way: cdcl-lazy for cdcl and lazy. It returns
+// an error if the solver's name implies another way; "" is the default solver.
 func WithTheory(name, theory string) (string, error) {
 	s, err := SolverByName(name)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// replayConflicts is after how many conflicts replay leaves a history with predicates to a polygraph of all
-	// choices: where an order comes easily it takes fewer, and where it does not each costs milliseconds.
+	// replayConflicts is the number of conflicts after which replay leaves a history with predicates to a polygraph of
+	// all choices. Easy orders take fewer; in hard cases each conflict costs milliseconds.
 	replayConflicts = 200
-	// maxFallback bounds the pairs of writes, and the versions that predicate constraints name, of that polygraph.
+	// maxFallback bounds the pairs of writes in that polygraph, and the versions in its predicate constraints.
 	maxFallback = 5_000_000
-	// fallbackTime is how long the polygraph has, half of what is left at most.
+	// fallbackTime bounds the time for the polygraph, which also gets at most half of the time left.
 	fallbackTime = time.Minute
 )
 
-// ByPolygraph decides in place of replay: vbox's pipeline at any level of orders, with begin and commit nodes at the
-// snapshot ones. Blind writes, deletes and predicates that miss leave nearly everything open where no times tell the
-// order; reachability then settles nearly all of it, whereas an order found by chance breaks as it is mended. done:
-// that was the answer.
+// ByPolygraph decides in place of replay, by vbox's pipeline at any level of orders, with begin and commit nodes at the
+// snapshot levels. Without times, blind writes, deletes and predicates that miss leave nearly all orders open.
+// Reachability then settles nearly all of them, whereas each repair of a guessed order breaks it elsewhere. done says
+// that x has the answer.
 func (x *Run) ByPolygraph() (done bool, err error) {
 	patience := fallbackTime
 	if end, ok := x.Ctx.Deadline(); ok {
@@ -48,18 +48,18 @@ func (x *Run) ByPolygraph() (done bool, err error) {
 		}
 		switch {
 		case y.Result.Verdict == evidence.Holds && a.Order.Relaxed:
-			continue // that order need not explain everything
+			continue // the order may not explain everything
 		case y.Result.Verdict != evidence.Unknown:
 			x.Stage("polygraph")
 			x.take(y.Result)
 			x.Result.DecidedBy = Vbox{}.Info().Name
 			return true, nil
-		// given up; or most likely no violation of the level's own
+		// The attempt gave up, or most likely shows no violation of the level itself.
 		case y.seed == nil, !a.Own && len(y.seed) > MaxTrial:
 			continue
 		}
 		err := x.Refuted(y.seed, replay.Refute)
-		if err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+		if err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
 			return true, err
 		}
 		if x.Answered() {
@@ -70,8 +70,9 @@ func (x *Run) ByPolygraph() (done bool, err error) {
 	return false, nil
 }
 
-// questions are those of attempts; where transactions are left out that may have made what others saw, an order without
-// them will do, and the last question is one whose "no" holds whether they committed or not.
+// questions returns the attempts to make. If the first leaves out transactions of unknown outcome whose writes others
+// may have seen, an order without these transactions is enough. The last attempt is then one whose "no" holds whether
+// they committed or not.
 func (x *Run) questions() []Attempt {
 	_, missing := polygraph.MissingTime(x.H)
 	todo := Attempts(x.Options, !missing)
@@ -86,7 +87,7 @@ func (x *Run) questions() []Attempt {
 	return todo
 }
 
-// take makes an answer x's.
+// take copies another run's answer into x.
 func (x *Run) take(r *evidence.Result) {
 	x.Result.Verdict, x.Result.Order, x.Result.Anomalies, x.Result.Also = r.Verdict, r.Order, r.Anomalies, r.Also
 	to, from := &x.Result.Stats, &r.Stats

@@ -12,8 +12,9 @@ import (
 	"isovet/level"
 )
 
-// BeginLists answers what needs no search of a list history: what nobody decides, and what its single reads, and pairs
-// of them, show, and goes through the cases where elements were appended more than once. done: r is the answer.
+// BeginLists starts a checker of list histories. It gives the answers that need no search: unsupported histories, and
+// anomalies of single reads or pairs of reads. If elements were appended more than once, it decides by cases. done says
+// that r is the answer.
 func BeginLists(ctx context.Context, in Info, h *history.History, o Options,
 	decide func(v *lists.View) (*evidence.Result, error)) (x *Run, v *lists.View, done bool, err error) {
 	if x, err = New(ctx, in, h, o); err != nil {
@@ -38,7 +39,7 @@ func BeginLists(ctx context.Context, in Info, h *history.History, o Options,
 	return x, v, false, nil
 }
 
-// checkLists has a checker of registers decide a list history.
+// checkLists lets a checker of registers decide a list history.
 func checkLists(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
 	registers := func(h *history.History) (*evidence.Result, error) { return c.Check(ctx, h, o) }
 	decide := func(v *lists.View) (*evidence.Result, error) { return WithRegisters(c.Info(), v, o, registers) }
@@ -49,8 +50,8 @@ func checkLists(ctx context.Context, c Checker, h *history.History, o Options) (
 	return decide(v)
 }
 
-// WithRegisters has a checker decide a list history told with registers, and brings its answer back. The transactions
-// are the same, so an order needs no care.
+// WithRegisters lets a checker decide a list history as registers, and translates its answer back. The transactions are
+// the same, so an order needs no translation.
 func WithRegisters(in Info, v *lists.View, o Options, check func(*history.History) (*evidence.Result, error)) (
 	*evidence.Result, error) {
 	h := v.H
@@ -73,16 +74,16 @@ func WithRegisters(in Info, v *lists.View, o Options, check func(*history.Histor
 }
 
 var (
-	// maxCases bounds how many cases of a history with doubled elements are decided, and in large ones less: caseWork
-	// over its operations.
+	// maxCases bounds the cases of a history with doubled elements; large histories get fewer: caseWork divided by the
+	// operations.
 	maxCases, caseWork = 1 << 12, 1 << 26
-	// fewConflicts bounds how long certify is asked whether what was found leaves a case.
+	// fewConflicts bounds how long certify searches for a case that the cycles found so far leave open.
 	fewConflicts = 5000
 )
 
-// byCases has decide answer for each way to say which append a doubled element is. One that holds will do: its order
-// explains the history. Where none holds, the cycles of all cases together are the proof, which is tried before it is
-// given. A case that the cycles found so far refute too is skipped.
+// byCases calls decide for each way to say which append a doubled element is. If one way holds, its order explains the
+// history. If none does, the cycles of all cases together are the proof, which is checked first. It skips a case that
+// an earlier cycle refutes too.
 func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence.Result, error)) error {
 	c, shown, reason := lists.ReadCases(x.H)
 	switch {
@@ -94,8 +95,8 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 		return nil
 	}
 	limit := min(maxCases, 1+caseWork/(1+x.H.NumOps()))
-	var proof [][]evidence.Edge // of all cases
-	var plain [][]evidence.Edge // those cycles that by themselves refute a case where they are there
+	var proof [][]evidence.Edge // cycles of all cases
+	var plain [][]evidence.Edge // those cycles that alone refute each case that has them
 	tried := 0
 	for more := true; more; more = c.Next() {
 		if x.Ctx.Err() != nil {
@@ -128,7 +129,7 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 		}
 		a := r.Anomalies[0]
 		if len(a.Ops)+len(a.Dead) > 0 {
-			// Of another key, and so in each case.
+			// The anomaly is on another key, and so in each case.
 			x.proveOrLeave(evidence.Anomaly{Kind: a.Kind, Ops: a.Ops, Key: a.Key, Dead: a.Dead})
 			return nil
 		}
@@ -145,7 +146,7 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 				proof = append(proof, cycle)
 			}
 		}
-		// now and then: what is found may do for all the others
+		// Now and then, check whether the cycles found refute all other cases too.
 		if tried&(tried-1) == 0 && c.More() && x.proveByCases(proof) {
 			return nil
 		}
@@ -161,8 +162,7 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 	return nil
 }
 
-// decideCase answers for a history in which each element that was read has one append, which may leave open who
-// committed.
+// decideCase answers for a history in which each element that was read has one append. Outcomes may still be open.
 func (x *Run) decideCase(in Info, v *lists.View,
 	decide func(v *lists.View) (*evidence.Result, error)) (*evidence.Result, error) {
 	switch {

@@ -9,7 +9,7 @@ import (
 	"isovet/history"
 )
 
-// Lwt decides linearizability, each key by itself.
+// Lwt decides linearizability, key by key.
 type Lwt struct{}
 
 func (Lwt) Info() Info {
@@ -21,9 +21,9 @@ func (Lwt) Info() Info {
 	}
 }
 
-// Check is the chain algorithm; where that does not say yes, the graph of mini-transactions, whose cycles say why not;
-// and for registers with blind writes zones, with values written twice or failed compare-and-sets that did not say what
-// they saw a search.
+// Check runs the chain algorithm. If that does not say "yes", it uses the graph of mini-transactions, whose cycles are
+// the reason. For registers with blind writes it uses zones, and for values written twice, or failed compare-and-sets
+// that do not say what they saw, a search.
 func (c Lwt) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, err := New(ctx, c.Info(), h, o)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c Lwt) Check(ctx context.Context, h *history.History, o Options) (*evidenc
 	return x.Result, x.registers()
 }
 
-// registers orders each key's operations by zones where every value has one writer, else by search.
+// registers orders each key's operations: by zones if every value has one writer, else by search.
 func (x *Run) registers() error {
 	opts := minitxn.SearchOptions{Stop: x.Ended}
 	if x.H.HasPredicates() {
@@ -82,7 +82,7 @@ func (x *Run) registers() error {
 			}
 		}
 		few := opts
-		few.MaxStates = fewStates + 2*len(regs[i].Ops) // without dead ends, there is a state for each choice
+		few.MaxStates = fewStates + 2*len(regs[i].Ops) // a search without dead ends needs a state per choice
 		txns, ok, err := minitxn.Search(&regs[i], few)
 		open := errors.Is(err, minitxn.ErrBudget)
 		var core []minitxn.Op
@@ -120,7 +120,7 @@ func (x *Run) registers() error {
 		}
 		place(txns)
 	}
-	for t := range uint32(x.H.NumTxns()) { // those without operations, or whose operations see only their own
+	for t := range uint32(x.H.NumTxns()) { // transactions that read and write nothing of others
 		if x.H.Txns.Status[t] == history.Committed && t != x.H.Init && !placed[t] {
 			order = append(order, t)
 		}
@@ -130,9 +130,9 @@ func (x *Run) registers() error {
 	return nil
 }
 
-// refuted answers for a register that has no order, or, while that is open, may have one; done: it did, as one that has
-// none, or strict serializability answered for all keys together.
-// core are operations that are known to have no order, if any are.
+// refuted answers for a register that has no order, or (if open is set) may have none. core are operations known to
+// have no order, if any are. done says that x has the answer, perhaps because strict serializability decided all keys
+// together.
 func (x *Run) refuted(reg *minitxn.Register, core []minitxn.Op, open bool, opts minitxn.SearchOptions) (done bool,
 	err error) {
 	if len(core) == 0 || len(core) > maxCore && !open {
@@ -163,21 +163,20 @@ func (x *Run) refuted(reg *minitxn.Register, core []minitxn.Op, open bool, opts 
 	return true, nil
 }
 
-// maxCore is up to how many operations without an order cycles are not preferred to.
+// maxCore is the number of operations in a core past which cycles are the better proof.
 var maxCore = 6
 
 // fewStates is the number of a register's states that the search visits before it looks for a version that is too
-// scarce; after manyStates times as many it asks for strict serializability.
+// scarce. After manyStates times as many, it tries strict serializability.
 var fewStates, manyStates = 2_000, 50
 
-// fewCandidates is up to how many possible writers of reads cycles are looked for where a search has refuted a
-// register.
+// fewCandidates is the number of possible writers of reads up to which cycles are searched for a refuted register.
 var fewCandidates = 2_000
 
-// maxExplained bounds the operations of a core, with the possible writers of its reads, in which a cycle may show the
-// violation without a search.
+// maxExplained is the number of operations, in a core with the possible writers of its reads, up to which a cycle is
+// tried as the proof.
 var maxExplained = 60
 
-// maxCandidates bounds the possible writers of reads, of all together, that are listed for such cycles: no other answer
-// needs them, and where values are few there are quadratically many.
+// maxCandidates bounds the possible writers of all reads together. Only such cycles need their list, and there are
+// quadratically many if values are few.
 var maxCandidates = 1 << 20

@@ -18,24 +18,24 @@ var maxOutcomes = 64
 
 const outcomesDeep = 2
 
-// openOutcomes are the transactions of unknown outcome that a read of a register beside lists may have seen, where no
-// other read says that they committed. The orders of lists depend on which transactions count, so these are settled
-// before lists are read.
+// openOutcomes returns the transactions of unknown outcome that a read of a register may have seen, in a history with
+// lists, unless another read says that they committed. They are settled before lists are read, because the orders of
+// lists depend on which transactions count.
 func openOutcomes(in Info, h *history.History) []uint32 {
 	if !h.HasLists() || in.Timestamps || in.Takes.Lists == ListsBeside || !lists.MayBeOpen(h) {
 		return nil
 	}
-	// where timestamps decide, they say who committed; brute force knows by itself
+	// Timestamps say which transactions committed, and brute force decides that itself.
 	if v := lists.Read(h); len(v.Anomalies) == 0 {
 		return v.Open
 	}
 	return nil
 }
 
-// byOutcomes has decide answer for one way after the other to settle open outcomes: first as if none of them had
-// committed, then all, then each by itself, then the rest. A way that holds will do: its order explains the history.
-// What refutes all of them is tried as a proof before it is given. Who committed may have read what leaves others open:
-// these are settled in turn, so deep at most.
+// byOutcomes calls decide for each way to settle open outcomes: first as if none had committed, then all, then each
+// alone, then the other sets. If one way holds, its order explains the history. The refutations of all ways together
+// are checked as a proof before they are given. A transaction that commits may have reads that open further outcomes;
+// these are settled in turn, at most deep times.
 func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, open []uint32, deep int,
 	decide func(context.Context, *history.History, Options) (*evidence.Result, error)) (*evidence.Result, error) {
 	x, err := New(ctx, in, h, o)
@@ -43,7 +43,7 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 		return nil, err
 	}
 	var proof [][]evidence.Edge
-	left := "" // why a way is not decided
+	left := "" // why an outcome is not decided
 	ways, whole := outcomes(open)
 	for _, committed := range ways {
 		way := settledAs(h, open, committed)
@@ -73,7 +73,7 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 		}
 		a := r.Anomalies[0]
 		if x.Violated(a); certify.Check(x.Result, certify.Options{ClockSkew: o.ClockSkew}) == nil {
-			return x.Result, nil // it does not rest on what is open
+			return x.Result, nil // the proof does not depend on open outcomes
 		}
 		x.Result.Verdict, x.Result.Anomalies = evidence.Unknown, nil
 		for _, c := range append([][]evidence.Edge{a.Cycle}, a.Cycles...) {
@@ -82,7 +82,7 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 			}
 		}
 		if len(a.Ops)+len(a.Dead) > 0 {
-			whole = false // what reads show in one way is no clause of a proof for all
+			whole = false // what reads show with one outcome is no clause of a proof for all
 		}
 	}
 	if whole && left == "" && len(proof) > 0 && x.proveByCases(proof) {
@@ -98,7 +98,7 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 	return x.Result, nil
 }
 
-// outcomes lists sets of transactions, the likely ones first; whole: these are all.
+// outcomes lists sets of transactions, the likely ones first. whole says that these are all.
 func outcomes(open []uint32) (ways [][]uint32, whole bool) {
 	ways = append(ways, nil, open)
 	if len(open) > 1 {
@@ -108,7 +108,7 @@ func outcomes(open []uint32) (ways [][]uint32, whole bool) {
 	}
 	for set := uint64(3); len(open) < 64 && set < 1<<len(open)-1 && len(ways) <= maxOutcomes; set++ {
 		if set&(set-1) == 0 {
-			continue // one by itself
+			continue // a single outcome, added above
 		}
 		var some []uint32
 		for i, t := range open {
@@ -124,8 +124,8 @@ func outcomes(open []uint32) (ways [][]uint32, whole bool) {
 	return ways, true
 }
 
-// settledAs is a history in which these of the open transactions committed, at some time after they began, which may be
-// at any time, and the others aborted. It asks more of an order than h: sessions go on after those that committed.
+// settledAs returns a history in which the transactions in committed committed, at any time after their begin, and the
+// other open ones aborted. It demands more than h: later transactions of a session follow those in committed.
 func settledAs(h *history.History, open, committed []uint32) *history.History {
 	out := *h
 	out.Txns.Status = slices.Clone(h.Txns.Status)
@@ -141,7 +141,7 @@ func settledAs(h *history.History, open, committed []uint32) *history.History {
 	return &out
 }
 
-// timesOf is a copy of a column of times.
+// timesOf returns a copy of a column of times.
 func timesOf(h *history.History, col []int64) []int64 {
 	if col == nil {
 		return slices.Repeat([]int64{history.NoTime}, h.NumTxns())

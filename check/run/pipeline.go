@@ -12,25 +12,25 @@ import (
 	"isovet/solver/external"
 )
 
-// Pipeline names the choices of a checker's pipeline, one a field; "" is the checker's default. None of them may change
-// a verdict: isovet bench ablate measures them against each other and compares the verdicts. The back end and its
-// theory are [Options.Solver]. Which of them a checker has, and which values, Info.Settings says.
+// Pipeline has the settings of a checker's pipeline, one per field; "" is the checker's default. No setting may change
+// a verdict: isovet bench ablate measures them and compares the verdicts. [Options.Solver] names the back end and its
+// theory. Info.Settings says which settings and values a checker has.
 type Pipeline struct {
-	// Closure is the closure that prunes: a name of Closures. Default of vbox: purdom+ where times keep it small, else
-	// purdom; of cobra: warshall, and purdom from the second round; of viper: purdom.
+	// Closure is the closure for pruning: a name of Closures. The default of vbox is purdom+ if times keep it small,
+	// else purdom; of cobra warshall, and purdom from the second round; of viper purdom.
 	Closure string `json:"closure,omitempty"`
-	// Pruning is how: a name of Prunings. Default: edges where the closure is compact, else rounds.
+	// Pruning is a name of Prunings. The default is edges if the closure is compact, else rounds.
 	Pruning string `json:"pruning,omitempty"`
 	// Encoding is a name of encode.Encodings or of Extra. Default: vbox; of cobra: cobra.
 	Encoding string `json:"encoding,omitempty"`
 	// Phase is the first value of each variable: a name of Phases. Default: time.
 	Phase string `json:"phase,omitempty"`
-	// AtMostOne demands that a predicate operation was based on one version only, as the paper's Eq. 7 does: a value of
+	// AtMostOne demands that a predicate operation saw only one version of a key, as the paper's Eq. 7 does: a value of
 	// AtMostOnes. Default: off.
 	AtMostOne string `json:"at_most_one,omitempty"`
-	// Technique is one that is left out or put in place of another: a value of Techniques. Default: default.
+	// Technique leaves out or replaces one technique: a value of Techniques. Default: default.
 	Technique string `json:"technique,omitempty"`
-	// Extra are encodings beside encode.Encodings.
+	// Extra are encodings in addition to encode.Encodings.
 	Extra []encode.Encoding `json:"-"`
 }
 
@@ -57,8 +57,8 @@ func Closures() []string {
 	return names
 }
 
-// Prunings lists the values of Pipeline.Pruning, the default first: the closure updated by each edge that is settled;
-// computed anew each round, as Cobra does; nothing pruned.
+// Prunings lists the values of Pipeline.Pruning, the default first: the closure is updated with each settled edge; it
+// is computed again each round, as Cobra does; nothing is pruned.
 func Prunings() []string { return []string{pruneEdges, pruneRounds, pruneNone} }
 
 // Phases lists the values of Pipeline.Phase, the default first: what client times, or places in sessions, suggest
@@ -77,7 +77,7 @@ func (p Pipeline) EncodingNames() []string {
 	return names
 }
 
-// EncodingFirst are all encodings, a checker's own first.
+// EncodingFirst returns all encodings, a checker's own first.
 func EncodingFirst(own string) []string {
 	names := []string{own}
 	for _, n := range (Pipeline{}).EncodingNames() {
@@ -90,14 +90,14 @@ func EncodingFirst(own string) []string {
 
 func (p Pipeline) encodings() []encode.Encoding { return append(encode.Encodings(), p.Extra...) }
 
-// Encoder is the encoding to use, a checker's own where none was asked for; unfit has been called.
+// Encoder returns the encoding to use, a checker's own by default. Unfit has been called.
 func (p Pipeline) Encoder(own string) encode.Encoding {
 	all := p.encodings()
 	name := cmp.Or(p.Encoding, own)
 	return all[max(0, slices.IndexFunc(all, func(e encode.Encoding) bool { return e.Name == name }))]
 }
 
-// shape makes a problem what the pipeline asks for beside its encoding: first values, and how is searched.
+// shape applies the other settings of the pipeline to a problem: first values, and the search.
 func (p Pipeline) shape(q *encode.Problem) {
 	r := rand.New(rand.NewPCG(1, uint64(len(q.Phase))))
 	for v, b := range q.Phase {
@@ -115,9 +115,9 @@ func (p Pipeline) shape(q *encode.Problem) {
 	}
 }
 
-// SolverFor names the solver (Solvers) of a back end that keeps the graph acyclic in a given way: "closure" or "order",
-// a theory of isovet's own CDCL; "auto", the order, and after many conflicts the closure; "lazy", a clause for each
-// cycle found; "eager", clauses for all of them; "own", that of another program. false: there is none.
+// SolverFor returns the solver (Solvers) of a back end that keeps the graph acyclic in a given way: "closure" or
+// "order", a theory of isovet's CDCL; "auto", the order, and after many conflicts the closure; "lazy", a clause for
+// each cycle found; "eager", clauses for all cycles; "own", that of another program. It returns false if there is none.
 func SolverFor(backend, theory string) (string, bool) {
 	if external.Is(backend) {
 		return backend, LookupSolver(backend).Theory == theory
@@ -133,7 +133,7 @@ func SolverFor(backend, theory string) (string, bool) {
 // Backends lists the back ends, the default first.
 func Backends() []string { return distinct(func(s Solver) string { return s.Backend }) }
 
-// Theories lists the ways to keep the graph acyclic. "auto" is not among them, being one or the other.
+// Theories lists the ways to keep the graph acyclic, without "auto", which chooses among them.
 func Theories() []string {
 	names := distinct(func(s Solver) string { return s.Theory })
 	return append(slices.DeleteFunc(names, func(n string) bool { return n == theoryAuto }), encode.TheoryOwn)
@@ -149,7 +149,7 @@ func distinct(get func(Solver) string) []string {
 	return names
 }
 
-// tooLarge says that a problem would be too large to write down.
+// tooLarge returns the answer that a problem has too many clauses.
 func tooLarge(e encode.Encoding, clauses int) encode.Answer {
 	return encode.Answer{Status: solver.Unknown, Reason: fmt.Sprintf("encoding %s would make %d clauses, more than %d",
 		e.Name, clauses, maxEager)}

@@ -22,12 +22,12 @@ import (
 	"isovet/solver/external"
 )
 
-// How a "no" becomes a violation with its proof. Whoever refutes a history hands over what it has: anomalies
-// (Violated), cycles of a polygraph (RefutedByCycles), some transactions (Refuted), or nothing, and then the proof is
-// found without it (RefutedByPolygraph, RefutedSnapshot, proveByReplay).
+// This file turns a "no" into a violation with a proof. A checker that refutes a history hands over what it has:
+// anomalies (Violated), cycles of a polygraph (RefutedByCycles), transactions (Refuted), or nothing. In that case the
+// proof is found without it (RefutedByPolygraph, RefutedSnapshot, proveByReplay).
 
-// MaxTrial bounds the transactions of a stricter question's refutation that are tried at the level itself: beyond, the
-// trial could take as long as the question.
+// MaxTrial bounds the transactions of a stricter question's refutation that are tried at the level itself. With more,
+// the trial could take as long as the question.
 var MaxTrial = 200
 
 func (x *Run) Violated(as ...evidence.Anomaly) {
@@ -36,9 +36,9 @@ func (x *Run) Violated(as ...evidence.Anomaly) {
 	x.Result.Anomalies = as
 }
 
-// RefutedByCycles makes a violation of cycles of a polygraph over all of the history. Where the polygraph's question is
-// not the level's own, its transactions mostly violate the level too, since few violations need what was added; if they
-// do not, the verdict is left open, without a reason.
+// RefutedByCycles turns cycles of a polygraph of the whole history into a violation. If the question was stricter than
+// the level (own is false), the transactions of the cycles mostly violate the level too, because few violations need
+// the additional orders. If they do not, the verdict stays open, without a reason.
 func (x *Run) RefutedByCycles(p *polygraph.Polygraph, cycles [][]polygraph.Edge, own bool) error {
 	if x.View.Ambiguous() && !x.fallback {
 		return x.proveOwn(own)
@@ -71,7 +71,7 @@ func (x *Run) RefutedByCycles(p *polygraph.Polygraph, cycles [][]polygraph.Edge,
 	return x.proveByTxns(seed, own)
 }
 
-// proveByTxns is RefutedByCycles of the transactions of its cycles.
+// proveByTxns is RefutedByCycles for the transactions of the cycles.
 func (x *Run) proveByTxns(seed []uint32, own bool) error {
 	if x.fallback {
 		x.seed = seed
@@ -84,13 +84,13 @@ func (x *Run) proveByTxns(seed []uint32, own bool) error {
 	if seed = slices.Compact(seed); len(seed) == 0 || len(seed) > MaxTrial {
 		return nil
 	}
-	if err := x.Refuted(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // in a Fault too
+	if err := x.Refuted(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
 		return err
 	}
 	return nil
 }
 
-// Refuted makes a violation of transactions that violate the level by themselves.
+// Refuted gives a violation by transactions that violate the level by themselves.
 func (x *Run) Refuted(seed []uint32, refute explain.Refuter) error {
 	minimize := replay.Minimize
 	if x.H.HasPredicates() || x.Options.Level.IsMixed() {
@@ -110,13 +110,13 @@ func (x *Run) Refuted(seed []uint32, refute explain.Refuter) error {
 	return nil
 }
 
-// RefutedByPolygraph proves the "no" of a checker that has no cycle to show, in terms of single writes. The proof is
-// found without the checker and does not rely on it; if there is none, the checker was wrong, and that is a fault.
+// RefutedByPolygraph proves the "no" of a checker without cycles, in terms of single writes. It finds the proof without
+// the checker. If there is none, the checker was wrong, which is a fault.
 func (x *Run) RefutedByPolygraph() error {
 	if x.View.Ambiguous() {
 		return x.proveByReplay()
 	}
-	asked, counts := x.Options.Pipeline, x.Result.Stats // of the checker, not of the proof
+	asked, counts := x.Options.Pipeline, x.Result.Stats // the checker's, not those of the proof
 	x.Options.Pipeline = Pipeline{}
 	defer func() {
 		x.Options.Pipeline = asked
@@ -133,9 +133,9 @@ func (x *Run) RefutedByPolygraph() error {
 	return err
 }
 
-// RefutedSnapshot proves the "no" of a checker of snapshot isolation in terms of single writes. The proof starts from a
-// pruned polygraph without chains and does not rely on the checker; if there is none, the checker was wrong, and that
-// is a fault.
+// RefutedSnapshot proves the "no" of a checker of snapshot isolation, in terms of single writes. It starts from a
+// pruned polygraph without chains, and finds the proof without the checker. If there is none, the checker was wrong,
+// which is a fault.
 func (x *Run) RefutedSnapshot() error {
 	if x.View.Ambiguous() || x.H.HasPredicates() {
 		return x.proveByReplay()
@@ -184,7 +184,7 @@ func (x *Run) RefutedSnapshot() error {
 	return nil
 }
 
-// proveOwn is proveByReplay where the question was the level's own; a "no" to a stricter one is left open.
+// proveOwn is proveByReplay if the question was the level's own. A "no" to a stricter question is left open.
 func (x *Run) proveOwn(own bool) error {
 	if !own {
 		return nil
@@ -192,9 +192,9 @@ func (x *Run) proveOwn(own bool) error {
 	return x.proveByReplay()
 }
 
-// proveByReplay has replay prove a "no": which of several possible writers a read saw, or what a predicate operation
-// was based on, is no matter of a polygraph's cycles alone, and where a closure is too large nothing else is left. What
-// replay leaves unknown is unknown. Of one case (fallback) there is no proof: replay would be asked of all.
+// proveByReplay lets replay prove a "no". A polygraph's cycles do not show which of several possible writers a read
+// saw, or which version a predicate operation saw, and a closure may be too large. If replay does not know, the answer
+// is unknown. In one case of many (fallback) it gives no proof, because replay would have to decide all cases.
 func (x *Run) proveByReplay() error {
 	if x.fallback {
 		x.Result.Verdict = evidence.Violated
@@ -213,8 +213,8 @@ func (x *Run) proveByReplay() error {
 	return nil
 }
 
-// RefutedFork explains two writes that both overwrote one version: a lost update, since there is no order of the two.
-// The reason needs no graph.
+// RefutedFork explains two writes that overwrote one version: a lost update, because the two have no order. That needs
+// no graph.
 func (x *Run) RefutedFork(fork [2]uint32) error {
 	seed := []uint32{x.View.WTxn[fork[0]], x.View.WTxn[fork[1]]}
 	for _, w := range x.View.RW[x.View.ROff[seed[0]]:x.View.ROff[seed[0]+1]] {
@@ -230,7 +230,7 @@ func (x *Run) RefutedFork(fork [2]uint32) error {
 	return x.Refuted(seed, explain.Item)
 }
 
-// proveMismatches makes violations of predicate operations by themselves.
+// proveMismatches gives violations by single predicate operations.
 func (x *Run) proveMismatches(ms []prepass.Miss) {
 	x.Result.Also = max(0, len(ms)-prepass.MaxAnomalies)
 	var as []evidence.Anomaly
@@ -240,8 +240,8 @@ func (x *Run) proveMismatches(ms []prepass.Miss) {
 	x.Violated(as...)
 }
 
-// noOrderOf is the violation by a register's operations that run out of orders when one ends: by a cycle, where one is
-// found soon, else by few that have no order whatever the others did, else by those under way then.
+// noOrderOf returns the violation by operations of a register which have no order once last ends: a cycle, if one is
+// found soon; else a few operations that have no order whatever the others did; else those that ran then.
 func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op, core []minitxn.Op) evidence.Anomaly {
 	part := reg.Prefix(last.Until)
 	seed, shown := make([]uint32, 0, len(part.Ops)), []minitxn.Op{last}
@@ -250,7 +250,7 @@ func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op, core []minitxn.O
 		for _, op := range core {
 			seed = append(seed, op.Txn)
 		}
-		for _, op := range part.Ops { // who may have written what those read
+		for _, op := range part.Ops { // possible writers of what these read
 			if op.Sets != history.None && slices.ContainsFunc(core, func(r minitxn.Op) bool {
 				return r.Need == op.Sets
 			}) {
@@ -282,8 +282,8 @@ func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op, core []minitxn.O
 	return a
 }
 
-// apart is the view of a history whose transactions each have a session of their own. What strict serializability asks
-// of it is linearizability, which knows no sessions, where transactions are on one key each.
+// apart returns the view of a history with one session per transaction. For transactions on one key each, strict
+// serializability of it means linearizability, which knows no sessions.
 func (x *Run) apart() *prepass.View {
 	n := x.H.NumTxns()
 	h, v := *x.H, *x.View
@@ -296,8 +296,9 @@ func (x *Run) apart() *prepass.View {
 	return &v
 }
 
-// strictly asks replay for an order of all keys' operations together, or for cycles that show that there is none: where
-// many clients write few values, real time settles most of what a search by key would try. done: that is the answer.
+// strictly asks replay for an order of all keys' operations together, or for cycles that show that there is none. If
+// many clients write few values, real time settles most of what a search by key would try. done says that x has the
+// answer.
 func (x *Run) strictly() (done bool, err error) {
 	if x.H.HasPredicates() || x.View.Crowded {
 		return false, nil
@@ -325,7 +326,7 @@ func (x *Run) strictly() (done bool, err error) {
 	return true, nil
 }
 
-// cyclesAmong asks replay for a proof by cycles of some transactions on one key.
+// cyclesAmong asks replay for a proof by cycles among some transactions on one key.
 func (x *Run) cyclesAmong(seed []uint32) (evidence.Anomaly, bool) {
 	if len(seed) == 0 || x.H.HasPredicates() || x.View.Crowded {
 		return evidence.Anomaly{}, false
@@ -346,14 +347,14 @@ func (x *Run) cyclesAmong(seed []uint32) (evidence.Anomaly, bool) {
 		return evidence.Anomaly{}, false
 	}
 	a := &y.Result.Anomalies[0]
-	if len(a.Cycle)+len(a.Cycles) > 0 { // the other level gives it another name
+	if len(a.Cycle)+len(a.Cycles) > 0 { // its name depends on the level
 		a.Kind, a.Text = "", ""
 		a.Complete(h, level.Linearizable, x.Options.ClockSkew)
 	}
 	return *a, true
 }
 
-// oneOf is the anomaly that these cycles show together.
+// oneOf returns the anomaly of these cycles together.
 func oneOf(cycles [][]evidence.Edge) evidence.Anomaly {
 	if len(cycles) == 1 {
 		return evidence.Anomaly{Cycle: cycles[0]}
@@ -361,8 +362,7 @@ func oneOf(cycles [][]evidence.Edge) evidence.Anomaly {
 	return evidence.Anomaly{Cycles: slices.Clone(cycles)}
 }
 
-// proveByCases makes the cycles found so far the answer if they leave no case, which certify finds out by its own
-// search.
+// proveByCases makes the cycles found so far the answer, if certify's search finds that they leave no case open.
 func (x *Run) proveByCases(cycles [][]evidence.Edge) bool {
 	x.Violated(oneOf(cycles))
 	if _, err := Named(x.Result, certify.Options{ClockSkew: x.Options.ClockSkew, MaxConflicts: fewConflicts,
@@ -373,10 +373,9 @@ func (x *Run) proveByCases(cycles [][]evidence.Edge) bool {
 	return false
 }
 
-// Named certifies an answer and gives each proof by cycles its name: what certify says that its cycles show. What
-// producers called it before is a hint, for questions that cannot wait: which anomalies are one divergence, whether a
-// level that asks for fewer orders is worth a try. It returns how many hints were wrong, but for the orders that the
-// proof needs.
+// Named certifies an answer and gives each proof by cycles the name that its cycles show. An earlier name is only a
+// hint, for decisions that cannot wait: which anomalies are one divergence, and whether to try a level with fewer
+// orders. It returns the number of wrong hints, apart from the suffix for needed orders.
 func Named(r *evidence.Result, how certify.Options) (wrong int64, err error) {
 	names, err := certify.Names(r, how)
 	if err != nil {
@@ -396,10 +395,10 @@ func Named(r *evidence.Result, how certify.Options) (wrong int64, err error) {
 	return wrong, nil
 }
 
-// proveOrLeave makes a an answer of "violation" if it is a proof, and of "unknown" if not.
+// proveOrLeave makes a the answer "violation" if it is a proof, and else answers "unknown".
 func (x *Run) proveOrLeave(a evidence.Anomaly) {
 	x.Violated(a)
-	// The cases' cycles together may be more than it takes, and named after what is superfluous.
+	// The cycles of all cases may be more than the proof needs, so that the hint may be wrong.
 	_, err := Named(x.Result, certify.Options{ClockSkew: x.Options.ClockSkew, Stop: x.Ended})
 	if err != nil {
 		x.Result.Anomalies = nil
@@ -408,7 +407,7 @@ func (x *Run) proveOrLeave(a evidence.Anomaly) {
 	}
 }
 
-// withReaders adds to a set of transactions, for each of unknown outcome, those whose reads show that it committed.
+// withReaders adds to a set of transactions the transactions whose reads show that those of unknown outcome committed.
 func withReaders(v *prepass.View, set []uint32) []uint32 {
 	h := v.H
 	in := make(map[uint32]bool, len(set))
@@ -422,7 +421,7 @@ func withReaders(v *prepass.View, set []uint32) []uint32 {
 	if len(unknown) == 0 {
 		return set
 	}
-	// readers[u] are the transactions that can only have read from u; committed ones first.
+	// readers[u] are the transactions that can only have read from u.
 	readers := make(map[uint32][]uint32)
 	for t := range uint32(h.NumTxns()) {
 		if !v.Counts[t] {

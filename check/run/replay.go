@@ -14,19 +14,18 @@ import (
 	"isovet/solver"
 )
 
-// Replay is isovet's own way: guess an order, replay it, make a constraint only where a read fails.
+// Replay is isovet's own checker: it guesses an order, replays it, and makes a constraint only where a read fails.
 type Replay struct{}
 
 func (Replay) Info() Info {
 	return Info{
 		Name: "replay", Paper: "isovet", Levels: append(slices.Clip(OrderLevels), level.RepeatableRead),
 		Takes: Takes{Items: true, Predicates: OrderLevels, Unknown: OutcomesDecided, Duplicates: true},
-		About: "guesses an order, replays it, constrains only failing reads; duplicate values and unknown outcomes " +
-			"too",
+		About: "guesses an order, replays it, constrains only reads that fail; also duplicates and unknown outcomes",
 	}
 }
 
-// Check is the loop of package replay, and the explanation of what it refutes.
+// Check runs the loop of package replay, and explains a refutation.
 func (c Replay) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	x, done, err := Begin(ctx, c.Info(), h, o)
 	if done {
@@ -56,7 +55,8 @@ func (c Replay) Check(ctx context.Context, h *history.History, o Options) (*evid
 		}
 		err := x.Refuted(a.Seed, replay.Refute)
 		if errors.Is(err, explain.ErrHolds) && h.HasPredicates() && len(x.View.Open) > 0 {
-			// The refutation needs no cycle: whoever could have left a key as a predicate saw it cannot have committed.
+			// The refutation needs no cycle: no transaction that could have left a key as a predicate saw it can have
+			// committed.
 			x.Unknown("no order explains the history, but isovet cannot prove it: it depends on which transactions " +
 				"of unknown outcome committed")
 			return x.Result, nil
@@ -68,7 +68,7 @@ func (c Replay) Check(ctx context.Context, h *history.History, o Options) (*evid
 	return x.Result, nil
 }
 
-// fault says of an error of package replay whether it is one of ours or a bound reached, which is an answer.
+// fault sorts an error of package replay: a reached bound becomes an answer, any other error a Fault.
 func (x *Run) fault(err error) error {
 	if errors.Is(err, replay.ErrNoRoom) {
 		x.Unknown("%v", err)
@@ -77,35 +77,36 @@ func (x *Run) fault(err error) error {
 	return &Fault{Checker: x.Result.Checker, Err: err}
 }
 
-// ambiguousSteps, a second or two, bound the search for an order where most reads have many possible writers. One that
-// finds an order at all mostly takes a small part of it. Who gives it more time has stepsASecond more for each second.
+// ambiguousSteps, divided by the possible writers of a read, bounds the search for an order if most reads have many of
+// them: a few seconds with eight. A search that succeeds mostly takes a small part of it. A time limit adds
+// stepsASecond steps for each of its seconds.
 const (
-	ambiguousSteps = 1 << 26
+	ambiguousSteps = 1 << 30
 	stepsASecond   = 1 << 24
 )
 
-// Bounded is the context of a search for an order.
+// Bounded returns a context that bounds the search for an order.
 func (x *Run) Bounded() (ctx context.Context, end func() (left int64)) {
 	v := x.View
-	if v.H.HasPredicates() || len(v.Amb) == 0 || len(v.Amb) < len(v.RW)/2 || len(v.Cand) < 8*len(v.Amb) {
+	if v.H.HasPredicates() || len(v.Amb) == 0 || len(v.Amb) < len(v.RW)/2 || len(v.Cand) < 6*len(v.Amb) {
 		return x.Ctx, func() int64 { return 0 }
 	}
-	steps := int64(ambiguousSteps)
+	steps := int64(ambiguousSteps) * int64(len(v.Amb)) / int64(len(v.Cand))
 	if end, timed := x.Ctx.Deadline(); timed {
 		steps += max(0, int64(time.Until(end).Seconds()*stepsASecond))
 	}
 	return solver.WithSteps(x.Ctx, steps)
 }
 
-// TooManyWays is the answer where a bounded search ended.
+// TooManyWays gives the answer for a search that reached its bound.
 func (x *Run) TooManyWays() {
 	x.Unknown("%s: there are too many possibilities, and the search gave up; a longer --timeout lets it search longer",
 		ambiguity(x.View))
 }
 
-// stricter asks for an order that respects sessions, whether or not the level does: databases keep it. Where there is
-// none and the level does not ask for it, what refutes it mostly refutes the level too. Then the answer is done; else a
-// is the level's own if it asks for sessions or an order was found.
+// stricter asks for an order that keeps sessions, even if the level does not demand it, because databases mostly keep
+// them. If there is none, its refutation mostly refutes the level too; then done says that x has the answer. Else a is
+// the answer for the level itself if the level demands sessions, or if an order was found.
 func (Replay) stricter(x *Run) (a replay.Answer, done bool, err error) {
 	l := x.Options.Level
 	switch l {
@@ -118,7 +119,7 @@ func (Replay) stricter(x *Run) (a replay.Answer, done bool, err error) {
 		if a, done = x.brieflyStricter(l); done || a.Status == solver.Sat {
 			return a, done, nil
 		}
-		l = x.Options.Level // the loop has its own way from there
+		l = x.Options.Level // from here on, the loop decides the asked level
 	}
 	opts := replay.Options{Level: l, Skew: x.Options.ClockSkew}
 	if x.H.HasPredicates() {
@@ -150,11 +151,11 @@ func (Replay) stricter(x *Run) (a replay.Answer, done bool, err error) {
 	return a, done, err
 }
 
-// fewBrief bounds what brieflyStricter tries: of 76 transactions a trial took 7 s, and showed nothing.
+// fewBrief bounds the seeds that brieflyStricter tries: a trial with 76 transactions took 7 s, without a result.
 const fewBrief = 16
 
-// brieflyStricter asks for an order of predicates that respects sessions, as long as nearly every history takes, and
-// tries what refutes it at the level itself. What it does not find out is open.
+// brieflyStricter looks for an order of a history with predicates that keeps sessions, for the time that nearly every
+// history takes. It tries a refutation at the level itself. If it finds nothing, the question stays open.
 func (x *Run) brieflyStricter(l level.Level) (a replay.Answer, done bool) {
 	ctx, cancel := context.WithTimeout(x.Ctx, Patience(x.H))
 	defer cancel()

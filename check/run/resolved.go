@@ -11,24 +11,24 @@ import (
 	"isovet/solver"
 )
 
-// Checkers that need each read to have one writer decide a history whose reads have several by cases: which write each
-// such read saw, and so which of the transactions of open outcome committed.
+// Checkers that need one writer for each read decide other histories by cases: which write each ambiguous read saw, and
+// which transactions of open outcome committed.
 
-// ByCasesTakes is what such a checker takes, which has no predicates for a reason.
+// ByCasesTakes returns the Takes of such a checker. itemsOnly says why it takes no predicates.
 func ByCasesTakes(itemsOnly string) Takes {
 	return Takes{Items: true, ItemsOnly: itemsOnly, Unknown: OutcomesDecided, Duplicates: true}
 }
 
 var (
-	// maxResolved bounds how many cases are decided, and in large histories less: resolvedWork over the operations.
+	// maxResolved bounds the cases; large histories get fewer: resolvedWork divided by the operations.
 	maxResolved, resolvedWork = 1 << 14, 1 << 30
-	// maxOpen bounds the cases that decide leaves open.
+	// maxOpen bounds the cases that decide may leave open.
 	maxOpen = 256
-	// maxPicks bounds the pairs of writes between which reads choose.
+	// maxPicks bounds the pairs of candidates of the same read.
 	maxPicks = 1 << 22
 )
 
-// BeginCases begins a run and has decide answer, by cases where reads have several possible writers.
+// BeginCases begins a run and calls decide, by cases if reads have several possible writers.
 func BeginCases(ctx context.Context, in Info, h *history.History, o Options,
 	decide func(x *Run) error) (*evidence.Result, error) {
 	x, done, err := Begin(ctx, in, h, o)
@@ -41,9 +41,10 @@ func BeginCases(ctx context.Context, in Info, h *history.History, o Options,
 	return x.Result, x.Resolved(in, decide)
 }
 
-// Resolved decides case after case. An order of one explains the history. A refutation of one refutes, as well, all in
-// which the reads that its cycles rest on saw the same, and its transactions committed. So a SAT solver says which case
-// is next, and if there is none, none has an order. Cost: a case costs what decide does, and a pass over the history.
+// Resolved decides one case after another. An order of one case explains the history. A refutation of one case also
+// refutes all cases in which the reads of its cycles saw the same versions and its transactions committed. A SAT solver
+// chooses a case that is not yet refuted; if there is none, the history has no order. Cost: that of decide for each
+// case, and a pass over the history.
 func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 	c, ok := newCases(x.View)
 	if !ok {
@@ -89,7 +90,7 @@ func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 			return nil
 		case y.Result.Verdict == evidence.Violated:
 			for _, a := range y.Result.Anomalies {
-				if len(a.Cycles) > 0 { // what forces an order of versions rests on more reads than these tell
+				if len(a.Cycles) > 0 { // the version orders may depend on further reads
 					seed, rests = nil, nil
 					break
 				}
@@ -108,7 +109,7 @@ func (x *Run) Resolved(in Info, decide func(x *Run) error) error {
 	}
 }
 
-// cases are the ways to resolve a view, as clauses: one candidate for each ambiguous read of a transaction that counts,
+// cases has the ways to resolve a view, as clauses: each ambiguous read of a counting transaction saw one candidate,
 // whose writer then counts.
 type cases struct {
 	v      *prepass.View
@@ -120,7 +121,7 @@ type cases struct {
 
 const notOpen solver.Var = -1
 
-// newCases makes the clauses; false: they would be too many.
+// newCases makes the clauses, or returns false if they are too many.
 func newCases(v *prepass.View) (*cases, bool) {
 	pairs := 0
 	for i := range v.Amb {
@@ -165,12 +166,12 @@ func newCases(v *prepass.View) (*cases, bool) {
 	return c, c.onlyOneNext()
 }
 
-// onlyOneNext adds that of two transactions which overwrite what they read, not both saw one version: that is a lost
-// update, at all levels of these checkers. false: these would be too many.
+// onlyOneNext adds clauses that two transactions which overwrite what they read did not see the same version. That
+// would be a lost update, which all levels of these checkers forbid. It returns false if there are too many pairs.
 func (c *cases) onlyOneNext() bool {
 	v := c.v
 	by := make([][]solver.Lit, len(v.WKey)) // write → "it saw that, and overwrote it"
-	taken := make([]bool, len(v.WKey))      // one that counts overwrote it for certain
+	taken := make([]bool, len(v.WKey))      // write → a transaction that counts certainly overwrote it
 	writes := func(t, k uint32) bool { return slices.Contains(v.WKey[v.WOff[t]:v.WOff[t+1]], k) }
 	for i, t := range c.reader {
 		if !writes(t, v.RKey[v.Amb[i]]) {
@@ -204,8 +205,8 @@ func (c *cases) onlyOneNext() bool {
 	return true
 }
 
-// likely guesses which candidate ambiguous read i of transaction t saw: the last that had ended, by its client, when t
-// had; without times, the last before t in the file.
+// likely guesses which candidate ambiguous read i of transaction t saw: the last one that had ended, by client times,
+// when t ended; without times, the last one before t in the file.
 func (c *cases) likely(i int, t uint32) uint32 {
 	v, h := c.v, c.v.H
 	when := func(u uint32) int64 {
@@ -227,7 +228,7 @@ func (c *cases) likely(i int, t uint32) uint32 {
 	return best
 }
 
-// view is the case of the model at hand.
+// view returns the case of the solver's current model.
 func (c *cases) view() *prepass.View {
 	return c.v.Resolve(c.picked, func(t uint32) bool { return c.sat.Value(c.counts[t]) })
 }
@@ -243,8 +244,8 @@ func (c *cases) at(i int) uint32 {
 	panic("check: a read saw nothing")
 }
 
-// forbid rules out the cases in which some reads, as transaction and key, saw what they did, and some transactions
-// counted; nil: of all.
+// forbid excludes all cases in which some reads, given as transaction and key, saw what they see in this case, and some
+// transactions counted. With nil it excludes only this case.
 func (c *cases) forbid(seed []uint32, rests [][2]uint32) {
 	if seed == nil {
 		seed = c.v.Open
@@ -260,7 +261,7 @@ func (c *cases) forbid(seed []uint32, rests [][2]uint32) {
 	}
 	for _, x := range rests {
 		if in := c.counts[x[0]]; in != notOpen && !c.sat.Value(in) {
-			continue // it did not count: nothing rests on what it would have read
+			continue // it did not count, so its reads do not matter
 		}
 		i, _ := slices.BinarySearch(c.reader, x[0])
 		for ; i < len(c.reader) && c.reader[i] == x[0]; i++ {

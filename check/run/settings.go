@@ -10,13 +10,13 @@ import (
 	"isovet/solver"
 )
 
-// Setting is a choice that a checker's pipeline leaves open: a field of Pipeline.
+// Setting is a choice in a checker's pipeline: a field of Pipeline.
 type Setting struct {
 	Name   string   // "closure", "encoding", …
 	Values []string // the default first
 }
 
-// The names of settings.
+// These are the names of settings.
 const (
 	SettingClosure   = "closure"
 	SettingPruning   = "pruning"
@@ -29,7 +29,7 @@ const (
 var settingNames = []string{SettingClosure, SettingPruning, SettingEncoding, SettingPhase, SettingAtMostOne,
 	SettingTechnique}
 
-// Get returns the value of a setting, "" where it is left to the checker.
+// Get returns the value of a setting, or "" for the checker's default.
 func (p *Pipeline) Get(name string) string {
 	if f := p.field(name); f != nil {
 		return *f
@@ -37,7 +37,7 @@ func (p *Pipeline) Get(name string) string {
 	return ""
 }
 
-// Set gives a setting a value; false: there is none of the name.
+// Set sets a setting to a value, or returns false if there is no setting of that name.
 func (p *Pipeline) Set(name, value string) bool {
 	f := p.field(name)
 	if f != nil {
@@ -64,7 +64,7 @@ func (p *Pipeline) field(name string) *string {
 	return nil
 }
 
-// Settings lists all settings, with the values that vbox has of each, which has them all.
+// Settings lists all settings, with the values that vbox has, because vbox has them all.
 func Settings() []Setting { return Vbox{}.Info().Settings }
 
 // Setting returns one of the checker's settings.
@@ -76,7 +76,7 @@ func (in *Info) Setting(name string) (Setting, bool) {
 	return in.Settings[i], true
 }
 
-// Unfit says which of a pipeline's choices a checker does not have; nil: none.
+// Unfit names a setting of a pipeline that the checker does not have, or returns nil.
 func (in *Info) Unfit(p Pipeline) error {
 	for _, name := range settingNames {
 		value := p.Get(name)
@@ -101,8 +101,8 @@ func (in *Info) Unfit(p Pipeline) error {
 	return nil
 }
 
-// Settled names the theory, unless it is what the default solver usually takes, and of closure and encoding what was
-// asked for.
+// Settled names the theory, unless it is the usual one of the default solver, and closure and encoding if they were
+// set.
 func Settled(r *evidence.Result, o Options) string {
 	s := &r.Stats
 	var said []string
@@ -121,10 +121,10 @@ func Settled(r *evidence.Result, o Options) string {
 	return strings.Join(said, ", ")
 }
 
-// technique is one that a pipeline does without, or takes in place of another.
+// technique is a technique that a pipeline leaves out, or replaces another with.
 type technique struct {
 	name, about string
-	set         func(*encode.Search) // of the solver and its theories; nil: of the pipeline
+	set         func(*encode.Search) // changes the solver or its theories; nil: a setting of the pipeline
 }
 
 const (
@@ -133,7 +133,7 @@ const (
 	noAvoidance   = "no-avoidance"
 )
 
-// techniques are all of them, the default first.
+// techniques returns all techniques, the default first.
 func techniques() []technique {
 	return []technique{
 		{"default", "every technique is on", nil},
@@ -161,7 +161,7 @@ func techniques() []technique {
 // Techniques lists the values of Pipeline.Technique, the default first.
 func Techniques() []string { return techniqueNames(func(technique) bool { return true }) }
 
-// SearchTechniques are those of the solver and its theories.
+// SearchTechniques are the techniques of the solver and its theories.
 func SearchTechniques() []string {
 	return techniqueNames(func(t technique) bool { return t.name == "default" || t.set != nil })
 }
@@ -175,7 +175,7 @@ func techniqueNames(which func(technique) bool) (names []string) {
 	return names
 }
 
-// TechniqueMatters reports whether a technique is one of a back end with a theory.
+// TechniqueMatters reports whether a technique belongs to a back end with a theory.
 func TechniqueMatters(name, backend, theory string) bool {
 	t := Pipeline{Technique: name}.technique()
 	switch name {

@@ -9,13 +9,13 @@ import (
 	"isovet/solver/external"
 )
 
-// liar takes back what another program said: its mistakes are not ours.
+// liar drops the answer of another program that proved wrong. This is not a fault of isovet.
 func (x *Run) liar() {
 	x.Result.Order = nil
 	x.Unknown("%s says unsatisfiable, but isovet found a solution", x.Result.Solver)
 }
 
-// Solved books a solver's work.
+// Solved records a solver's statistics.
 func (x *Run) Solved(p *polygraph.Polygraph, a encode.Answer) {
 	s := &x.Result.Stats
 	s.Theory = a.Stats.Theory
@@ -25,7 +25,7 @@ func (x *Run) Solved(p *polygraph.Polygraph, a encode.Answer) {
 	x.Stage("solving")
 }
 
-// Encode encodes what pruning left as the pipeline asks for.
+// Encode encodes what pruning left, with the pipeline's settings.
 func (x *Run) Encode(enc encode.Encoding, p *polygraph.Polygraph) *encode.Problem {
 	q := enc.Encode(p)
 	x.Result.Stats.Encoding = enc.Name
@@ -33,7 +33,7 @@ func (x *Run) Encode(enc encode.Encoding, p *polygraph.Polygraph) *encode.Proble
 	return q
 }
 
-// HoldsBy makes the commit order of a polygraph whose choices have been settled.
+// HoldsBy gives the commit order of a polygraph with settled choices.
 func (x *Run) HoldsBy(p *polygraph.Polygraph, chosen []polygraph.Edge) error {
 	order, ok := p.Order(chosen)
 	if !ok {
@@ -44,7 +44,7 @@ func (x *Run) HoldsBy(p *polygraph.Polygraph, chosen []polygraph.Edge) error {
 	return nil
 }
 
-// settle has the back end settle the open choices of p in the given encoding. It finishes the answer; own as in
+// settle lets the back end settle the open choices of p in the given encoding, and finishes the answer. For own, see
 // RefutedByCycles.
 func (x *Run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *encode.Problem, back Solver,
 	own bool) error {
@@ -58,8 +58,7 @@ func (x *Run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *enc
 		a = back.Solve(x.Ctx, q)
 		x.Solved(p, a)
 		if a.Status == solver.Unsat && (q.Eager || len(a.Cycles) == 0) {
-			// Clauses that say all refute without a cycle to show; the lazy loop finds those that the explanation
-			// starts from.
+			// Eager clauses refute without a cycle. The lazy loop finds the cycles from which the explanation starts.
 			lazy := encode.Lazy(x.Ctx, encode.Vbox(p), solver.New(solver.Options{}))
 			if lazy.Status == solver.Sat && external.Is(back.Name) {
 				x.liar()
@@ -82,12 +81,12 @@ func (x *Run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *enc
 	return nil
 }
 
-// unsettled reports whether a solver has anything to settle.
+// unsettled reports whether anything is left for a solver.
 func unsettled(p *polygraph.Polygraph) bool {
 	return len(p.Choices) > 0 || p.OpenBased() > 0 || p.OpenOutcomes()
 }
 
-// notBased says so, with true, where an encoding leaves out what operations were based on.
+// notBased answers "unknown", and returns true, if an encoding leaves out the versions that operations may have seen.
 func (x *Run) notBased(p *polygraph.Polygraph, q *encode.Problem) bool {
 	if q.Based || p.OpenBased() == 0 && !p.OpenOutcomes() {
 		return false
@@ -96,12 +95,12 @@ func (x *Run) notBased(p *polygraph.Polygraph, q *encode.Problem) bool {
 		x.Result.Stats.Encoding)
 }
 
-// OutcomesOpen reports whether it is a choice of a polygraph's whether some transactions committed: it is where no
-// predicate operation may have seen or missed them.
+// OutcomesOpen reports whether open outcomes are choices of the polygraph. They are, unless a predicate operation may
+// have seen or missed them.
 func (x *Run) OutcomesOpen() bool { return !x.fallback && len(x.View.Open) > 0 && x.View.Index == nil }
 
-// tooManyWriters makes the constraints of reads of several possible writers and of predicate operations, before
-// Combine, and gives up, with true, where they name too many.
+// tooManyWriters makes the constraints of reads with several possible writers and of predicate operations, before
+// Combine. If they name too many, it answers "unknown" and returns true.
 func (x *Run) tooManyWriters(p *polygraph.Polygraph) bool {
 	what := "reads"
 	if x.View.Index != nil {
@@ -119,8 +118,8 @@ func (x *Run) Unsolved(a encode.Answer) {
 	x.Stopped()
 }
 
-// Combined is the polygraph of one attempt, with chains of writes for constraints; nil: the result says why there is
-// none. Cost: that of [polygraph.Polygraph.Combine].
+// Combined returns the polygraph of one attempt, with chains of writes as constraints, or nil if the result says why
+// there is none. Cost: that of [polygraph.Polygraph.Combine].
 func (x *Run) Combined(at Attempt) *polygraph.Polygraph {
 	if x.TooManyInitial() {
 		return nil
@@ -139,7 +138,7 @@ func (x *Run) Combined(at Attempt) *polygraph.Polygraph {
 	return p
 }
 
-// SettleOr is settle where a proof is not made of the cycles that the solver saw: no makes it.
+// SettleOr is settle for checkers whose proof does not come from the solver's cycles: no makes it.
 func (x *Run) SettleOr(p *polygraph.Polygraph, encoding encode.Encoding, no func() error) error {
 	a := encode.Answer{Status: solver.Sat}
 	if unsettled(p) {

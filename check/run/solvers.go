@@ -13,22 +13,22 @@ import (
 	"isovet/solver/gophersat"
 )
 
-// Solver is a way to have a problem solved: a back end, and how it keeps the graph acyclic.
+// Solver is a way to solve a problem: a back end, and how it keeps the graph acyclic.
 type Solver struct {
 	Name  string
 	About string
-	// Backend and Theory are its two halves (SolverFor).
+	// Backend and Theory are its two parts (SolverFor).
 	Backend, Theory string
 	Solve           func(ctx context.Context, q *encode.Problem) encode.Answer
 }
 
-// maxEager bounds the clauses of the eager order encoding, which grow with the cube of the transactions in question.
+// maxEager bounds the clauses of the eager order encoding, which grow with the cube of the transactions with choices.
 var maxEager = 20_000_000
 
-// closure reports whether the solver may use a closure that pruning left.
+// closure reports whether the solver may use the closure of pruning.
 func (s *Solver) closure() bool { return s.Theory == encode.TheoryClosure || s.Theory == theoryAuto }
 
-// backends make a back end for a problem.
+// backends returns a back end for a problem.
 type backends func(q *encode.Problem) solver.Backend
 
 // eagerly solves the problem made eager.
@@ -42,7 +42,7 @@ func eagerly(b backends) func(context.Context, *encode.Problem) encode.Answer {
 	}
 }
 
-// Solvers returns all of them, the default first; a new back end is one line here.
+// Solvers returns all solvers, the default first. A new back end is one line here.
 func Solvers() []Solver {
 	lazily := func(b backends) func(context.Context, *encode.Problem) encode.Answer {
 		return func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Lazy(ctx, q, b(q)) }
@@ -98,7 +98,7 @@ func SolverByName(name string) (Solver, error) {
 		strings.Join(SolverNames(), ", "))
 }
 
-// LookupSolver finds a solver; the zero value where there is none of the name.
+// LookupSolver finds a solver. It returns the zero value if there is none of the name.
 func LookupSolver(name string) Solver {
 	s, err := SolverByName(name)
 	if err != nil {
@@ -107,7 +107,7 @@ func LookupSolver(name string) Solver {
 	return s
 }
 
-// TakesSolver says what is wrong with a solver for a checker; nil: nothing.
+// TakesSolver says why a checker cannot use a solver, or returns nil.
 func TakesSolver(in Info, name string) error {
 	if !slices.Contains(in.Solvers, name) && (len(in.Solvers) == 0 || !external.Is(name)) {
 		return fmt.Errorf("checker %s cannot use solver %s; expected one of %s, or external:COMMAND", in.Name, name,
@@ -116,11 +116,11 @@ func TakesSolver(in Info, name string) error {
 	return SolverError(name)
 }
 
-// HasSolver reports whether a name, external solvers' included, names a solver.
+// HasSolver reports whether a name names a solver, an external one included.
 func HasSolver(name string) bool { return LookupSolver(name).Solve != nil }
 
-// externalSolver is the solver of a name like "external:monosat": one that reads GNF gets the encoding with its graph,
-// one that reads DIMACS the eager order encoding.
+// externalSolver returns the solver of a name like "external:monosat". A program that reads GNF gets the encoding with
+// its graph, one that reads DIMACS the eager order encoding.
 func externalSolver(name string) (Solver, error) {
 	p, err := external.Parse(name)
 	if err != nil {
@@ -145,11 +145,11 @@ func externalSolver(name string) (Solver, error) {
 // IsExternal reports whether a solver's name names another program.
 func IsExternal(name string) bool { return external.Is(name) }
 
-// SolverError says why a name names no solver, or one that is not there; nil: it does.
+// SolverError says why a name names no solver, or one that is not installed, or returns nil.
 func SolverError(name string) error {
 	_, err := SolverByName(name)
 	return err
 }
 
-// LastLine is what another program's output ends with, behind a colon, fit for an error; "" if there is nothing.
+// LastLine returns the last line of another program's output, after a colon, for an error; "" if there is none.
 func LastLine(text string) string { return external.LastLine(text) }

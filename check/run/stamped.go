@@ -16,7 +16,7 @@ import (
 // maxStamped bounds the listed violations of timestamps; all are counted.
 var maxStamped = 1000
 
-// ByTimestamps is the run of a checker that trusts timestamps.
+// ByTimestamps runs a checker that trusts timestamps.
 func ByTimestamps(ctx context.Context, in Info, h *history.History, o Options,
 	checks func(context.Context, *history.History, timestamp.Options) (*timestamp.Report, error)) (*evidence.Result,
 	error) {
@@ -66,7 +66,7 @@ func ByTimestamps(ctx context.Context, in Info, h *history.History, o Options,
 // MaxStamped bounds the listed violations of timestamps.
 func MaxStamped() int { return maxStamped }
 
-// Stamped tells violations of timestamps of a history as evidence, as chronos does; begin is when transactions read.
+// Stamped turns violations of timestamps into evidence, as chronos does. begin says when transactions read.
 func Stamped(h *history.History, l level.Level, vs []timestamp.Violation, begin func(t uint32) int64) (
 	as []evidence.Anomaly) {
 	rep := &timestamp.Report{Begin: begin}
@@ -76,7 +76,7 @@ func Stamped(h *history.History, l level.Level, vs []timestamp.Violation, begin 
 	return as
 }
 
-// stampedAnomaly is a violation as evidence, its text with timestamps.
+// stampedAnomaly turns a violation into evidence with a text that names timestamps.
 func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Violation, serial bool) evidence.Anomaly {
 	a := evidence.Anomaly{Txns: []uint32{v.Txn}}
 	add := func(t uint32) {
@@ -145,7 +145,7 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 // stampedWant says what a read should have returned.
 func stampedWant(h *history.History, v *timestamp.Violation) string {
 	switch kind := h.Ops.Kind[v.Op]; {
-	case kind == history.Read && v.Want == history.None && v.Other == history.None: // no operation names it
+	case kind == history.Read && v.Want == history.None && v.Other == history.None: // an unnamed version
 		return string(h.Texts.AppendValue(nil, h.Initial))
 	case kind != history.ReadList:
 		return h.ValueString(v.Want)
@@ -153,7 +153,7 @@ func stampedWant(h *history.History, v *timestamp.Violation) string {
 	return "the list"
 }
 
-// whyWords say in words how a read is wrong; %s is where the version comes from.
+// whyWords say how a read is wrong; %s is the source of the version.
 var whyWords = map[timestamp.Kind]string{
 	timestamp.NeverWritten: "nobody wrote the value read%.0s",
 	timestamp.Own:          "the transaction itself wrote the value read only later%.0s",

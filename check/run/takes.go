@@ -11,7 +11,7 @@ import (
 	"isovet/polygraph"
 )
 
-// The levels that checkers have in common.
+// These are levels that checkers have in common.
 var (
 	SerialLevels   = []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}
 	SnapshotLevels = []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation,
@@ -20,19 +20,19 @@ var (
 	LinearLevels = []level.Level{level.Linearizable}
 )
 
-// Takes says what a checker can take. What it cannot take Run refuses, with the reason.
+// Takes says what a checker can take. Run refuses everything else, with the reason.
 type Takes struct {
-	// Items: reads and writes of registers.
+	// Items says that it takes reads and writes of registers.
 	Items bool
-	// Predicates are the levels at which it takes predicate operations too; at its others it knows item operations
-	// only.
+	// Predicates are the levels at which the checker also takes predicate operations. At its other levels it takes item
+	// operations only.
 	Predicates []level.Level
-	// ItemsOnly says why it takes none at any level, to stand behind a colon.
+	// ItemsOnly says why it takes no predicates at any level, as text after a colon.
 	ItemsOnly string
 	Lists     Lists
-	// Unknown says of which transactions of unknown outcome it can tell whether they committed.
+	// Unknown says for which transactions of unknown outcome it decides whether they committed.
 	Unknown Outcomes
-	// Duplicates: reads that several writes could explain, as one value was written to a key by several transactions.
+	// Duplicates says that it takes reads with several possible writers, because several transactions wrote one value.
 	Duplicates bool
 }
 
@@ -40,24 +40,24 @@ type Takes struct {
 type Lists uint8
 
 const (
-	ListsTold    Lists = iota // told with registers (package lists), at the serializable and snapshot levels
-	ListsRead                 // by itself
-	ListsBeside               // by itself, and beside predicate operations
+	ListsTold    Lists = iota // encoded as registers (package lists), at the serializable and snapshot levels
+	ListsRead                 // by the checker itself
+	ListsBeside               // by itself, even with predicate operations
 	ListsRefused              // not at all
 )
 
 func (l Lists) String() string { return [...]string{"told", "read", "beside predicates", "no"}[l] }
 
-// Outcomes says what a checker makes of transactions of unknown outcome.
+// Outcomes says what a checker does about transactions of unknown outcome.
 type Outcomes uint8
 
 const (
-	// they committed where somebody read from them; where that does not tell, it does not decide
+	// they committed if a transaction read from them; if that does not show it, the checker does not decide
 	OutcomesRead Outcomes = iota
-	// besides, it decides over all ways that they can have ended, but beside predicate operations or lists only where
-	// the answer is the same whether they committed or not
+	// it also decides over all their possible outcomes; but with predicate operations or lists only if the answer is
+	// the same for all of them
 	OutcomesTried
-	OutcomesDecided // it decides over all ways that they can have ended
+	OutcomesDecided // it tries all outcomes that they can have
 )
 
 func (u Outcomes) String() string { return [...]string{"read", "tried", "decided"}[u] }
@@ -71,8 +71,8 @@ func (in *Info) TakesPredicates(l level.Level) bool { return slices.Contains(in.
 // NoRepeatable says why repeatable read is not decided.
 const NoRepeatable = "repeatable-read is decided as serializability, and only without predicate operations"
 
-// Settle makes the question that a checker is handed of the level that was asked for: the level to decide, which is
-// another where the two are the same by definition. why, if not "", says why the checker cannot be asked.
+// Settle turns the level that was asked for into the level to decide, which may be another one with the same meaning.
+// why, if not "", says why the checker cannot be asked.
 func Settle(in Info, h *history.History, asked level.Level) (l level.Level, why string) {
 	l = asked
 	if !in.Decides(l) {
@@ -98,7 +98,7 @@ func Settle(in Info, h *history.History, asked level.Level) (l level.Level, why 
 	return l, ""
 }
 
-// Refuses says which of a history's operations a checker does not take at a level, "" if it takes them all.
+// Refuses says which of a history's operations a checker does not take at a level, or "" if it takes all.
 func Refuses(in Info, h *history.History, l level.Level) string {
 	predicates := h.HasPredicates() && !in.TakesPredicates(l)
 	switch {

@@ -16,17 +16,16 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// Vbox is the checker of that name: client times make most of the graph known, and a compact closure prunes the other
-// choices. The rest, one variable a choice, goes to a solver whose theory, in the paper that closure, keeps the graph
-// acyclic.
+// Vbox is checker vbox: client times make most of the graph known, and a compact closure prunes the other choices. The
+// rest, one variable a choice, goes to a solver whose theory (in the paper, that closure) keeps the graph acyclic.
 type Vbox struct{}
 
-// MaxClosure bounds the closure where no times make it compact; past it, pruning is left to the solver.
+// MaxClosure bounds the closure if times do not keep it compact. Past it, pruning is left to the solver.
 var MaxClosure = 1 << 30
 
-// Up to fewPairs choices, where client times leave no more open fewTimed, are all listed and then pruned, as the paper
-// has it; past that, only those that reachability leaves open are (polygraph.Narrow), up to maxPairs of 16 bytes.
-// narrowWords bounds that reachability, in words of 8 bytes, twice.
+// Up to fewPairs choices (fewTimed with client times) are all listed and then pruned, as in the paper. With more, only
+// those that reachability leaves open are listed (polygraph.Narrow), up to maxPairs of 16 bytes. narrowWords bounds
+// that reachability, in words of 8 bytes, twice.
 var (
 	fewPairs    = 1 << 16
 	fewTimed    = 1 << 24
@@ -38,14 +37,15 @@ func (Vbox) Info() Info {
 	return Info{
 		Name: "vbox", Paper: "Vbox", Levels: SerialLevels, Solvers: SolverNames(),
 		Takes: Takes{Items: true, Predicates: SerialLevels, Unknown: OutcomesTried, Duplicates: true},
-		About: "polygraph with time dependencies, compact transitive closure, one variable a constraint",
+		About: "polygraph with time dependencies, compact transitive closure, one variable for each constraint",
 		Settings: []Setting{{SettingClosure, Closures()}, {SettingPruning, Prunings()},
 			{SettingEncoding, Pipeline{}.EncodingNames()}, {SettingPhase, Phases()},
 			{SettingAtMostOne, AtMostOnes()}, {SettingTechnique, Techniques()}},
 	}
 }
 
-// Check asks stricter questions first, since what they add is mostly true and settles almost every choice (attempts).
+// Check asks stricter questions first: their additional orders are mostly true, and settle almost every choice
+// (Attempts).
 //
 // Source: [Vbox] §4; Theorem 4.2 as errata V8 corrects it.
 func (c Vbox) Check(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
@@ -57,12 +57,12 @@ func (c Vbox) Check(ctx context.Context, h *history.History, o Options) (*eviden
 	return x.Result, x.InTurn(Attempts(o, !missing), func(a Attempt) error { return x.pipeline(x.Solver, a) })
 }
 
-// InTurn puts the questions of todo, the last the level's own, until pipeline answers one.
+// InTurn asks the questions of todo, the level's own last, until pipeline answers one.
 func (x *Run) InTurn(todo []Attempt, pipeline func(a Attempt) error) error {
 	if len(x.View.LeftOut)+len(x.View.Open) > 0 && !x.OutcomesOpen() {
-		// Transactions of unknown outcome may have made what predicate operations missed, or what reads saw that others
-		// wrote too. Without what they could explain, a "no" of the level's own is one whether they committed or not;
-		// else an order without them will do.
+		// Transactions of unknown outcome may have made a version that a predicate operation missed, or that a read saw
+		// and others wrote too. First ask without what they could explain: a "no" then holds whether they committed or
+		// not. If there is none, an order without them is enough.
 		ask := todo[len(todo)-1]
 		ask.Order.Relaxed = true
 		if err := pipeline(ask); err != nil || x.Result.Verdict == evidence.Violated || x.Result.Reason != "" {
@@ -86,27 +86,26 @@ func (x *Run) InTurn(todo []Attempt, pipeline func(a Attempt) error) error {
 	return nil
 }
 
-// MaxBased bounds the versions that the predicate constraints of a history name: beyond, they would not fit into
-// memory.
+// MaxBased bounds the versions that the predicate constraints of a history name, because of memory.
 var MaxBased = 20_000_000
 
-// Attempt is a question to put to a history: a level at least as strict as the one asked for, and whether client times
+// Attempt is a question about a history: a level at least as strict as the one asked for, and whether client times
 // count.
 type Attempt struct {
 	Level level.Level
 	Order polygraph.Options
-	// Own: a "no" is the level's own. Else an order is one that the weaker level accepts as well, but a "no" must be
-	// tried on it.
+	// Own says that a "no" is an answer for the level asked for. If not, an order still satisfies that level, but a
+	// "no" must be tried on it.
 	Own bool
 }
 
-// Own is the level's own question, and no stricter one first.
+// Own returns the question of the level itself, with nothing stricter before it.
 func Own(o Options) Attempt {
 	return Attempt{o.Level, polygraph.Options{RealTime: o.Level.RealTime(), Skew: o.ClockSkew}, true}
 }
 
-// Attempts lists the questions for a level, the last its own: with real time where the history is timed; else, where
-// the level does not ask for session order, with that.
+// Attempts lists the questions for a level, its own last: first with real time if the history has times; else with
+// session order if the level does not demand it.
 func Attempts(o Options, timed bool) []Attempt {
 	all := everyAttempt(o, timed && (o.Pipeline.Technique != noTimeEdges || o.Level.RealTime()))
 	if o.Pipeline.Technique == NoStrictFirst {
@@ -133,13 +132,13 @@ func everyAttempt(o Options, timed bool) []Attempt {
 	return []Attempt{{Level: stricter}, {Level: o.Level, Own: true}}
 }
 
-// pipeline is the paper's §4, from the known graph to the solver. Where the attempt fails and its "no" is not the
-// level's own, it leaves the verdict open, without a reason.
+// pipeline is the paper's §4, from the known graph to the solver. If the attempt fails and its "no" is not the level's
+// own, it leaves the verdict open, without a reason.
 func (x *Run) pipeline(back Solver, a Attempt) error {
 	// §4.2 known graph, §4.3 avoidance
 	a.Order.Outcomes = x.OutcomesOpen() && !a.Order.Relaxed
 	a.Order.AtMostOne = x.Options.Pipeline.AtMostOne == "on"
-	// Predicate constraints ask for the order of any two writes, and what was asked for by name is done.
+	// Predicate constraints need the order of any two writes, and settings that were named are obeyed.
 	if x.View.Index == nil && len(x.View.Amb) == 0 && x.Options.Pipeline.Closure == "" &&
 		x.Options.Pipeline.Pruning == "" && x.Options.Pipeline.Technique != noAvoidance {
 		if a.Order.Most = fewPairs; a.Order.RealTime {
@@ -163,7 +162,7 @@ func (x *Run) pipeline(back Solver, a Attempt) error {
 		if x.tooMany(p.ListBytes()) {
 			return nil
 		}
-		a.Order.Most = 0 // all are listed after all
+		a.Order.Most = 0 // list all choices
 		p = polygraph.New(x.View, a.Level, a.Order)
 	}
 	if x.tooMany(p.ListBytes()) {
@@ -223,7 +222,7 @@ func (x *Run) pipeline(back Solver, a Attempt) error {
 	return x.search(p, back, a, reach)
 }
 
-// search encodes and solves what pruning left.
+// search encodes what pruning left, and solves it.
 func (x *Run) search(p *polygraph.Polygraph, back Solver, a Attempt, reach closure.Dynamic) error {
 	enc := x.Options.Pipeline.Encoder("vbox")
 	if n := p.OpenEdges(); n > fewEdges {
@@ -245,14 +244,15 @@ func (x *Run) search(p *polygraph.Polygraph, back Solver, a Attempt, reach closu
 	}, back, a.Own)
 }
 
-// An edge of an open choice takes about edgeBytes in an encoding and its solver; fewEdges are not worth an estimate.
+// edgeBytes is about the memory of an edge of an open choice in an encoding and its solver; fewEdges need no estimate.
 const (
 	edgeBytes = 160
 	fewEdges  = 1 << 20
 	fewBytes  = 1 << 26
 )
 
-// tooMany gives up, with true, where listing open pairs of writes would take so many bytes and they cannot be had.
+// tooMany answers "unknown", and returns true, if listing open pairs of writes takes this many bytes and they are not
+// free.
 func (x *Run) tooMany(bytes float64) bool {
 	if bytes <= fewBytes {
 		return false
@@ -263,8 +263,8 @@ func (x *Run) tooMany(bytes float64) bool {
 	return false
 }
 
-// TooManyInitial gives up, with true, where a polygraph's edges from readers of initial versions to writers do not fit
-// into memory. With times there are far fewer.
+// TooManyInitial answers "unknown", and returns true, if a polygraph's edges from readers of initial versions to
+// writers do not fit into memory. With times there are far fewer.
 func (x *Run) TooManyInitial() bool {
 	bytes := polygraph.InitialBytes(x.View)
 	if _, missing := polygraph.MissingTime(x.H); bytes <= fewBytes || !missing {
@@ -277,15 +277,15 @@ func (x *Run) TooManyInitial() bool {
 	return false
 }
 
-// fewLeft: of so many nodes one open choice, and fewNew: for so many open choices one edge, are no reason for another
-// round, which costs more than the solver needs.
+// A round of pruning costs more than it saves the solver if it leaves at most one open choice for fewLeft nodes, or
+// adds at most one edge for fewNew open choices.
 var fewLeft, fewNew = 8, 16
 
-// narrowed is the pipeline where the choices are too many to be listed: what reachability settles is settled over the
-// windows of a topological order, made anew each round, and only what is left open is listed. done is false where that
-// is too much, or the order that is known too loose for windows.
+// narrowed is the pipeline if there are too many choices to list. It settles choices by reachability in the windows of
+// a topological order, computed again each round, and lists only the choices left open. done is false if these are too
+// many, or if the known order is too loose for windows.
 //
-// It ends: a round that is followed by another added an edge that nothing implied.
+// It ends, because each round that is followed by another added an edge that nothing implied.
 func (x *Run) narrowed(p *polygraph.Polygraph, back Solver, a Attempt) (done bool, err error) {
 	var rank []int64 // node → a guess of its place
 	for few := false; ; {
@@ -334,10 +334,10 @@ func (x *Run) narrowed(p *polygraph.Polygraph, back Solver, a Attempt) (done boo
 	}
 }
 
-// prune settles what reachability settles: edge by edge over the compact closure where times keep it small; else round
-// by round over a full one, which is built anew faster than thousands of edges are added to it (Pipeline has other
-// choices). Where even one full closure is too large, nothing is pruned and the solver has it all. The closure, if it
-// is up to date and its kind was asked for or is compact, is handed on.
+// prune settles the choices that reachability settles. If times keep the closure compact, it updates that edge by edge;
+// else it computes a full closure each round, which is faster than adding thousands of edges (Pipeline has other
+// settings). If even one full closure is too large, it prunes nothing, and the solver gets all choices. It returns the
+// closure if that is up to date, and compact or chosen by name.
 func prune(x *Run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, conflict *polygraph.Conflict,
 	cycle bool, err error) {
 	defer func() {

@@ -3,28 +3,36 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"isovet/check/explain"
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/history"
 	"isovet/level"
 	"isovet/solver"
 )
 
-// maxPruned is up to how many transactions a polygraph of all writer pairs takes over where no order keeps the
+// maxPruned is the number of transactions up to which a polygraph of all writer pairs decides if no order keeps the
 // sessions.
 var maxPruned = 30_000
 
-// How often sessions are cut, before and after what does without any.
+// firstCuts and moreCuts bound how often sessions are cut, before and after the search without any.
 var firstCuts, moreCuts = 3, 20
 
-// withoutSessions decides a level that asks for no sessions where no order keeps them, as seed shows: the rest of
-// [replayer.Check] where a is not done. Nearly everything is open then, and an order found by chance breaks as it is
-// mended. Mostly a few sessions are wrong, and an order keeps the others; or saturation shows a cycle that needs none.
-// At snapshot isolation a serial order will do.
+// maxWindows and windowTxns bound the parts of the history that windows searches, and the transactions of each.
+var maxWindows, windowTxns = 100, 400
+
+// withoutSessions decides a level without session order if no order keeps the sessions, as seed shows: the rest of
+// [Replay.Check] if it is not done. Nearly all orders are open then, and each repair of a guessed order breaks it
+// elsewhere. Mostly a small part of the history violates the level, or a few sessions are wrong and an order keeps the
+// others, or saturation finds a cycle that needs none. At snapshot isolation a serial order is enough.
 func (x *Run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err error) {
-	c := &cutter{x: x, seed: seed, cut: make(map[uint32]bool)}
+	c := &cutter{x: x, view: x.View, seed: seed, cut: make(map[uint32]bool)}
+	if done, err = c.windows(); done || err != nil {
+		return a, done, err
+	}
 	if a, done, err = c.rounds(firstCuts); done || err != nil || a.Status == solver.Sat {
 		return a, done, err
 	}
@@ -52,14 +60,14 @@ func (x *Run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err er
 		return a, done, err
 	}
 	if small && x.Options.Level == level.Serializable {
-		// Pruning over the full closure settles most of it (a PostgreSQL history of 10,000 at read committed: 1 s,
+		// Pruning over the full closure settles most choices (a PostgreSQL history of 10,000 at read committed: 1 s,
 		// against no answer in 60 s).
 		x.Result.DecidedBy = Vbox{}.Info().Name
 		return a, true, x.pipeline(defaultSolver(), Attempt{Level: x.Options.Level, Own: true})
 	}
 	opts.Level, opts.AllAtOnce = x.Options.Level, false
 	if !x.View.Ambiguous() {
-		opts.SaturateAfter = 2000 // conflicts are dear here, at some ms each
+		opts.SaturateAfter = 2000 // conflicts are expensive here, some ms each
 	}
 	if a, err = replay.Run(x.Ctx, x.View, opts); err != nil {
 		return a, true, x.fault(err)
@@ -67,33 +75,62 @@ func (x *Run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err er
 	return a, false, nil
 }
 
-// Patience is how long the asked level has the machine for itself: by then nearly every history is decided. Tests
-// have nobody wait.
+// Patience is how long only the asked level is tried. By then nearly every history is decided. Tests shorten it.
 var Patience = func(h *history.History) time.Duration {
 	return 500*time.Millisecond + 5*time.Microsecond*time.Duration(h.NumOps())
 }
 
-// trial sees whether the transactions that refute a stricter level refute the one asked for, if they are few. done:
-// that is the answer.
+// trial tests whether the transactions that refute a stricter level also refute the level asked for, if they are few.
+// done says that x has the answer.
 func (x *Run) trial(seed []uint32) (done bool, err error) {
 	if len(seed) > MaxTrial {
 		return false, nil
 	}
-	if err := x.Refuted(seed, replay.Refute); err != nil && !errors.Is(err, explain.ErrHolds) { // Fault unwraps
+	if err := x.Refuted(seed, replay.Refute); err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
 		return true, err
 	}
 	return x.Answered(), nil
 }
 
-// cutter looks for an order that keeps sessions but where they are cut: between the transactions of which some cycles
-// show that no order keeps all that is left.
+// cutter looks for an order that keeps sessions except at cuts. It cuts between the transactions of cycles which show
+// that no order keeps the rest.
 type cutter struct {
 	x    *Run
+	view *prepass.View // of the history, or of a part of it
+	part []uint32      // the part's transactions in the history; nil: it is no part
 	seed []uint32
 	cut  map[uint32]bool
 }
 
-// rounds cuts and asks, at most n times. done: x has the answer; a.Status is solver.Sat if an order was found.
+// windows looks for a violation in parts of the history, each of transactions that probably took effect one after the
+// other. A search of a part takes a thousandth of the time of one of the history. Cost: linear in the operations of the
+// parts, for each round.
+func (c *cutter) windows() (done bool, err error) {
+	all := slices.Collect(slices.Chunk(replay.Ordered(c.view), windowTxns))
+	for i := 0; i < len(all) && !done && err == nil; i += 1 + len(all)/(maxWindows+1) {
+		part, v := explain.Part(c.view, all[i])
+		if len(v.Anomalies) == 0 { // else a read's writer is elsewhere
+			w := &cutter{x: c.x, view: v, part: part.Txn, cut: make(map[uint32]bool)}
+			_, done, err = w.rounds(moreCuts)
+		}
+	}
+	return done, err
+}
+
+// whole returns the seed's transactions in the history.
+func (c *cutter) whole() []uint32 {
+	if c.part == nil {
+		return c.seed
+	}
+	out := make([]uint32, len(c.seed))
+	for i, t := range c.seed {
+		out[i] = c.part[t]
+	}
+	return out
+}
+
+// rounds cuts and searches, at most n times. done says that x has the answer; a.Status is solver.Sat if an order was
+// found.
 func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 	x := c.x
 	o := replay.Options{Level: level.SessionSerializable, Cut: c.cut}
@@ -101,11 +138,11 @@ func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 		o.Level = level.SessionSnapshotIsolation
 	}
 	for range n {
-		if !c.more() {
+		if len(c.seed) > 0 && !c.more() {
 			return replay.Answer{}, false, nil
 		}
-		ctx, cancel := context.WithTimeout(x.Ctx, Patience(x.H))
-		a, err = replay.Run(ctx, x.View, o)
+		ctx, cancel := context.WithTimeout(x.Ctx, Patience(c.view.H))
+		a, err = replay.Run(ctx, c.view, o)
 		cancel()
 		x.Stage("solving")
 		switch {
@@ -114,17 +151,20 @@ func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 		case a.Status != solver.Unsat || x.Ctx.Err() != nil:
 			return a, false, nil
 		}
-		if done, err := x.trial(a.Seed); done || err != nil {
+		if c.seed = a.Seed; len(c.seed) == 0 {
+			break
+		}
+		if done, err := x.trial(c.whole()); done || err != nil {
 			return a, done, err
 		}
-		c.seed = a.Seed
 	}
 	return replay.Answer{}, false, nil
 }
 
-// more cuts before each transaction of the seed that has an earlier one in its session. false: all is cut there.
+// more cuts the session order before each transaction of the seed that has an earlier one in its session. It returns
+// false if all of these cuts exist.
 func (c *cutter) more() bool {
-	h := c.x.H
+	h := c.view.H
 	in, sessions := make(map[uint32]bool), make(map[uint32]bool)
 	for _, t := range c.seed {
 		in[t], sessions[h.Txns.Sess[t]] = true, true

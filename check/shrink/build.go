@@ -7,20 +7,20 @@ import (
 	"isovet/history"
 )
 
-// part is what is left of the whole, as a history, with the way back.
+// part is the rest of the whole as a history, with the indices of the whole.
 type part struct {
 	h            *history.History
 	txn, key, op []uint32
 }
 
-// naming gives keys, versions and times other names; the zero value keeps them.
+// naming renames keys, versions and times. The zero value keeps their names.
 type naming struct {
 	key         func(b *history.Builder, k uint32) history.Value
 	ver         func(b *history.Builder, v uint32) history.Value
 	clock, tick func(n int64) int64
 }
 
-// build makes a history of what is left. Ids, lines, sessions, orders, outcomes and times stay, but for what n renames.
+// build makes a history of the rest. Ids, lines, sessions, orders, outcomes and times stay, except what n renames.
 func (w *whole) build(s *state, n naming) (*part, error) {
 	b := &builder{w: w, s: s, b: history.NewBuilder(), n: n, keys: map[uint32]uint32{}, used: map[uint32]bool{}}
 	return b.all()
@@ -79,7 +79,7 @@ func (b *builder) all() (*part, error) {
 	return &b.p, nil
 }
 
-// places finds each transaction's place in its session, among those of which something is left.
+// places finds each transaction's place in its session, among those that are left in part.
 func (b *builder) places() {
 	h := b.w.h
 	b.place = make([]uint32, h.NumTxns())
@@ -100,7 +100,7 @@ func (b *builder) places() {
 	}
 }
 
-// use notes which keys the part will have.
+// use finds the keys that the part will have.
 func (b *builder) use() {
 	h := b.w.h
 	for op := range uint32(h.NumOps()) {
@@ -136,7 +136,7 @@ func (b *builder) head(t uint32) history.TxnHead {
 	return head
 }
 
-// locking says which of a transaction's operations, those of the whole of which they are made, are locking reads.
+// locking says which operations of a transaction are locking reads. ops are the operations of the whole.
 func (b *builder) locking(ops []uint32) uint32 {
 	var text []byte
 	for i, op := range ops {
@@ -174,7 +174,7 @@ func (b *builder) tick(n int64) int64 {
 	return b.n.tick(n)
 }
 
-// value is one of the whole's values among the part's.
+// value translates a value of the whole to the part.
 func (b *builder) value(v history.Value) history.Value {
 	if v.Kind == history.String || v.Kind == history.Row {
 		v.N = int64(b.b.Text(b.w.h.Texts.Text(uint32(v.N))))
@@ -233,8 +233,8 @@ func (b *builder) op(op uint32) {
 	}
 }
 
-// predicate adds a predicate operation, which asks for the keys that it still ranges over where there are others, and
-// then the rows that it wrote and no longer matches, as writes.
+// predicate adds a predicate operation with a condition for the keys over which it still ranges, if there are others.
+// Rows that it wrote and no longer matches become writes.
 func (b *builder) predicate(op uint32) {
 	h, s := b.w.h, b.s
 	p := h.Ops.Ver[op]
@@ -274,8 +274,8 @@ func (b *builder) predicate(op uint32) {
 	}
 }
 
-// ranges is the condition that keeps a predicate operation to the keys that it still ranges over, if it does not range
-// over all that the part has; nil: it ranges over none.
+// ranges returns the condition for the keys over which a predicate operation still ranges, if these are not all keys of
+// the part. It returns nil if there are none.
 func (b *builder) ranges(op uint32) (some bool, condition []byte) {
 	h := b.w.h
 	var in, out []uint32

@@ -7,9 +7,9 @@ import (
 	"isovet/internal/plural"
 )
 
-// rename gives what is left other names, as far as it stays what is looked for: the values of each key 1, 2, 3, times
-// their ranks, and if Names is Short keys a, b, c in the order in which they occur. Where predicates are left, which
-// speak of keys and values, only the times change.
+// rename gives the rest other names, as long as it still shows the violation: the values of each key become 1, 2, 3,
+// times their ranks, and if Names is Short keys a, b, c in order of occurrence. If predicates are left, which name keys
+// and values, only the times change.
 func (s *search) rename() {
 	s.tell("names")
 	times := s.ranks()
@@ -30,7 +30,7 @@ func (s *search) rename() {
 	}
 }
 
-// short names values, and keys if Names is Short.
+// short renames values, and keys if Names is Short.
 func (s *search) short() naming {
 	h := s.w.h
 	keys := map[uint32]string{}
@@ -55,7 +55,7 @@ func (s *search) short() naming {
 			if old.Kind == history.Null {
 				return old
 			}
-			if old == h.Initial { // it stays what the header says
+			if old == h.Initial { // keep the header's initial value
 				if old.Kind == history.String || old.Kind == history.Row {
 					old.N = int64(b.Text(h.Texts.Text(uint32(old.N))))
 				}
@@ -78,7 +78,7 @@ func (s *search) short() naming {
 	return n
 }
 
-// ranks names times by their ranks, the clients' and the database's apart, from 1 on. Where clocks may be off,
+// ranks renames times to their ranks, from 1, the clients' and the database's separately. If clocks may be wrong,
 // distances matter, and the clients' times stay; so do places in a file.
 func (s *search) ranks() naming {
 	g := s.part.h

@@ -8,7 +8,7 @@ import (
 	"isovet/predicates"
 )
 
-// whole is the history that is cut down, with what tells which cuts go together.
+// whole is the history to be cut down, with indices that say which cuts go together.
 type whole struct {
 	h     *history.History
 	level level.Level
@@ -24,14 +24,14 @@ type whole struct {
 	rowAt  map[[2]uint32]uint32
 	truths *predicates.Index // nil: no predicates
 
-	// Those who wrote version v: writers[writeOff[v]:writeOff[v+1]], operations; who read it as a register likewise. Of
-	// a predicate operation, row has the row, else None.
+	// Version v was written by the operations writers[writeOff[v]:writeOff[v+1]], and read as a register by readers
+	// likewise. readRow is the row if the reader is a predicate operation, else None.
 	writeOff, readOff []uint32
 	writers, readers  []uint32
 	readRow           []uint32
 }
 
-// manyWriters is of how many writers of a version each is taken for one whom every read of it may have seen.
+// manyWriters is the number of a version's writers past which every read of it may have seen each.
 const manyWriters = 64
 
 func newWhole(h *history.History, l level.Level, skew int64) (*whole, error) {
@@ -104,7 +104,7 @@ func (w *whole) index() {
 	})
 }
 
-// each calls wrote and read for every version that an operation writes, or reads as a register.
+// each calls wrote for every version that an operation writes, and read for every version that it reads as a register.
 func (w *whole) each(wrote, read func(v, op, row uint32)) {
 	h := w.h
 	for op := range uint32(h.NumOps()) {
@@ -135,12 +135,12 @@ func (w *whole) each(wrote, read func(v, op, row uint32)) {
 // state says what is left of the whole.
 type state struct {
 	op []bool
-	// Of each row of a predicate operation: whether the predicate still ranges over its key, and whether what a
-	// predicate write made of it is still written.
+	// For each row of a predicate operation: whether the predicate still ranges over its key, and whether the write of
+	// a predicate write to it is left.
 	matched, written []bool
-	gone             []bool // versions that are elements of lists and have gone from all reads
-	// beyond has, of each predicate operation, the keys beside those of rows that it no longer ranges over, as bits;
-	// nil: none. Other states may share them: own says which are this one's to change.
+	gone             []bool // version → an element removed from all list reads
+	// beyond has, for each predicate operation, the keys without rows over which it no longer ranges, as bits, or nil.
+	// States share these until they change them: own says which belong to this state.
 	beyond [][]uint64
 	own    []bool
 
@@ -148,7 +148,7 @@ type state struct {
 	preds []uint32
 }
 
-// lost is a write that went.
+// lost is a removed write.
 type lost struct{ op, ver uint32 }
 
 func (w *whole) all() *state {
@@ -164,12 +164,13 @@ func (w *whole) all() *state {
 func fill(n int) []bool { return slices.Repeat([]bool{true}, n) }
 
 func (s *state) clone() *state {
-	clear(s.own) // what is shared from now on
+	clear(s.own) // both states share these from now on
 	return &state{op: clone(s.op), matched: clone(s.matched), written: clone(s.written), gone: clone(s.gone),
 		beyond: append([][]uint64(nil), s.beyond...), own: make([]bool, len(s.own))}
 }
 
-// isBeyond reports whether a predicate operation, by its place among them, no longer ranges over a key without row.
+// isBeyond reports whether a predicate operation, given by its place in preds, no longer ranges over a key without a
+// row.
 func (s *state) isBeyond(at, k uint32) bool {
 	b := s.beyond[at]
 	return b != nil && b[k/64]>>(k%64)&1 != 0
@@ -187,7 +188,7 @@ func (s *state) setBeyond(at, k uint32, keys int) {
 
 func clone(b []bool) []bool { return append([]bool(nil), b...) }
 
-// take takes an operation away; settle then takes what rests on it.
+// take removes an operation; settle then removes everything that depends on it.
 func (w *whole) take(s *state, op uint32) {
 	if !s.op[op] {
 		return
@@ -204,7 +205,7 @@ func (w *whole) take(s *state, op uint32) {
 	}
 }
 
-// takeWritten takes away what a predicate write made of a row.
+// takeWritten removes the write of a predicate write to a row.
 func (w *whole) takeWritten(s *state, op, j uint32) {
 	if s.written[j] {
 		s.written[j] = false
@@ -212,7 +213,7 @@ func (w *whole) takeWritten(s *state, op, j uint32) {
 	}
 }
 
-// takeElement takes an element away from a list: its appends, and its place in every read.
+// takeElement removes an element from a list: its appends, and its place in every read.
 func (w *whole) takeElement(s *state, v uint32) {
 	if s.gone[v] {
 		return
@@ -223,11 +224,10 @@ func (w *whole) takeElement(s *state, v uint32) {
 	}
 }
 
-// settle takes away, with the writes that went, what rests on them, so that no order that explains the whole stops
-// explaining what is left: a read of a register with a writer whom it may have seen; an element of a list from all
-// reads; and a key from the range of a predicate operation that may have missed it at the version that went. So what is
-// left violates the level only if the whole does (history.Restrict). Cost: linear in what goes, times the predicate
-// operations that are left.
+// settle removes what depends on removed writes, so that every order that explains the whole also explains the rest:
+// register reads that may have seen such a write; the element from all list reads; and the key from the range of a
+// predicate operation that may have missed it at that version. So the rest violates the level only if the whole does
+// (history.Restrict). Cost: linear in what is removed, times the predicate operations left.
 func (w *whole) settle(s *state) {
 	s.preds = s.preds[:0]
 	for _, op := range w.preds {
@@ -256,8 +256,8 @@ func (w *whole) settle(s *state) {
 	}
 }
 
-// mayHaveSeen reports whether read r may have seen the write l: by no order that the level asks for is it certain that
-// it saw another. Where only writes explain r that cannot be, each of them is what is wrong with it.
+// mayHaveSeen reports whether read r may have seen the removed write l. It did not if another write can explain r and l
+// cannot. If no write can explain r, each of them is part of the anomaly.
 func (w *whole) mayHaveSeen(r uint32, l lost) bool {
 	all := w.writers[w.writeOff[l.ver]:w.writeOff[l.ver+1]]
 	if len(all) == 1 || len(all) > manyWriters || w.explains(l.op, r) {
@@ -271,7 +271,7 @@ func (w *whole) mayHaveSeen(r uint32, l lost) bool {
 	return true
 }
 
-// explains reports whether read r can have seen the write op in a history that satisfies the level.
+// explains reports whether read r can have seen write op in a history that satisfies the level.
 func (w *whole) explains(op, r uint32) bool {
 	h := w.h
 	from, to := w.txnOf[op], w.txnOf[r]
@@ -292,7 +292,7 @@ func (w *whole) explains(op, r uint32) bool {
 	return true
 }
 
-// missed takes the key of a write that went from the range of the predicate operations that may have been based on it.
+// missed removes the key of a removed write from the range of predicate operations that may have seen its version.
 func (w *whole) missed(s *state, l lost) {
 	h := w.h
 	if len(s.preds) == 0 || h.Txns.Status[w.txnOf[l.op]] == history.Aborted {
@@ -315,7 +315,7 @@ func (w *whole) missed(s *state, l lost) {
 	}
 }
 
-// size counts what is left: transactions but the initial one, and operations.
+// size counts the transactions that are left, without the initial one, and the operations that are left.
 func (w *whole) size(s *state) (txns, ops int) {
 	for t := range uint32(w.h.NumTxns()) {
 		if n := w.left(s, t); n > 0 {
@@ -328,7 +328,7 @@ func (w *whole) size(s *state) (txns, ops int) {
 	return txns, ops
 }
 
-// left counts the operations that are left of a transaction, elements and rows included.
+// left counts the remaining operations of a transaction, with elements and rows.
 func (w *whole) left(s *state, t uint32) (n int) {
 	lo, hi := w.h.TxnOps(t)
 	for op := lo; op < hi; op++ {

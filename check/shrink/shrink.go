@@ -14,34 +14,34 @@ import (
 	"isovet/level"
 )
 
-// Options say how a history is judged and what may change. The zero value judges as isovet check does by itself.
+// Options say how a history is judged and what may change. The zero value judges as isovet check does by default.
 type Options struct {
-	// Checker and Solver are names as check.Choose takes them; "" is auto and the checker's own.
+	// Checker and Solver are names for check.Choose; "" means auto and the checker's own.
 	Checker, Solver string
-	// Check are the checker's further options; Level and Solver are set here, and Progress is called for the whole
-	// history only.
+	// Check are the checker's other options. Level and Solver are overwritten, and Progress is called only for the
+	// whole history.
 	Check check.Options
-	// Names is what keys, values and times are called.
+	// Names says how to name keys, values and times.
 	Names Names
-	// Kinds, if set, are the anomalies of which one must stay: a violation of the level that shows none of them
-	// will not do. First, or else the answer for the whole, shows one.
+	// Kinds, if set, are the kinds of anomalies of which the result must show one. First, or else the answer for the
+	// whole, shows one.
 	Kinds []level.Anomaly
-	// First is the answer for the whole history, where it is known already; it must be a violation.
+	// First is the answer for the whole history, if it is known already. It must be a violation.
 	First *evidence.Result
-	// Progress, if set, is told what is being done, and of how many transactions and operations the smallest history so
-	// far consists. It must be cheap.
+	// Progress, if set, gets the current step, and the size of the smallest history so far in transactions and
+	// operations. It must be cheap.
 	Progress func(stage string, txns, ops int)
-	// Smaller, if set, is handed the whole once it is judged, and then each result that is smaller than those before.
+	// Smaller, if set, gets the whole once it is judged, and then each smaller result.
 	Smaller func(*Result)
 }
 
-// Names say what things are called in the smallest history.
+// Names says how things are named in the smallest history.
 type Names uint8
 
 const (
 	Original Names = iota // as in the whole
 	Numbered              // keys as in the whole, the values of each key 1, 2, 3, times their ranks
-	Short                 // so, and keys a, b, c
+	Short                 // as Numbered, with keys a, b, c
 )
 
 // Result is the smallest history found.
@@ -52,17 +52,17 @@ type Result struct {
 	Answer *evidence.Result
 	// From and To count transactions, the initial one apart, and operations before and after.
 	From, To Size
-	// Tried is how many histories were judged.
+	// Tried is the number of histories judged.
 	Tried int
-	// Ended is why the search stopped early, the cause of its context; nil: nothing can go alone any more.
+	// Ended says why the search stopped early, by the cause of its context; nil if nothing more can be removed.
 	Ended error
 }
 
-// Size is how large a history is: transactions but the initial one, operations.
+// Size is the size of a history: transactions without the initial one, and operations.
 type Size struct{ Txns, Ops int }
 
-// NoViolation is the error for a history of which there is nothing to shrink: it satisfies the level, or the checker
-// does not know.
+// NoViolation is the error for a history without a violation to shrink: it satisfies the level, or the checker does not
+// know.
 type NoViolation struct{ Answer *evidence.Result }
 
 func (n *NoViolation) Error() string {
@@ -75,16 +75,16 @@ func (n *NoViolation) Error() string {
 	return "nothing to shrink: whether the history violates " + n.Answer.Label() + " is unknown: " + n.Answer.Reason
 }
 
-// least is how long a part may be judged at least, before it counts as no violation.
+// least is the least time for judging a part. A part that takes longer than its time counts as no violation.
 const least = 2 * time.Second
 
 // History returns the smallest history found in h that still violates l. With a checker that mirrors a database's
-// mechanisms (Leopard), a violation of one of them will do where the level's is not certain. The result is the same in
-// every run, but for parts that take the checker seconds. Where ctx ends, it is the smallest by then.
+// mechanisms (Leopard), a violation of a mechanism is enough if the level's is not certain. The result is the same in
+// every run, except for parts that take the checker seconds. If ctx ends, it is the smallest so far.
 //
-// The error is a *NoViolation, ctx's cause where it ended before the whole was judged, bad input (a
-// *history.InputError), or a *check.Fault. Cost: one check of the whole, then as a rule some hundred of parts that are
-// ever smaller; memory of two copies of h.
+// The error is a *NoViolation, ctx's cause if it ended before the whole was judged, bad input (a *history.InputError),
+// or a *check.Fault. Cost: one check of the whole, then mostly some hundred checks of smaller and smaller parts; memory
+// of two copies of h.
 func History(ctx context.Context, h *history.History, l level.Level, o Options) (*Result, error) {
 	if o.Checker == "" {
 		o.Checker = check.AutoName
@@ -121,7 +121,7 @@ func History(ctx context.Context, h *history.History, l level.Level, o Options) 
 		return nil, s.fault
 	}
 	if o.Names != Original {
-		s.patience *= 10 // there are few of these
+		s.patience *= 10 // there are few such parts
 		s.rename()
 	}
 	r := s.result()
@@ -131,7 +131,7 @@ func History(ctx context.Context, h *history.History, l level.Level, o Options) 
 	return r, nil
 }
 
-// result is the smallest history so far.
+// result returns the smallest history so far.
 func (s *search) result() *Result {
 	return &Result{H: s.part.h, Answer: s.answer, From: sizeOf(s.w.h), To: sizeOf(s.part.h), Tried: s.tried}
 }
@@ -157,14 +157,14 @@ type search struct {
 	ctx      context.Context
 	o        Options
 	w        *whole
-	patience time.Duration               // for a part
+	patience time.Duration               // time limit for checking a part
 	hit      func(*evidence.Result) bool // whether an answer is what is looked for
 	stage    string
 	tried    int
 	fault    error
 
 	best   *state
-	part   *part // of best
+	part   *part // the part that best was made from
 	answer *evidence.Result
 	size   Size
 }
@@ -182,7 +182,7 @@ func (s *search) tell(stage string) {
 
 func (s *search) stop() bool { return s.ctx.Err() != nil || s.fault != nil }
 
-// aim sets hit to what the answer for the whole shows: a violation of the level, or else of a mechanism.
+// aim sets hit to the violation that the answer for the whole shows: one of the level, or else of a mechanism.
 func (s *search) aim(first *evidence.Result) {
 	switch {
 	case first.Verdict == evidence.Violated && len(s.o.Kinds) > 0:
@@ -200,7 +200,7 @@ func (s *search) aim(first *evidence.Result) {
 	}
 }
 
-// wanted reports whether an anomaly is of a kind that was asked for.
+// wanted reports whether an anomaly is of a wanted kind.
 func (s *search) wanted(a evidence.Anomaly) bool {
 	return len(s.o.Kinds) == 0 || slices.Contains(s.o.Kinds, a.Kind)
 }
@@ -218,7 +218,7 @@ func (s *search) check(ctx context.Context, h *history.History) (*evidence.Resul
 	return check.Run(ctx, c, h, s.o.Check)
 }
 
-// judge judges what is left, named so; nil where it is not what is looked for.
+// judge judges the rest under the names n. It returns nil if that does not show the violation.
 func (s *search) judge(st *state, n naming) (*part, *evidence.Result) {
 	p, err := s.w.build(st, n)
 	if err != nil {
@@ -240,7 +240,7 @@ func (s *search) judge(st *state, n naming) (*part, *evidence.Result) {
 	return p, r
 }
 
-// try judges the best without what change takes away, and makes that the best if it is what is looked for and smaller.
+// try judges the best state with a change. If that still shows the violation and is smaller, it becomes the best.
 func (s *search) try(change func(st *state)) bool {
 	if s.stop() {
 		return false
@@ -265,10 +265,10 @@ func (s *search) try(change func(st *state)) bool {
 	return true
 }
 
-// manyTxns is from how many transactions on every success is followed by a jump to what its evidence names.
+// manyTxns is the number of transactions from which every success is followed by a jump to what its evidence names.
 const manyTxns = 40
 
-// run makes the best as small as it can be made.
+// run makes the best state as small as possible.
 func (s *search) run() {
 	s.size.Txns, s.size.Ops = s.w.size(s.best)
 	s.tell("transactions that the evidence names")
@@ -301,7 +301,7 @@ func (s *search) dropTxns() bool {
 		}, s.stop)
 }
 
-// dropKeys takes away all that is done to a key.
+// dropKeys removes all operations on a key.
 func (s *search) dropKeys() bool {
 	h := s.w.h
 	of := make([][]uint32, h.NumKeys())
@@ -344,7 +344,7 @@ func (s *search) dropKeys() bool {
 	}, s.stop)
 }
 
-// dropOps takes away operations, elements of lists, and rows of predicates.
+// dropOps removes operations, elements of lists, and rows of predicates.
 func (s *search) dropOps() bool {
 	h := s.w.h
 	type thing struct {

@@ -9,15 +9,16 @@ import (
 	"isovet/internal/sorts"
 )
 
-// maxProofs is how many anomalies of an answer are tried.
+// maxProofs is the number of an answer's anomalies that are tried.
 const maxProofs = 5
 
-// proof is what an anomaly rests on, in the whole's numbers.
+// proof has the transactions, keys and predicate operations of an anomaly, in the whole's numbers.
 type proof struct {
 	txns, keys, preds map[uint32]bool
 }
 
-// steer jumps to what the evidence of the best answer names, as long as that makes it smaller.
+// steer goes directly to the transactions and keys in the evidence of the best answer, as long as that is a smaller
+// history.
 func (s *search) steer() {
 	for s.jump() && !s.stop() {
 	}
@@ -35,9 +36,9 @@ func (s *search) jump() bool {
 	return false
 }
 
-// plans are what to keep for a proof, the least first: the operations of its transactions on its keys; with them all
-// writes of its keys, whom its reads saw or its predicates missed; all that its transactions did; with those from whom
-// they read; all that was done to its keys.
+// plans returns the parts of the history to try for a proof, smallest first: the operations of its transactions on its
+// keys; these, with all writes of its keys that its reads saw or its predicates missed; all operations of its
+// transactions; all operations of its transactions and of the writers that these read from; all operations on its keys.
 func (s *search) plans(p *proof) []func(st *state) {
 	in := func(op uint32) bool { return p.txns[s.w.txnOf[op]] }
 	var plans []func(st *state)
@@ -52,7 +53,7 @@ func (s *search) plans(p *proof) []func(st *state) {
 	return plans
 }
 
-// only keeps the operations that keep does.
+// only keeps the operations that keep selects.
 func (s *search) only(keep func(op uint32) bool) func(st *state) {
 	return func(st *state) {
 		for op := range uint32(len(st.op)) {
@@ -63,8 +64,8 @@ func (s *search) only(keep func(op uint32) bool) func(st *state) {
 	}
 }
 
-// around keeps what operations for which in is true do to the keys of a proof, and its predicates; with writes those of
-// all others on these keys too. Of another predicate write its writes alone are kept.
+// around keeps, of the operations on the keys of a proof, those that in selects, and its predicate operations. If
+// writes is set, it also keeps all other writes of these keys; of other predicate writes it keeps only the writes.
 func (s *search) around(p *proof, in func(op uint32) bool, writes bool) func(st *state) {
 	h, w := s.w.h, s.w
 	return func(st *state) {
@@ -101,7 +102,7 @@ func (s *search) around(p *proof, in func(op uint32) bool, writes bool) func(st 
 	}
 }
 
-// writersOf are the transactions that wrote what operations for which in is true read.
+// writersOf returns the transactions that wrote what the operations selected by in read.
 func (s *search) writersOf(in func(op uint32) bool) map[uint32]bool {
 	h, w := s.w.h, s.w
 	writers := map[uint32]bool{}
@@ -130,7 +131,7 @@ func (s *search) writersOf(in func(op uint32) bool) map[uint32]bool {
 	return writers
 }
 
-// proofs are those of the best answer, those of fewest transactions first.
+// proofs returns the proofs of the best answer, fewest transactions first.
 func (s *search) proofs() []*proof {
 	var out []*proof
 	r := s.answer
@@ -155,7 +156,7 @@ func newProof() *proof {
 	return &proof{txns: map[uint32]bool{}, keys: map[uint32]bool{}, preds: map[uint32]bool{}}
 }
 
-// named is a proof of which only the transactions' ids are known.
+// named returns a proof of which only the transactions' ids are known.
 func (s *search) named(ids []int64) *proof {
 	p := newProof()
 	for t, id := range s.part.h.Txns.ID {
@@ -169,7 +170,7 @@ func (s *search) named(ids []int64) *proof {
 func (s *search) proof(a *evidence.Anomaly) *proof {
 	p := newProof()
 	g := s.answer.H
-	items := s.answer.Items // then keys and operations are others
+	items := s.answer.Items // then the answer has other keys and operations
 	txn := func(t uint32) {
 		if t != history.None {
 			p.txns[s.part.txn[t]] = true

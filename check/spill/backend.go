@@ -14,7 +14,7 @@ import (
 
 // Backend does the parts of a check that read the data or search, on other machines. Without one, [Check] does them on
 // this machine. Both call the functions of this file and give the same answers. Arguments and answers are plain values.
-// Answers stand in the order of the requests.
+// Answers are in the order of the requests.
 type Backend interface {
 	// Map maps groups of the input's pieces ([MapPieces]). It keeps their chunks for Replay and Writers, by
 	// partition and in the order of groups, and their heads.
@@ -109,7 +109,7 @@ type Order struct {
 	Moved   []Moved
 	Room    int
 	Stamps  plan.Stamps
-	Parts   int      // of keys
+	Parts   int      // number of partitions of the keys
 	Until   plan.Pos // up to where to look for contradicting reads
 }
 
@@ -174,7 +174,7 @@ type Replayed struct {
 	Misfits []plan.Misfit
 	Keys    int
 	Swept   Swept // by timestamps
-	TooMany bool  // there are more
+	TooMany bool  // there are more than Found has
 	NoRoom  bool  // plan.ErrRoom
 }
 
@@ -211,7 +211,7 @@ func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial
 // Written has the writers of wanted versions, in the order of the requests.
 type Written struct {
 	Writers [][]plan.Writer
-	States  []plan.Value // the values of keys
+	States  []plan.Value // values of keys
 	Sources []plan.Source
 	NoRoom  bool
 }
@@ -246,8 +246,8 @@ func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial 
 	return w, err
 }
 
-// Gathering names the transactions to read: those that stand in one of the spans, and those at the places. Spans do not
-// overlap; spans and places are sorted.
+// Gathering names the transactions to read: those whose position is in one of the spans, and those at the places. Spans
+// do not overlap; spans and places are sorted.
 type Gathering struct {
 	Rule    plan.Rule
 	Spans   []plan.Span
@@ -275,8 +275,8 @@ func (g *Gathering) window(at plan.Pos) int {
 	return -1
 }
 
-// special returns the exceptions that stand in a span, even where no other transaction of their piece does. Cost: the
-// exceptions are sorted once; then a binary search a span.
+// special returns the exceptions with a position in a span, even if no other transaction of their piece has one there.
+// Cost: the exceptions are sorted once; then a binary search a span.
 func (g *Gathering) special() map[uint64]int {
 	g.sorted.Do(func() {
 		g.byCommit = slices.Clone(g.Moved)
@@ -294,7 +294,7 @@ func (g *Gathering) special() map[uint64]int {
 	return s
 }
 
-// Found is a transaction that was read, and the span in which it stands, or -1.
+// Found is a transaction that was read, and the span that has its position, or -1.
 type Found struct {
 	Txn *plan.Txn
 	At  int
@@ -381,12 +381,13 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 // Solving is a window to be solved.
 type Solving struct {
 	Txns []*plan.Txn // in their present order
-	Wish []plan.Want // values that keys must have at the end, in an order
+	Wish []plan.Want // values that keys must have at the end of the order
 	// Known says that State has the values of all keys that the transactions read; otherwise they are guessed from
 	// the reads.
 	Known bool
 	State []plan.Want
-	// Last says that nothing comes after the window. Open says that the order must meet the wishes.
+	// Last says that nothing comes after the window. Open says that the order must give the keys in the wishes their
+	// values.
 	Last, Open bool
 	Options    plan.Options
 }
@@ -397,7 +398,7 @@ type Solution struct {
 	Order  []int32
 }
 
-// SolveWindow solves a window so that the rest of the order stays as it is, or else without regard to it.
+// SolveWindow solves a window so that the rest of the order stays as it is; failing that, without regard to the rest.
 func SolveWindow(ctx context.Context, w *Solving) (s Solution, err error) {
 	wish := make(map[plan.Value]plan.Value, len(w.Wish))
 	for _, x := range w.Wish {

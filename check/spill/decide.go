@@ -25,13 +25,13 @@ type pair struct {
 type trouble struct {
 	misfits  []plan.Misfit
 	sessions []pair
-	// spans are windows that have no order with the state that they began with.
+	// spans are windows without an order for the state at their begin.
 	spans []plan.Span
 }
 
 func (t *trouble) none() bool { return len(t.misfits)+len(t.sessions)+len(t.spans) == 0 }
 
-// window is a stretch that is being solved.
+// window is a stretch to solve.
 type window struct {
 	span plan.Span
 	wish map[plan.Value]plan.Value
@@ -40,7 +40,7 @@ type window struct {
 // maxRounds bounds the rounds of replaying and mending.
 const maxRounds = 40
 
-// decide replays the order and mends it, again and again, until it explains the history or cannot be mended.
+// decide replays the order and mends it, until it explains the history or cannot be mended.
 func (e *engine) decide(ctx context.Context) (*Answer, error) {
 	a := &Answer{}
 	if e.o.MaxWindow == 0 {
@@ -102,7 +102,7 @@ func (e *engine) giveUp(ctx context.Context, a *Answer, err error) (*Answer, err
 	switch {
 	case errors.Is(err, errTooMany):
 	case errors.Is(err, plan.ErrRoom) && e.few:
-		return nil, err // more partitions may do
+		return nil, err // more partitions may help
 	case errors.Is(err, plan.ErrRoom):
 		err = errors.New("the files do not list the transactions in the order of their ends, and memory is too " +
 			"small to sort them; give more with --memory")
@@ -130,8 +130,8 @@ func (e *engine) holds(a *Answer) *Answer {
 	return a
 }
 
-// drop removes the contradictions that are settled: those in a stretch that violates the level or stays undecided, and
-// reads that are known to be impossible.
+// drop removes settled contradictions: those in a stretch that violates the level or stays undecided, and reads that
+// are known to be impossible.
 func (e *engine) drop(t *trouble) {
 	t.misfits = slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool {
 		return e.settledTxn[m.Reader] || e.settledAt(m.At) || m.Found != plan.NoPlace && e.settledAt(m.From)
@@ -148,7 +148,7 @@ func (e *engine) settledAt(p plan.Pos) bool {
 
 func (e *engine) settle(s plan.Span) { e.settled = plan.Join(append(e.settled, s)) }
 
-// sessions finds pairs of a session that stand in the wrong order, where the level asks for session order.
+// sessions finds pairs of a session that are in the wrong order, if the level demands session order.
 func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
 	if !e.o.Level.Sessions() {
 		return nil, nil
@@ -177,11 +177,11 @@ func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
 	return wrong, err
 }
 
-// manySessions is the number of sessions from which they are no longer counted.
+// manySessions is the number of sessions past which countSessions stops to count.
 const manySessions = 1 << 20
 
-// countSessions counts the sessions that heads name, and each transaction without one. It also samples how densely
-// transactions stand.
+// countSessions counts the sessions in the heads, and each transaction without one. It also samples the density of
+// transactions.
 func (e *engine) countSessions(ctx context.Context) error {
 	e.density = newDensity(e.total.Committed)
 	defer e.density.sort()
@@ -208,7 +208,7 @@ func (e *engine) countSessions(ctx context.Context) error {
 // count estimates the number of transactions in a span.
 func (e *engine) count(s plan.Span) float64 { return e.density.count(s) }
 
-// few is the least number of transactions by which a window grows at each end.
+// few is the least number of transactions that a window gains at each end when it grows.
 const few = 8
 
 // round looks up the writers of contradicting reads, makes windows and solves them, and replays the keys of the
@@ -225,7 +225,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	}
 	spans := slices.Clone(t.spans)
 	counts := map[uint64]plan.Pos{} // transactions of unknown outcome → their first reader
-	var alone []uint64              // readers of versions that perhaps nobody installed
+	var alone []uint64              // readers of versions that may have no installer
 	causes := make([]plan.Cause, len(t.misfits))
 	for i := range t.misfits {
 		m := &t.misfits[i]
@@ -240,7 +240,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 			alone = append(alone, m.Reader)
 		default:
 			if e.settledAt(c.Saw.Pos) || c.Saw.Next != plan.NoPlace && e.settledAt(c.Saw.NextPos) {
-				e.settledTxn[m.Reader] = true // the error there is known
+				e.settledTxn[m.Reader] = true // its misfits are decided
 				causes[i].Case = plan.NoWriter
 				continue
 			}
@@ -258,7 +258,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 		}
 	}
 	if len(counts) > 0 {
-		// The places of these may move others: windows follow in the next round.
+		// The places of these may move other transactions, so windows follow in the next round.
 		return e.countIn(ctx, counts, t)
 	}
 	if acted, err := e.far(ctx, a, t, causes); acted || err != nil {
@@ -290,7 +290,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	return e.again(ctx, t, touched)
 }
 
-// wishes tells windows which values the readers behind them need.
+// wishes tells windows which values the readers after them need.
 func wishes(ws []window, misfits []plan.Misfit, causes []plan.Cause) {
 	for i := range ws {
 		ws[i].wish = map[plan.Value]plan.Value{}
@@ -327,20 +327,19 @@ func at(ws []window, p plan.Pos) int {
 	return -1
 }
 
-// past is an earlier window, and by how much it grew.
+// past is an earlier window, and the number of transactions by which it last grew.
 type past struct {
 	plan.Span
 	grew float64
 }
 
-// windows joins spans to windows. A window that meets earlier windows takes them in and grows once a round, by twice as
-// much as they did. A step is bounded: where earlier windows stand close together, growth for each of them would end
-// with the whole history.
+// windows joins spans to windows. A window that meets earlier windows takes them in, and grows once a round, by twice
+// as much as they did. The growth is bounded: if many earlier windows are close together, growth for each of them would
+// soon cover the whole history.
 func (e *engine) windows(spans []plan.Span) (ws []window) {
 	fresh := make([]past, 0, len(spans))
 	for _, s := range plan.Join(spans) {
-		// A transaction that was moved stands behind the others at its place, so a window has all of a place or
-		// nothing.
+		// A moved transaction comes after the others at its place, so a window must have all of a place or nothing.
 		s.From.Sub, s.To.Sub = 0, math.MaxUint32
 		p, met := e.takeIn(past{Span: s})
 		if met {
@@ -391,8 +390,8 @@ func joined(ps []past) (out []past) {
 	return out
 }
 
-// countIn takes transactions of unknown outcome as committed. Each stands as far behind its start as others stand
-// behind theirs, but before its first reader.
+// countIn counts these transactions of unknown outcome as committed. It places each as long after its start as
+// committed transactions usually end after theirs, but before its first reader.
 func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *trouble) error {
 	places := make(map[uint64]bool, len(counts))
 	for p := range counts {
@@ -436,10 +435,10 @@ func (e *engine) leave(a *Answer, s plan.Span, why string) {
 	e.settle(s)
 }
 
-// Where more reads contradict the order than memory holds, the order is mended part by part: first the part up to a
-// place, which moves forward once that part has no contradiction.
+// If more reads contradict the order than memory can take, the order is mended part by part: first up to a place, which
+// moves forward once there is no contradiction before it.
 
-// first replays everything up to e.until, and brings e.until back until memory holds the contradicting reads.
+// first replays everything up to e.until. It moves e.until back until the contradicting reads fit into memory.
 func (e *engine) first(ctx context.Context) (t trouble, err error) {
 	for {
 		if t.misfits, err = e.replay(ctx, "replaying", nil); err == nil {

@@ -9,7 +9,7 @@ import (
 	"isovet/history"
 )
 
-// density estimates how many transactions stand in a stretch of the order, from a sorted sample of the places of
+// density estimates how many transactions are in a stretch of the order, from a sorted sample of the places of
 // committed ones. Time alone says little about their number: clients' clocks may be coarse, and loads come in bursts.
 type density struct {
 	at    []plan.Pos
@@ -33,7 +33,7 @@ func (d *density) add(p plan.Pos) {
 // sort ends the additions.
 func (d *density) sort() { slices.SortFunc(d.at, plan.Pos.Compare) }
 
-// rank estimates how many transactions stand before a place.
+// rank estimates how many transactions come before a place.
 func (d *density) rank(p plan.Pos) float64 {
 	i, _ := slices.BinarySearchFunc(d.at, p, plan.Pos.Compare)
 	part := 1.0 // the share of the stretch between two samples
@@ -52,10 +52,10 @@ func (d *density) rank(p plan.Pos) float64 {
 // count estimates the number of transactions in a span.
 func (d *density) count(s plan.Span) float64 { return max(d.rank(s.To)-d.rank(s.From), 0) }
 
-// ahead returns the place about this many transactions further, and at least one.
+// ahead returns the place about this many transactions further, but at least one.
 func (d *density) ahead(p plan.Pos, by float64) plan.Pos {
 	i, _ := slices.BinarySearchFunc(d.at, p, func(a, p plan.Pos) int {
-		return cmp.Or(a.Compare(p), -1) // the first that is behind
+		return cmp.Or(a.Compare(p), -1) // finds the first after p
 	})
 	if i += int(by / float64(d.every)); i >= len(d.at) {
 		return plan.Last
@@ -75,7 +75,7 @@ func (d *density) grow(s plan.Span, by float64) plan.Span {
 		s.From = d.at[i]
 	}
 	i, _ = slices.BinarySearchFunc(d.at, s.To, func(a, to plan.Pos) int {
-		return cmp.Or(a.Compare(to), -1) // the first that is behind
+		return cmp.Or(a.Compare(to), -1) // finds the first after to
 	})
 	if i += max(steps, 1) - 1; i >= len(d.at) {
 		s.To = plan.Last

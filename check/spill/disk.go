@@ -34,8 +34,8 @@ func Free(dir string) (int64, bool) {
 	}
 }
 
-// enough refuses to begin where the disk has less than half of the estimated need: the check would run for long and
-// then fail. Files of an earlier check count as free, since they are overwritten or used again.
+// enough returns an error if the disk has less than half of the estimated need: the check would run for long and then
+// fail. Files of an earlier check count as free space, since they are overwritten or used again.
 func (e *engine) enough() error {
 	free, known := Free(e.o.Dir)
 	if e.o.free != nil {

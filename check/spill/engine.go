@@ -24,7 +24,7 @@ type Options struct {
 	Dir    string // of the files; it is made if it does not exist
 	Memory int64  // bytes; 0: 1 GiB
 	Level  level.Level
-	Asked  bool  // somebody asked for Level: transactions that name another are judged at it all the same
+	Asked  bool  // Level was asked for: it also applies to transactions that name another level
 	Skew   int64 // ns, as check.Options.ClockSkew
 	// Checker is one of Checkers(); "": CheckerOf(Level).
 	Checker string
@@ -34,8 +34,8 @@ type Options struct {
 	MaxWindow int
 	Workers   int // 0: all cores
 	Parts     int // partitions of the keys; 0: what memory asks for
-	// Keep leaves the files of the history's chunks for another check. They stay also without an answer, as after a
-	// timeout or on a full disk: the same check then goes on with the finished files.
+	// Keep leaves the files of the history's chunks for another check. They also stay if there is no answer, as after a
+	// timeout or on a full disk: the same check then continues with the finished files.
 	Keep bool
 	// Resumed, if set, is called with the number of stretches that an earlier check has read, and the number of
 	// all.
@@ -46,13 +46,13 @@ type Options struct {
 	Progress func(stage string, done, total int64)
 
 	full func(bytes int) error // tests: called before bytes are written
-	free func() (int64, bool)  // tests: in place of Free
+	free func() (int64, bool)  // tests: replaces Free
 }
 
 // Window is a stretch of the order that could not be decided.
 type Window struct {
 	From, To int64 // client times
-	Txns     int   // about
+	Txns     int   // approximate number
 	Why      string
 }
 
@@ -69,11 +69,11 @@ type Answer struct {
 	With []int64
 	// Open are stretches that were not decided. An answer "violation" may have some.
 	Open []Window
-	// Moves are the exceptions of a valid history to the rule that transactions stand in the order of their ends.
+	// Moves are the exceptions of a valid history to the rule that orders transactions by their ends.
 	Moves map[uint64]plan.Move
 	// Moved has ids and times of the transactions in Moves.
 	Moved map[uint64]Named
-	// ByPlace says that transactions stand in the order of the file, since the history has no times.
+	// ByPlace says that transactions are in the order of the file, since the history has no times.
 	ByPlace bool
 	// By is the level of the order that was found; it implies Level.
 	By level.Level
@@ -87,7 +87,7 @@ type Answer struct {
 	Stats   Stats
 }
 
-// Named is a transaction's id in its file, and the times between which it took effect, as history.Window has them.
+// Named is the id of a transaction in its file, with the times between which it took effect (history.Window).
 type Named struct{ ID, Start, End int64 }
 
 func named(x *plan.Txn) Named {
@@ -107,7 +107,7 @@ type Stats struct {
 	Unknown, Reads   int64 // Reads counts those of committed transactions
 	Parts            int
 	Chunks           int
-	Misfits, Windows int // in the first replay; in all rounds
+	Misfits, Windows int // Misfits: of the first replay; Windows: of all rounds
 	Rounds           int
 	Largest          int // transactions of the largest window
 	Resumed          int // stretches that an earlier check had read
@@ -144,7 +144,8 @@ func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
 	return a, err
 }
 
-// run is Check with few partitions. If these prove too few ([plan.ErrRoom]), it makes so many that each fits in memory.
+// run is Check with few partitions. If a partition does not fit in memory ([plan.ErrRoom]), run starts again with
+// enough partitions.
 func run(ctx context.Context, in *Input, o Options, few bool) (a *Answer, err error) {
 	e := &engine{in: in, o: o, few: few, asked: o.Level, until: plan.Last, mended: plan.First}
 	e.o.Level = orderOf(o.Level)
@@ -181,7 +182,8 @@ type engine struct {
 	parts int
 	few   bool // there may be too few partitions for each to fit in memory
 	rule  plan.Rule
-	// The order is mended up to mended, and now up to until; part is the number of transactions in between.
+	// The order is mended up to mended, and is now being mended up to until; part is the number of transactions in
+	// between.
 	until, mended plan.Pos
 	part          float64
 
@@ -217,16 +219,16 @@ type proved struct {
 	named  map[string]bool             // proofs found so far
 	seen   map[int64]*plan.Txn         // transactions of proofs, by id
 	wrote  map[plan.Want][]plan.Writer // the writers of versions that proofs asked for, without the next ones
-	forced map[int64]bool              // those of them whose reads show that others committed
+	forced map[int64]bool              // transactions of these whose reads show that others committed
 }
 
-// judgements has what need not be judged again.
+// judgements records what must not be judged again.
 type judgements struct {
 	solved     []past      // earlier windows
 	settled    []plan.Span // stretches that are decided, or given up
 	settledTxn map[uint64]bool
 	tried      map[uint64]bool // readers that far has tried
-	aside      uint32          // number of readers that it brought back
+	aside      uint32          // number of readers that far moved back
 }
 
 // mapped has the chunks and heads of the history.
@@ -238,7 +240,7 @@ type mapped struct {
 	timeless []uint64
 }
 
-// exceptions are the chunks of transactions that stand elsewhere than by the rule, by partition: in a file, or, with a
+// exceptions are the chunks of transactions with another position than by the rule, by partition: in a file, or, with a
 // backend, in memory.
 type exceptions struct {
 	movedFile  *file
@@ -258,8 +260,8 @@ func (e *engine) parallel(ctx context.Context, n int, f func(ctx context.Context
 	return parallel(ctx, e.o.Workers, n, f)
 }
 
-// readers is the number of goroutines that read the history at once: the pages of a mapped file that they touch count
-// as memory.
+// readers is the number of goroutines that read the history at once. It is bounded because the pages of a mapped file
+// that they touch count as memory.
 func (e *engine) readers() int { return int(max(1, min(int64(e.o.Workers), e.o.Memory>>27))) }
 
 func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i int) error) error {
@@ -447,7 +449,7 @@ func (e *engine) ask(ctx context.Context, asked []Part) (parts []Part, got []Wri
 		got, err = e.o.Backend.Writers(ctx, e.order(), parts)
 	} else {
 		s := step{n: -1}
-		if e.kept() { // otherwise each slice of a stretch would list all exceptions again
+		if e.kept() { // or each slice of a stretch would list all exceptions again
 			if s, err = e.step("ask", []any{e.order(), parts}); err != nil {
 				return nil, nil, err
 			}

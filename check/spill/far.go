@@ -9,16 +9,17 @@ import (
 	"isovet/history"
 )
 
-// farWindow is the number of transactions from which a contradicting read is examined by itself before it makes a
-// window. Tests set it to 1.
+// farWindow is the number of transactions between a contradicting read and its writer from which far examines the read
+// before it makes a window. Tests set it to 1.
 var farWindow = 256
 
-// aside is the Sub of readers that moved far back: it sorts them behind all others of a place.
+// aside is the Sub of the positions of readers that moved far back; it is large, so that they come after all others of
+// a place.
 const aside = 3 << 30
 
-// far examines contradicting reads that span many transactions, once for each reader. The transactions of the read
-// alone may violate the level. If they do not, the reader writes nothing and the level does not ask for real time, the
-// reader may move back to where its version was the last. acted says that one of these happened.
+// far examines contradicting reads that span many transactions, once for each reader. The read's own transactions may
+// violate the level. If they do not, the reader writes nothing, and the level does not demand real time, the reader may
+// move back to the last place where its version was current. acted says that one of these happened.
 func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.Cause) (acted bool, err error) {
 	sets := map[uint64]map[uint64]bool{} // reader → transactions of its contradicting reads
 	saw := map[uint64]plan.Pos{}         // reader → the last version that it saw
@@ -85,7 +86,7 @@ func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.C
 	return true, e.again(ctx, t, touched)
 }
 
-// bringBack moves a reader right behind a place.
+// bringBack moves a reader right after a place.
 func (e *engine) bringBack(x *plan.Txn, to plan.Pos) {
 	e.aside++
 	x.Counts = true

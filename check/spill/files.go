@@ -62,7 +62,7 @@ func (e *engine) open() error {
 		e.rule.Level = e.asked.String()
 	}
 	if e.rule.Stamps.On {
-		e.parts++ // of the commits
+		e.parts++ // one more, for the commits
 	}
 	e.moves, e.moved = plan.NewMoves(e.in.Txns), make([][]MovedChunk, e.parts)
 	e.counted, e.settledTxn, e.named = map[uint64]plan.Pos{}, map[uint64]bool{}, map[string]bool{}
@@ -76,9 +76,9 @@ func (e *engine) open() error {
 // keyBytes estimates the memory of a key while its partition is replayed.
 const keyBytes = 100
 
-// divided returns the number of partitions of the keys. Where all chunks of a partition overlap in time, all must fit
-// in memory. Mostly few overlap: then only the keys must fit, and with fewer partitions fewer transactions have
-// operations in several. If more overlap than that, e.few proves wrong.
+// divided returns the number of partitions of the keys. If all chunks of a partition overlap in time, all must fit into
+// memory. Mostly few overlap. Then only the keys must fit, and fewer partitions mean fewer transactions with operations
+// in several. If more chunks overlap than that, e.few was wrong.
 func (e *engine) divided() int {
 	if e.o.Parts > 0 {
 		e.few = false
@@ -96,8 +96,8 @@ func (e *engine) divided() int {
 	return int(min(n, 1024))
 }
 
-// close closes the files. It removes them if there is an answer, unless they are to be kept; otherwise the finished
-// ones stay for another run.
+// close closes the files. If there is an answer, it removes them, unless they are to be kept. Without an answer the
+// finished files stay for another run.
 func (e *engine) close() {
 	kept := map[string]bool{}
 	for i, t := range e.tasks {
@@ -118,8 +118,8 @@ func (e *engine) close() {
 	}
 }
 
-// narrow returns the pieces that may have requested transactions, or the parts of them that can be read alone. special
-// are the places of exceptions that stand in a span.
+// narrow returns the pieces that may have requested transactions, or the parts of them that can be read separately.
+// special are the places of exceptions with a position in a span.
 func (t *task) narrow(g *Gathering, special []uint64) (out []Piece) {
 	has := func(places []uint64, b *Batch) bool {
 		i, _ := slices.BinarySearch(places, uint64(b.First))
@@ -344,10 +344,10 @@ func (e *engine) write(round int, events []plan.Event) error {
 	return w.Flush()
 }
 
-// farApart is the greatest number of transactions between two exceptions of one chunk.
+// farApart is the greatest number of transactions between two exceptions in one chunk.
 const farApart = 500
 
-// apart reports whether two exceptions stand so far apart that they need different chunks.
+// apart reports whether two exceptions are so far apart that they need different chunks.
 func (e *engine) apart(a, b plan.Pos) bool {
 	return e.pieces < 4*e.parts+e.stats.Chunks && e.count(plan.Span{From: a, To: b}) > farApart
 }

@@ -2,5 +2,5 @@
 
 package spill
 
-// freeAt is how many bytes a user may still write to the file system of a folder; false: it cannot be told.
+// freeAt returns how many bytes a user may still write to the file system of a folder, or false if that is unknown.
 func freeAt(string) (bytes int64, known bool) { return 0, false }

@@ -2,7 +2,7 @@ package spill
 
 import "golang.org/x/sys/windows"
 
-// freeAt is how many bytes a user may still write to the file system of a folder; false: it cannot be told.
+// freeAt returns how many bytes a user may still write to the file system of a folder, or false if that is unknown.
 func freeAt(dir string) (bytes int64, known bool) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

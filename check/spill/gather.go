@@ -9,7 +9,7 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// gather reads the transactions that now stand in a window, and those at given places.
+// gather reads the transactions with a position in a window, and those at given places.
 func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]bool) (in [][]*plan.Txn,
 	by map[uint64]*plan.Txn, err error) {
 	g := e.gathering()
@@ -17,7 +17,7 @@ func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]b
 	return e.gatherBy(ctx, g)
 }
 
-// gathering returns a request without transactions, for the present order.
+// gathering returns a request without transactions, for the current order.
 func (e *engine) gathering() *Gathering {
 	g := &Gathering{Rule: e.rule, Only: e.only, Moved: movedOf(e.moves)}
 	for _, p := range slices.Sorted(maps.Keys(e.counted)) {
@@ -69,7 +69,7 @@ func (e *engine) gatherBy(ctx context.Context, g *Gathering) (in [][]*plan.Txn, 
 	return in, by, nil
 }
 
-// byNow compares transactions by their present places.
+// byNow compares transactions by their current positions.
 func byNow(a, b *plan.Txn) int {
 	return cmp.Or(a.Now.Commit.Compare(b.Now.Commit), cmp.Compare(a.Place, b.Place))
 }

@@ -20,7 +20,7 @@ type Input struct {
 	Txns    int64
 	Bytes   int64 // of its files; 0: unknown
 	Keys    int64 // an upper bound of its keys; 0: unknown
-	// Key identifies the input and its state: files of a check with another key are not used.
+	// Key identifies the input and its state. A check does not use files of a check with another key.
 	Key string
 }
 
@@ -73,8 +73,8 @@ type Piece struct {
 	// Each calls f with the transactions as separate histories; first is the place of a history's first
 	// transaction.
 	Each func(ctx context.Context, f func(h *history.History, first uint64) error) error
-	// View, if set, calls f with transactions lo to hi of a larger history, whose places are base plus their
-	// numbers. It returns not ok where it cannot. f may not keep the history.
+	// View, if set, calls f with transactions lo to hi of a larger history, whose places are base plus their numbers.
+	// It returns not ok if it cannot. f must not keep the history.
 	View func(ctx context.Context, f func(h *history.History, lo, hi uint32, base uint64) error) (ok bool, err error)
 	// Part, if set, returns the piece of txns transactions from first on.
 	Part func(first, txns int64) Piece

@@ -13,7 +13,7 @@ import (
 	"isovet/level"
 )
 
-// The checkers of package check that work out of core. All but chronos look for an order by rule and windows, and
+// These checkers of package check work out of core. All except chronos look for an order by rule and windows, and
 // differ in how they show a violation.
 const (
 	byOrder = "replay"
@@ -56,7 +56,7 @@ func CheckerOf(l level.Level) string {
 	return byOrder
 }
 
-// orderOf returns the level of the order that is looked for: it implies the level of the question.
+// orderOf returns the level of the order to search for. It implies the level of the question.
 func orderOf(l level.Level) level.Level {
 	switch l {
 	case level.ReadCommitted, level.ReadAtomic, level.Causal:
@@ -67,7 +67,7 @@ func orderOf(l level.Level) level.Level {
 	return l
 }
 
-// shortTime bounds a search among a few transactions where no number of conflicts does.
+// shortTime bounds searches among a few transactions that have no bound on conflicts.
 const shortTime = 5 * time.Second
 
 // violated reports how some transactions violate the level of the question; nil: no violation was found.

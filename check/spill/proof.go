@@ -13,8 +13,9 @@ import (
 	"isovet/history"
 )
 
-// prove makes one proof of all violations found: their anomalies, in a history of their transactions and of the writers
-// of what these read. It is certified against that history, which violates the level only if the whole does.
+// prove makes one proof of all violations found. The proof has their anomalies, in a history of their transactions and
+// of the writers that these read from. It is certified against that history, which violates the level only if the whole
+// history does.
 func (e *engine) prove(ctx context.Context, a *Answer) error {
 	var members []*plan.Txn
 	in := map[int64]bool{}
@@ -65,8 +66,8 @@ func (e *engine) prove(ctx context.Context, a *Answer) error {
 	if certify.Check(p, how) == nil {
 		return nil
 	}
-	// If a proof uses only the writes of some transaction, its reads may show a violation of their own, which then
-	// contradicts the proof.
+	// If a proof only uses the writes of some transaction, that transaction's reads may show a violation of their own,
+	// which contradicts the proof.
 	all := p.Anomalies
 	p.Anomalies = nil
 	for _, x := range all {
@@ -84,8 +85,8 @@ func (e *engine) prove(ctx context.Context, a *Answer) error {
 	return nil
 }
 
-// force notes the readers of an anomaly's transactions of unknown outcome, and those whose reads show that these
-// committed: a proof needs them too. txns are the whole transactions among which it was found.
+// force records, for transactions of unknown outcome in an anomaly, their readers and those whose reads show that they
+// committed: a proof needs these too. txns are all transactions among which the anomaly was found.
 func (e *engine) force(r *evidence.Result, txns []*plan.Txn) {
 	var todo []*plan.Txn
 	asked := map[uint64]bool{}
@@ -136,7 +137,7 @@ func newRetold(h *history.History) *retold {
 	return r
 }
 
-// lost says that something is missing in the other history.
+// lost is the error that something is missing in the other history.
 type lost struct{ what string }
 
 func (r *retold) txn(h *history.History, t uint32) uint32 {
@@ -161,7 +162,7 @@ func (r *retold) ver(h *history.History, v uint32) uint32 {
 	return w
 }
 
-// op finds an operation in the other history: the transaction has the same operations there, and perhaps more.
+// op finds an operation in the other history, where the transaction has the same operations, and perhaps more.
 func (r *retold) op(h *history.History, op uint32) uint32 {
 	t := h.TxnOf(op)
 	lo, _ := h.TxnOps(t)

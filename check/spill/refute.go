@@ -62,7 +62,7 @@ func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits [
 	return nil
 }
 
-// refuteEach examines single transactions whose reads nothing explains.
+// refuteEach examines single transactions with reads that nothing explains.
 func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why string) error {
 	set := map[uint64]bool{}
 	for _, p := range places {
@@ -90,7 +90,7 @@ func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why
 	return nil
 }
 
-// refuteConflicts bounds the search among one of many sets of transactions: if it finds nothing, the stretch grows or
+// refuteConflicts bounds the search in one of many sets of transactions. If it finds nothing, the stretch grows or
 // stays open.
 const refuteConflicts = 5000
 
@@ -108,7 +108,7 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 	if err != nil {
 		return nil, err
 	}
-	// Their own reads show that these writers of unknown outcome cannot have committed; the proof needs them.
+	// By their own reads, these writers of unknown outcome cannot have committed; the proof needs them.
 	var dead []*plan.Txn
 	for _, p := range slices.Sorted(maps.Keys(others)) {
 		if x := others[p]; x.Status == history.Unknown && !x.Counts && x.Contradicts() {
@@ -165,7 +165,7 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 	return found, nil
 }
 
-// withWriters adds, from some transactions, the writers of what a set read.
+// withWriters adds, from some transactions, the writers of a set's reads.
 func withWriters(set, some []*plan.Txn, by map[plan.Want][]plan.Writer) []*plan.Txn {
 	wrote := map[uint64]bool{}
 	for _, w := range plan.Wants(set) {
@@ -188,7 +188,7 @@ func withWriters(set, some []*plan.Txn, by map[plan.Want][]plan.Writer) []*plan.
 // wroteBytes estimates the memory for a version's writers.
 const wroteBytes = 400
 
-// sources finds the writers of what transactions read, and reads these.
+// sources finds the writers of the transactions' reads, and reads them.
 func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Want][]plan.Writer,
 	others map[uint64]*plan.Txn, err error) {
 	wants := plan.Wants(txns)
@@ -207,7 +207,7 @@ func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Wan
 			return nil, nil, err
 		}
 		maps.Copy(by, got)
-		if int64(len(e.wrote)+len(got)) < e.o.Memory/32/wroteBytes { // later proofs ask for the same writers
+		if int64(len(e.wrote)+len(got)) < e.o.Memory/32/wroteBytes { // later proofs ask for the same
 			maps.Copy(e.wrote, got)
 		}
 	}

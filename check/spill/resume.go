@@ -17,8 +17,8 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// done is the record of a mapped task, in a file beside its chunks: another run over the same history, in the same
-// partitions, goes on from there.
+// done is the record of a mapped task, in a file beside its chunks. Another run over the same history, with the same
+// partitions, continues from it.
 type done struct {
 	Version     int
 	Key         string
@@ -87,7 +87,7 @@ func (e *engine) path(i int, ext string) string {
 	return filepath.Join(e.o.Dir, fmt.Sprintf("map-%05d.%s", i, ext))
 }
 
-// resume takes over a task that an earlier run has mapped, if its files have not changed.
+// resume uses a task that an earlier run has mapped, if its files have not changed.
 func (e *engine) resume(rule plan.Rule, i int) bool {
 	if e.in.Key == "" {
 		return false
@@ -159,9 +159,9 @@ func (e *engine) clean(kept func(name string) bool) {
 	e.leaveFolder()
 }
 
-// A check of the same history repeats the same steps: its requests to partitions, groups of pieces and windows follow
-// from the answers before. So each answer is stored in a file with its request, and a check that was killed goes on
-// from the stored answers.
+// A check of the same history repeats the same steps, because its requests to partitions, groups of pieces and windows
+// follow from earlier answers. So each answer is stored in a file with its request, and a check that was killed
+// continues from these.
 
 // step is a step whose parts each have an answer.
 type step struct {
@@ -169,7 +169,7 @@ type step struct {
 	asked uint64
 }
 
-// step begins the next step. asked has all that its answers depend on, besides the history and the options.
+// step begins the next step. asked has everything that its answers depend on, except the history and the options.
 func (e *engine) step(kind string, asked any) (step, error) {
 	if !e.kept() {
 		return step{n: -1}, nil
@@ -192,8 +192,8 @@ const journalVersion = 1
 // keptHead is the size of a checksum and a length, before the request and the answer.
 const keptHead = 16
 
-// answer returns the stored answer of a step's part. If there is none, it calls do and stores the answer, unless again
-// says that it must be asked for again.
+// answer returns the stored answer of a step's part. If there is none, it calls do and stores the answer. If again says
+// so, it ignores a stored answer.
 func answer[A any](e *engine, s step, i int, do func() (A, error), again func(*A) bool) (a A, err error) {
 	if s.n < 0 {
 		return do()

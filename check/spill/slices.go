@@ -10,17 +10,17 @@ import (
 )
 
 // slicing is the state of a stretch that is too large for one window and is solved slice by slice. Each slice gets an
-// order. Its first part then stays; its last part is also in the next slice, because transactions behind a slice may
+// order. Its first part is then fixed. Its last part is also in the next slice, because transactions after a slice may
 // belong before its end.
 type slicing struct {
 	e       *engine
 	a       *Answer
 	span    plan.Span
-	misfits []plan.Misfit // those whose last version before them stands in the stretch, in the order of these versions
-	open    []plan.Misfit // those of them whose reader stands behind the slice, in the order of their readers
+	misfits []plan.Misfit // those whose last version before them is in the stretch, in the order of these versions
+	open    []plan.Misfit // those whose reader comes after the slice, in the order of their readers
 	touched *keySet
-	state   map[plan.Value]plan.Value // values of keys behind the transactions that stay
-	floor   *plan.Pos                 // place of the last of those
+	state   map[plan.Value]plan.Value // values of keys after the transactions that stay
+	floor   *plan.Pos                 // position of the last transaction that stays
 	carried []*plan.Txn
 	spots   []past // stretches from the begin to the commit of a moved transaction
 }
@@ -29,20 +29,20 @@ type slicing struct {
 const stateBytes = 200
 
 // solveSlices solves a stretch slice by slice. Unlike a round's windows, it always knows the values of keys before a
-// slice. It reports whether it reached the end; if not, the transactions that it placed stand in an order as good as
-// before. A slice without an order may violate the level by itself.
+// slice. It reports whether it reached the end. If it did not, the transactions that it placed are in an order as good
+// as before. A slice without an order may violate the level by itself.
 func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfits []plan.Misfit,
 	state map[plan.Value]plan.Value, touched *keySet) (bool, error) {
 	x := &slicing{e: e, a: a, span: s, misfits: misfits, touched: touched, state: state}
 	slices.SortStableFunc(x.misfits, func(a, b plan.Misfit) int { return a.From.Compare(b.From) })
-	e.unkept = true // otherwise the whole stretch would be stored again
+	e.unkept = true // or the whole stretch would be stored again
 	defer func() { e.unkept = false }()
 	g := e.gathering()
 	most := e.o.MaxWindow
 	all := e.count(s)
 	for from := s.From; ; {
 		part := plan.Span{From: from, To: s.To}
-		n := float64(max(most/2-len(x.carried), most/8, 1)) // otherwise it would not advance
+		n := float64(max(most/2-len(x.carried), most/8, 1)) // at least this many, so that it advances
 		last := e.count(part) <= n
 		if !last {
 			part.To = e.density.ahead(from, n)
@@ -59,8 +59,8 @@ func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfit
 		e.progress("solving a stretch", int64(all-e.count(plan.Span{From: from, To: s.To})), int64(all))
 		ok, err := x.slice(ctx, append(x.carried, in[0]...), part.To, last)
 		if err == nil && ok && last {
-			// Reads that still contradict the order there make new windows, but no window has only a part
-			// of a moved transaction's stretch.
+			// Reads that still contradict the order there make new windows. No window may have only a part of a moved
+			// transaction's stretch.
 			e.solved = slices.DeleteFunc(e.solved, func(p past) bool { return s.Has(p.From) && s.Has(p.To) })
 			e.solved = joined(append(e.solved, x.spots...))
 		}
@@ -81,7 +81,7 @@ func (e *engine) slices(ctx context.Context, a *Answer, ws []window, misfits []p
 		return ws, nil
 	}
 	e.sliced++
-	// Values from before a stretch that its readers need, so that another stretch must be mended first.
+	// These are values from before a stretch that its readers need, so that another stretch must be mended first.
 	before := make([]map[plan.Value]plan.Value, len(ws))
 	found := make([][]plan.Misfit, len(ws))
 	for i := range before {
@@ -168,7 +168,7 @@ func (x *slicing) slice(ctx context.Context, txns []*plan.Txn, to plan.Pos, last
 	return true, x.place(txns, stay, later)
 }
 
-// wishes returns the values that the first readers behind a slice need and the slice does not provide.
+// wishes returns the values that the first readers after a slice need and the slice does not provide.
 func (x *slicing) wishes(to plan.Pos) map[plan.Value]plan.Value {
 	n := 0
 	for n < len(x.misfits) && !to.Less(x.misfits[n].From) {
@@ -186,7 +186,7 @@ func (x *slicing) wishes(to plan.Pos) map[plan.Value]plan.Value {
 	return wish
 }
 
-// know finds the values before the stretch of keys that it has not seen so far.
+// know finds the values, before the stretch, of keys that are new to it.
 func (x *slicing) know(ctx context.Context, txns []*plan.Txn) error {
 	var at []plan.At
 	asked := map[plan.Value]bool{}
@@ -208,7 +208,7 @@ func (x *slicing) know(ctx context.Context, txns []*plan.Txn) error {
 	return err
 }
 
-// place fixes the transactions of the events in their order, behind those that stay already.
+// place fixes the transactions of the events in their order, after the fixed ones.
 func (x *slicing) place(txns []*plan.Txn, stay []int32, later []*plan.Txn) error {
 	e := x.e
 	staying := make([]*plan.Txn, 0, len(stay)/2)
@@ -254,7 +254,7 @@ func (x *slicing) place(txns []*plan.Txn, stay []int32, later []*plan.Txn) error
 	return e.write(e.stats.Rounds, moved)
 }
 
-// stand records a transaction's present position.
+// stand records a transaction's current position.
 func (e *engine) stand(x *plan.Txn) {
 	if x.Now.Commit == x.Rule && x.Now.Begin == x.Rule && !x.Counts {
 		e.moves.Unset(x.Place)

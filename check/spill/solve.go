@@ -8,7 +8,7 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// solveAll solves windows, places what they move, and refutes those that have no order.
+// solveAll solves windows, moves the transactions that solutions move, and refutes the windows that have no order.
 func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *trouble, touched *keySet) error {
 	var stuck []*window
 	for lo := 0; lo < len(ws); {
@@ -54,7 +54,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 		}
 		lo = hi
 	}
-	// Only now do the chunks have all new positions.
+	// Only now do the chunks have all new positions, so that windows without an order can be refuted.
 	for len(stuck) > 0 {
 		var spans []plan.Span
 		for n := 0.0; len(spans) < len(stuck) && (len(spans) == 0 || n < e.held()); {
@@ -88,8 +88,7 @@ func byPlace(a, b plan.Event) int {
 	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
 }
 
-// solveKnowing solves again, with the true values of keys before them, windows that were not solved now or in an
-// earlier round.
+// solveKnowing solves windows again that had no solution, with the true values of keys before them.
 func (e *engine) solveKnowing(ctx context.Context, ws []window, in [][]*plan.Txn, solved []Solution) error {
 	var again []window
 	var txns [][]*plan.Txn
@@ -127,7 +126,7 @@ func (e *engine) solveKnowing(ctx context.Context, ws []window, in [][]*plan.Txn
 	return nil
 }
 
-// solve solves windows; holds, if not nil, has the values of keys before them.
+// solve solves windows. holds, if not nil, has the values of keys before them.
 func (e *engine) solve(ctx context.Context, ws []window, in [][]*plan.Txn, holds map[plan.At]plan.Value) ([]Solution,
 	error) {
 	solved := make([]Solution, len(ws))
@@ -198,7 +197,7 @@ func (e *engine) solveHere(ctx context.Context, todo []Solving, got []Solution) 
 	})
 }
 
-// replace moves a window's transactions to their new order, behind the floor if there is one. changed are those whose
+// replace moves a window's transactions to their new order, after the floor if there is one. changed are those whose
 // position changed, last is the place of the last event.
 func replace(txns []*plan.Txn, order []int32, floor *plan.Pos) (events []plan.Event, changed []*plan.Txn,
 	last plan.Pos) {
@@ -229,8 +228,7 @@ func replace(txns []*plan.Txn, order []int32, floor *plan.Pos) (events []plan.Ev
 	return events, changed, last
 }
 
-// stuck handles a window that has no order with the rest as it is: it grows, unless its transactions violate the level
-// by themselves.
+// stuck handles a window without an order: it grows, unless its transactions violate the level by themselves.
 func (e *engine) stuck(a *Answer, w *window, found bool, t *trouble) {
 	switch {
 	case found:
@@ -242,7 +240,7 @@ func (e *engine) stuck(a *Answer, w *window, found bool, t *trouble) {
 	}
 }
 
-// keySet is a set of keys, by hashes; it may have a few more.
+// keySet is a set of keys, by hashes; it may have a few more keys.
 type keySet struct {
 	bits []uint64
 	n    int

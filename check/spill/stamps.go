@@ -169,8 +169,8 @@ func (e *engine) stampedSessions(ctx context.Context, most int) (found []plan.St
 	return found, n, nil
 }
 
-// proveStamped makes evidence of the first violations, from a history of their transactions, of the writers of what
-// these read, and of the writers of what they should have read.
+// proveStamped makes evidence of the first violations, from a history of their transactions, and the writers of the
+// versions that these read, or should have read.
 func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error {
 	listed := s.all[:min(len(s.all), check.MaxStamped())]
 	places := map[uint64]bool{}
@@ -221,7 +221,7 @@ func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error 
 	return e.tellStamped(a, s, listed, by, sources)
 }
 
-// askSource asks for the writers of the version read.
+// askSource asks for the writers of the version that was read.
 func (e *engine) askSource(v *plan.StampViolation, x *plan.Txn) plan.Asked {
 	return plan.Asked{Want: plan.Want{Key: v.Key, Value: v.Got}, Reader: v.Txn, Now: e.readsAt(x)}
 }
@@ -288,7 +288,7 @@ func (e *engine) tellStamped(a *Answer, s *stamped, listed []plan.StampViolation
 	for axiom, n := range s.count {
 		p.Stats.Violations[axiom.String()] = int(n)
 	}
-	if int64(len(s.all)) == s.total() { // otherwise they cannot be told apart
+	if int64(len(s.all)) == s.total() { // only a complete list can be counted by transaction
 		p.Stats.BadTxns, p.Stats.BadPairs = counted(s.all)
 	}
 	a.Proof, a.Found = p, []*evidence.Result{p}

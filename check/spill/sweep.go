@@ -18,7 +18,7 @@ type Swept struct {
 	Tie       *plan.Tie
 }
 
-// Replay replays a partition in its kind of order: see ReplayPart and SweepPart.
+// Replay replays a partition, by the rule or by timestamps: see ReplayPart and SweepPart.
 func (o *Order) Replay(ctx context.Context, part int, chunks []plan.Chunk, keep []uint64, most int) (Replayed, error) {
 	if o.Stamps.On {
 		return SweepPart(ctx, part, chunks, o, keep, most)
@@ -26,9 +26,9 @@ func (o *Order) Replay(ctx context.Context, part int, chunks []plan.Chunk, keep 
 	return ReplayPart(ctx, chunks, o.Filter(keep), o.Initial, most)
 }
 
-// SweepPart checks a partition by timestamps: EXT, which keys fail NOCONFLICT, and in the last partition which commits
-// tie. With keep, it lists the pairs that fail NOCONFLICT of the keys that keep has. Of more than most violations it
-// gives the first.
+// SweepPart checks a partition by timestamps: EXT, the keys that fail NOCONFLICT, and in the last partition commits
+// that tie. With keep, it lists the pairs that fail NOCONFLICT on the keys that keep has. Past most violations it lists
+// the first.
 func SweepPart(ctx context.Context, part int, chunks []plan.Chunk, o *Order, keep []uint64, most int) (r Replayed,
 	err error) {
 	chunks = stampedChunks(chunks)

@@ -32,7 +32,7 @@ func (e *engine) mapTimed(ctx context.Context) error {
 	return e.mapAll(ctx)
 }
 
-// placeTimeless puts the few transactions without times behind their predecessor in the session, or in the history.
+// placeTimeless puts the few transactions without times after their predecessor in the session, or in the history.
 func (e *engine) placeTimeless(ctx context.Context) error {
 	if len(e.timeless) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (e *engine) placeTimeless(ctx context.Context) error {
 	return e.write(e.stats.Rounds, events)
 }
 
-// standAt makes a transaction an exception at a place, which from now on also is its place by the rule.
+// standAt makes a transaction an exception at a place, which becomes its place by the rule too.
 func (e *engine) standAt(x *plan.Txn, to plan.Pos) plan.Event {
 	x.Counts, x.Rule = true, to
 	x.Now = plan.Move{Begin: to, Commit: to, Round: e.stats.Rounds}

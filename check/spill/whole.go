@@ -11,8 +11,8 @@ import (
 	"isovet/level"
 )
 
-// whole gives a history that fits into one window to package replay, with every transaction of unknown outcome: that
-// decides what windows could not. decided reports whether it did.
+// whole decides a history that fits into one window with package replay, which can try every outcome of the
+// transactions of unknown outcome. So it may decide histories that windows could not; decided reports whether it did.
 func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error) {
 	if e.total.Txns > int64(e.o.MaxWindow) || 200*e.total.Txns+80*e.total.Ops > e.o.Memory/8 {
 		return false, nil
@@ -78,7 +78,7 @@ func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error)
 	return false, nil
 }
 
-// ordered takes over an order of the whole history.
+// ordered uses an order of the whole history as the answer.
 func (e *engine) ordered(ctx context.Context, all []*plan.Txn, r *evidence.Result) (bool, error) {
 	var order []int32
 	for _, x := range r.Order {

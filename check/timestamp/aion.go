@@ -8,15 +8,15 @@ import (
 	"isovet/internal/keyed"
 )
 
-// Arrival is a transaction as it arrives at Aion. Keys and sessions are small numbers given by the caller; values are
-// numbers too, equal if and only if the values are, such as version ids or hashes; of a key that may be a list, 0 is
-// null.
+// Arrival is a transaction as it arrives at Aion. Keys and sessions are small numbers, chosen by the caller. Values are
+// numbers too, equal if and only if the values are, such as version ids or hashes; 0 is null for a key that may be a
+// list.
 type Arrival struct {
 	ID            int64  // the caller's name of it
 	Session       uint32 // NoSession: none
 	Seq           int64  // place in the session, from 0; NoSeq: the next that arrives is the next
 	Start, Commit int64
-	// NoPart: it did not commit. It counts as a place in its session, no more.
+	// NoPart says that it did not commit. It only takes a place in its session.
 	NoPart bool
 	Ops    []ArrivalOp
 	Lists  [][]uint64 // what list reads saw
@@ -32,9 +32,9 @@ type ArrivalOp struct {
 const (
 	// NoSession marks a transaction without session.
 	NoSession = history.None
-	// NoSeq marks a transaction whose place in its session is that of its arrival.
+	// NoSeq marks a transaction whose place in its session follows from its arrival.
 	NoSeq = -1
-	// NoID stands for "no transaction": the initial version.
+	// NoID means no transaction: it is the writer of the initial version.
 	NoID = math.MinInt64
 )
 
@@ -47,26 +47,26 @@ type Final struct {
 	Op    uint32 // place in the transaction, from 0; history.None
 	Got   uint64 // INT, EXT of a register
 	Want  uint64
-	// Kind of EXT as far as the window tells: own, before, uncommitted, after; NoKind where the window does not know
-	// the version.
+	// Kind is how EXT fails, as far as the window shows it: own, before, uncommitted, after; NoKind if the window does
+	// not have the version.
 	Kind    Kind
 	Arrival int64 // EXT: the number of the reader's arrival
-	// Attach: it holds if nobody wrote what was read before the stream began.
+	// Unique, with Attach: it is a violation only if no transaction had written the value read before the stream began.
 	Unique bool
 }
 
-// AionStats count what Aion did. Flips are changes of a tentative verdict of a read.
+// AionStats has the counts of Aion. Flips are changes of a read's tentative verdict.
 type AionStats struct {
 	Txns, Late int64
 	Flips      int64
-	FlipReads  int64    // reads, that is pairs of transaction and key, that flipped
+	FlipReads  int64    // reads (pairs of transaction and key) that flipped
 	FlipTxns   [4]int64 // transactions that flipped once, twice, three times, more often
 	Window     int      // transactions not final now
 	MaxWindow  int
 	Versions   int64 // installed
-	Wrong      int   // reads that are wrong by what has arrived, and not final
-	// Stretches of numbers that were missing in a session, and of the transactions whose numbers they are how many have
-	// come after all; sessions in which some are missing now.
+	Wrong      int   // reads that are wrong so far, but not final
+	// Gaps counts runs of missing numbers in sessions, Found the missing transactions that arrived later, GapSessions
+	// the sessions with missing numbers now.
 	Gaps, Found int64
 	GapSessions int
 }
@@ -75,27 +75,27 @@ type AionStats struct {
 // Tentative verdicts of reads flip as earlier writers arrive, and are final once the watermark has passed. It is not
 // safe for concurrent use.
 //
-// Source: AION (Algorithm 3) with errata C10 to C19. Each key has the versions and the readers of the window in the
-// order of time: a version that arrives re-judges the readers up to the next version only, and meets the versions that
-// it overlaps (C14 to C16). A verdict is one flag a read (C10); own operations are looked at once, on arrival (C11).
-// What the watermark has passed is forgotten but for the newest version of each key (C17). Cost: a transaction's
-// operations by their displacement among those of their keys. Memory: the window, and 144 bytes a key.
+// Source: AION (Algorithm 3) with errata C10 to C19. Each key has the versions and the readers of the window by time. A
+// version that arrives re-judges only the readers up to the next version, and is compared with the versions that it
+// overlaps (C14 to C16). A verdict is one flag a read (C10); own operations are examined once, on arrival (C11). Behind
+// the watermark, only the newest version of each key is kept (C17). Cost: a transaction's operations by their
+// displacement among those of their keys. Memory: the window, and 144 bytes a key.
 type Aion struct {
 	o    Options    `freeze:"-"`
 	hash *keyed.Key // of lists
 	keys []onlineKey
-	// The window: transactions that are not final, in the order of arrival. Number n stands at slots[n-first].
+	// slots is the window: transactions that are not final, in the order of arrival. Number n is at slots[n-first].
 	slots    []slot
-	head     int // those before it are final
+	head     int // slots before it are final
 	first    int64
-	reads    []uint32 // keys of the external reads of the slots, one behind the other
-	readHead int      // those before it are of slots that are final
+	reads    []uint32 // keys of the external reads of the slots, in sequence
+	readHead int      // reads before it belong to final slots
 	mark     int64    // the watermark
-	closed   bool     // nothing is still to come
+	closed   bool     // no more transactions will come
 	sess     []onlineSession
-	waiting  []uint32 // sessions of which something waits for its turn
-	nextDue  int64    // the least due of what waits
-	latest   int64    // start that has arrived
+	waiting  []uint32 // sessions with a transaction that waits for its turn
+	nextDue  int64    // the least due of waiting transactions
+	latest   int64    // the latest start that has arrived
 	missing  int64    // see Missing
 	attached          // see Attach
 	out      []Final
@@ -106,13 +106,13 @@ type Aion struct {
 	wrote    []pendingWrite
 }
 
-// A version stands at its commit. A reader sees the versions up to a timestamp, that included: its start, or, where
-// everything happens at the commit, that, and where it writes there itself, the one before. Any timestamp but
+// A version has the time of its commit. A reader sees the versions up to and including a timestamp: its start; or its
+// commit, if everything happens there; or the timestamp before that, if it also writes there. Any timestamp except
 // history.NoTime, the least of all, has one before it.
 
 type onlineVersion struct {
 	pos, start int64
-	val        uint64 // what the key holds then; of a list a hash of it all
+	val        uint64 // what the key holds then; for a list, a hash of all elements
 	elem       uint64 // of a list: a hash of what is appended
 	by         int64
 }
@@ -125,7 +125,7 @@ type onlineReader struct {
 	n    int64 // number of arrival
 	op   uint32
 	ok   bool
-	// Attach: it may have read what a transaction wrote that was sent before the stream begins
+	// excused, with Attach: the version it read may be by a transaction that was sent before the stream began
 	excused bool
 	unique  bool // see Final.Unique
 	flips   uint8
@@ -136,15 +136,15 @@ type onlineKey struct {
 	versions []onlineVersion
 	readers  []onlineReader
 	mine     uint32 // stamp of the arrival that touched it last
-	dropAt   uint32 // how many versions there are when those that nobody sees go next
+	dropAt   uint32 // number of versions at which invisible ones are dropped next
 	wrote    bool   // by the arrival that touched it last
 	list     bool
-	sure     bool // Attach: what it held when the stream began is known, or does not matter any more
+	sure     bool // Attach: its value when the stream began is known, or no longer matters
 	own      uint64
-	initial  uint64 // as a register
-	over     int64  // Attach: number of the arrival from which on nobody sees what it held when the stream began
-	horizon  int64  // Attach: reads at snapshots up to here are not judged where nobody wrote what they read
-	torn     int64  // not 0: a list that is unknown up to here, see tear
+	initial  uint64 // initial value as a register
+	over     int64  // Attach: from this arrival on, no transaction sees its value when the stream began
+	horizon  int64  // Attach: reads at snapshots up to here, of values without a writer, are not judged
+	torn     int64  // not 0: the list is unknown up to this time, see tear
 }
 
 type slot struct {
@@ -173,7 +173,7 @@ func NewAion(o Options) (*Aion, error) {
 		missing: math.MinInt64}, nil
 }
 
-// SetInitial says what a register holds before everything. Until then it is 0.
+// SetInitial sets the initial value of a register. Without it the value is 0.
 func (a *Aion) SetInitial(key uint32, val uint64) {
 	k := a.key(key)
 	k.initial = val
@@ -182,25 +182,24 @@ func (a *Aion) SetInitial(key uint32, val uint64) {
 	}
 }
 
-// AppendInitial appends to the list that a key holds before everything.
+// AppendInitial appends to the initial list of a key.
 func (a *Aion) AppendInitial(key uint32, elem uint64) {
 	k := a.key(key)
 	a.asList(k)
 	k.base.val = a.hash.Fold(k.base.val, elem)
 }
 
-// asList makes a key a list, as soon as that shows. Who read it as null before, 0, read a list that nothing had been
-// appended to.
+// asList makes a key a list, once an operation shows that. Readers that saw null before, 0, saw an empty list.
 func (a *Aion) asList(k *onlineKey) {
-	if k.list || len(k.versions) > 0 || k.base.by != NoID { // written: a register, of which null may look like a list
+	if k.list || len(k.versions) > 0 || k.base.by != NoID { // a written register, whose null may look like a list
 		return
 	}
 	k.list = true
 	a.retell(k, a.hash.Empty(), 0, a.hash.Empty())
 }
 
-// asRegister makes a key a register that was taken for a list because it was read as null where lists are, and by no
-// more.
+// asRegister makes a key a register again, if it was taken for a list only because reads of null elsewhere are of
+// lists.
 func (a *Aion) asRegister(k *onlineKey) {
 	if k.list && len(k.versions) == 0 && k.base.by == NoID && k.base.val == a.hash.Empty() {
 		k.list = false
@@ -208,8 +207,7 @@ func (a *Aion) asRegister(k *onlineKey) {
 	}
 }
 
-// retell judges a key's readers by another initial state, and takes what they read for another value where it is the
-// one.
+// retell judges a key's readers again with another initial state, and replaces the value was that they read by is.
 func (a *Aion) retell(k *onlineKey, base, was, is uint64) {
 	k.base.val = base
 	live := a.first + int64(a.head)
@@ -230,8 +228,8 @@ func (a *Aion) key(key uint32) *onlineKey {
 	return &a.keys[key]
 }
 
-// sealed reports whether no version still to come stands at ts or before: it starts at the watermark or later, and so
-// commits later; at the serializable levels it stands at the watermark or later.
+// sealed reports whether no version at ts or before can still arrive. A later arrival starts at the watermark or later,
+// and so commits after it; at the serializable levels its version is at the watermark or later.
 func (a *Aion) sealed(ts int64) bool {
 	return ts < a.mark || ts == a.mark && !a.o.Level.Serial() || a.closed
 }
@@ -243,16 +241,16 @@ func (a *Aion) Stats() AionStats {
 	return s
 }
 
-// Take returns the violations that have become final since the last call. The slice is valid until the next call of
-// anything.
+// Take returns the violations that have become final since the last call. The slice is valid until the next call of any
+// method.
 func (a *Aion) Take() []Final {
 	out := a.out
 	a.out = a.out[:0]
 	return out
 }
 
-// Add takes a transaction. One that starts before the watermark is late: what it writes is installed, what it reads is
-// not judged, and a LATE violation says so, for transactions that are final may have been judged without it.
+// Add takes a transaction. If it starts before the watermark, it is late: its writes are installed, but its reads are
+// not judged. A LATE violation says so, because final transactions may have been judged without it.
 func (a *Aion) Add(t *Arrival) {
 	a.stats.Txns++
 	serial := a.o.Level.Serial()
@@ -261,7 +259,7 @@ func (a *Aion) Add(t *Arrival) {
 		switch op := &t.Ops[i]; op.Kind {
 		case history.Append:
 			writer = true
-			a.asList(a.key(op.Key)) // also where it does not commit: reads of null are of a list
+			a.asList(a.key(op.Key)) // even if it does not commit: then reads of null are list reads
 		case history.Write:
 			writer = true
 			a.asRegister(a.key(op.Key))
@@ -312,7 +310,7 @@ func (a *Aion) Add(t *Arrival) {
 
 func (a *Aion) final(f Final) { a.out = append(a.out, f) }
 
-// install puts a version at its place: NOCONFLICT with those that it overlaps, and its readers judged anew.
+// install inserts a version. It checks NOCONFLICT with the versions that it overlaps, and judges its readers again.
 func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 	k := &a.keys[key]
 	a.stats.Versions++
@@ -330,7 +328,7 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 		return
 	}
 	if !serial && !again {
-		// Who appends several times has several versions at one place, and is one conflict.
+		// A transaction that appends several times has several versions at one place, but is one conflict.
 		for j := i - 1; j >= 0 && k.versions[j].pos > v.start; j-- {
 			if w := &k.versions[j]; w.by != NoID && (j+1 == i || w.by != k.versions[j+1].by) {
 				a.final(Final{Axiom: NOCONFLICT, Txn: v.by, Other: k.versions[j].by, Key: key, Op: history.None})
@@ -346,7 +344,7 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 		if k.list {
 			a.tear(k)
 		}
-		return // older than what everybody still to come sees
+		return // older than the version that all later arrivals see
 	}
 	a.lists -= int64(cap(k.versions)) * versionBytes
 	k.versions = append(k.versions, v)
@@ -356,7 +354,7 @@ func (a *Aion) install(key uint32, v onlineVersion, serial bool) {
 	a.rejudge(k, i)
 }
 
-// dropVersions forgets the versions that nobody still to come sees (errata C17).
+// dropVersions forgets the versions that no later arrival can see (errata C17).
 func (a *Aion) dropVersions(k *onlineKey) {
 	n := len(k.versions)
 	for n > 0 && !a.sealed(k.versions[n-1].pos) {
@@ -367,7 +365,7 @@ func (a *Aion) dropVersions(k *onlineKey) {
 		k.versions = k.versions[:copy(k.versions, k.versions[n:])]
 	}
 	if n := uint32(len(k.versions)); n > k.dropAt/2 {
-		k.dropAt = max(2, 2*k.dropAt, n+1) // else this would be done again soon
+		k.dropAt = max(2, 2*k.dropAt, n+1) // so that this is not repeated soon
 	}
 }
 
@@ -382,9 +380,9 @@ func (a *Aion) dropReaders(k *onlineKey) {
 	}
 }
 
-// Advance declares that no transaction still to come starts before ts; at the serializable levels, that none of them
-// stands before it. What can no longer change is final: the transactions at the head of the order of arrival that the
-// watermark has passed.
+// Advance declares that no later arrival starts before ts; at the serializable levels, that none is placed before it.
+// Results that can no longer change become final: those of the first transactions in the order of arrival, as far as
+// the watermark has passed them.
 func (a *Aion) Advance(ts int64) {
 	if ts > a.mark {
 		a.mark = ts
@@ -399,7 +397,7 @@ func (a *Aion) Close() {
 	a.flushSessions()
 }
 
-// Settle makes everything final that has arrived, and returns the watermark behind it. The stream may go on.
+// Settle makes all arrived transactions final, and returns the watermark after them. The stream may continue.
 func (a *Aion) Settle() int64 {
 	for i := a.head; i < len(a.slots); i++ {
 		if s := &a.slots[i]; !s.late && s.upTo >= a.mark {

@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// attached is what is known of the time before the stream began.
+// attached has what is known about the time before the stream began.
 type attached struct {
 	attach       bool
 	arrivals     int   // the first few are counted
@@ -14,7 +14,7 @@ type attached struct {
 	within       int64 // see Within
 	again        bool  // see Again
 	latestCommit int64
-	lag          [2]int64 // the two greatest distances by which a commit came behind a later one
+	lag          [2]int64 // the two greatest delays of a commit that arrived after a later one
 	kept         map[listRead][]uint64
 	keptBytes    int64
 	torn         int // lists that a late transaction has made unknown
@@ -26,13 +26,13 @@ type listRead struct {
 	key uint32
 }
 
-// Attach says that the stream begins in the midst: before everything, keys hold what nobody knows. It comes before all
-// arrivals. The first read of a key that is not explained by what has arrived shows what the key held when the stream
-// began; it is a violation only if that cannot be. Sessions begin with the first of their transactions.
+// Attach says that the stream begins in the middle, so that the initial values of keys are unknown. It must be called
+// before all arrivals. If no arrival explains the first read of a key, the read shows the key's value when the stream
+// began; it is a violation only if that is impossible. Sessions begin with the first of their transactions.
 //
-// What was sent before the stream began may have committed after the first transaction of it, by as much as Within
-// says, and as commits come out of their order. A read at a snapshot before that moment, the horizon, is not judged
-// where it has read what nobody in the stream has written, or, once Again has been called, at all.
+// A transaction sent before the stream began may have committed after the stream's first transaction, by as much as
+// Within says, and as much as commits are out of order. A read at a snapshot before that moment, the horizon, is not
+// judged if no transaction of the stream wrote its value; after Again has been called, it is not judged at all.
 func (a *Aion) Attach() {
 	a.attach, a.kept = true, map[listRead][]uint64{}
 	for i := range a.sess {
@@ -43,18 +43,18 @@ func (a *Aion) Attach() {
 	}
 }
 
-// Within says how late a transaction may come, in timestamps; 0: that is not known.
+// Within says how late a transaction may arrive, in timestamps; 0 means that this is unknown.
 func (a *Aion) Within(ts int64) { a.within = ts }
 
-// Again says that values are written to keys again, so that what somebody in the stream wrote may have been there
-// before it, too.
+// Again says that a value may be written to a key again, so that a value written in the stream may have been there
+// before.
 func (a *Aion) Again() { a.again = true }
 
-// few is how many of the first transactions may show that the one before came late.
+// few is how many of the first transactions may show that an earlier one was late.
 const few = 16
 
-// arrived notes a commit. A transaction that others follow by more than Within may have been late when the stream
-// began: the stream began with these others.
+// arrived records a commit. If a later commit follows by more than Within, the first transactions may have been late
+// ones, and the stream began with the later one.
 func (a *Aion) arrived(commit int64) {
 	if a.arrivals < few {
 		if a.arrivals++; a.arrivals == 1 {
@@ -80,8 +80,8 @@ func (a *Aion) arrived(commit int64) {
 	}
 }
 
-// horizon is when the last of the transactions committed that were sent before the stream began, at the latest. One
-// that comes far behind all others does not move it.
+// horizon returns the latest possible commit of the transactions that were sent before the stream began. A single
+// transaction that is far later than all others does not move it.
 func (a *Aion) horizon() int64 {
 	h := a.cut
 	for _, d := range [3]int64{a.within, a.lag[1], a.lag[1]} {
@@ -93,8 +93,8 @@ func (a *Aion) horizon() int64 {
 	return h
 }
 
-// attachReads looks at the reads of the transaction at the head, which are final, for what their keys held when the
-// stream began.
+// attachReads uses the reads of the first transaction of the window, which are final, to learn the values of their keys
+// when the stream began.
 func (a *Aion) attachReads(s *slot, n int64) {
 	for _, key := range a.reads[a.readHead : a.readHead+int(s.n)] {
 		k := &a.keys[key]
@@ -130,7 +130,7 @@ func (a *Aion) attachReads(s *slot, n int64) {
 	}
 }
 
-// attachRead looks at one read. got is the list that it saw, if it is one.
+// attachRead uses one read. got is the list that it saw, if it is a list read.
 func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) {
 	v := sort.Search(len(k.versions), func(i int) bool { return k.versions[i].pos > x.upTo }) - 1
 	w := &k.base
@@ -138,7 +138,8 @@ func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) 
 		w = &k.versions[v]
 	}
 	if !k.list && k.base.by != NoID && k.base.pos >= h {
-		// What it held has been overwritten. Once those that had arrived by then are final, nobody sees it any more.
+		// The unknown value has been overwritten. Once all transactions that had arrived by then are final, none sees
+		// it.
 		switch {
 		case k.over == 0:
 			k.over = a.first + int64(len(a.slots))
@@ -158,7 +159,7 @@ func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) 
 	case !k.list && w.pos >= h && w.by != NoID:
 		x.unique = false
 	case x.ok:
-		k.sure = true // this is what it held
+		k.sure = true // now its value when the stream began is known
 	case k.list:
 		a.adoptList(k, x, h, got)
 	case unknown:
@@ -170,17 +171,17 @@ func (a *Aion) attachRead(k *onlineKey, x *onlineReader, h int64, got []uint64) 
 	}
 }
 
-// knows reports whether somebody in the stream has written a value of a register, as far as the window tells, and
-// nobody else has, for none is written twice.
+// knows reports whether a transaction of the stream wrote a register value, as far as the window shows it. If values
+// are written once, no other transaction wrote it then.
 func (a *Aion) knows(k *onlineKey, val uint64) bool {
 	is := func(v onlineVersion) bool { return v.by != NoID && v.val == val }
 	return !k.list && !a.again && val != 0 && (is(k.base) || slices.ContainsFunc(k.versions, is))
 }
 
-// adoptList takes what a read has found for what the list held at the read's snapshot, if it ends with what has been
-// appended since the horizon. It is not taken, less that, for what the list held at the horizon: some of it may have
-// been appended since by who comes late only afterwards, at a place that nobody knows yet. So reads of older snapshots
-// are not judged. Who comes late and committed up to this snapshot is in what was read already.
+// adoptList takes the list that a read saw as the list at the read's snapshot, if it ends with the elements appended
+// since the horizon. It does not conclude what the list was at the horizon: late transactions that have not arrived may
+// have appended some of it since, at unknown places. So reads at older snapshots are not judged. The appends of late
+// transactions that committed up to this snapshot are in the read already.
 func (a *Aion) adoptList(k *onlineKey, x *onlineReader, h int64, got []uint64) {
 	from := 0
 	for from < len(k.versions) && k.versions[from].pos <= h {
@@ -233,7 +234,7 @@ func (a *Aion) keepList(key uint32, n int64, got []uint64) {
 	a.kept[listRead{n, key}] = slices.Clone(got)
 }
 
-// keptBytes is what a list that is kept takes in memory, about; nothing if none is.
+// keptBytes estimates the memory of a kept list; 0 for none.
 func keptBytes(got []uint64) int64 {
 	if got == nil {
 		return 0
@@ -241,8 +242,8 @@ func keptBytes(got []uint64) int64 {
 	return 64 + 8*int64(len(got))
 }
 
-// tear makes a list unknown up to the watermark: a late transaction has appended to it further back than is remembered.
-// The next read that is judged shows what it holds.
+// tear makes a list unknown up to the watermark, because a late transaction has appended to it before the versions that
+// are kept. The next judged read shows its elements.
 func (a *Aion) tear(k *onlineKey) {
 	if a.kept == nil {
 		a.kept = map[listRead][]uint64{}

@@ -8,7 +8,7 @@ import (
 	"isovet/history"
 )
 
-// look goes through the operations once: INT, what is read of others, what is written at last.
+// look walks a transaction's operations once: it checks INT, and collects external reads and last writes.
 func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 	if a.stamp++; a.stamp == 0 {
 		for i := range a.keys {
@@ -61,7 +61,7 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 	}
 }
 
-// lookList is look for a list read: own operations before it, the last first (errata C19).
+// lookList is look for a list read. It walks back through own operations before the read (errata C19).
 func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	key := t.Ops[at].Key
 	got := t.Lists[t.Ops[at].Val]
@@ -110,7 +110,7 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	a.read(k, key, onlineReader{upTo: upTo, val: state, n: n, op: at})
 }
 
-// read judges an external read by what has arrived and keeps it for what will.
+// read judges an external read by the arrivals so far, and keeps it for later ones.
 func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
 	v := &k.base
 	for i := len(k.versions) - 1; i >= 0; i-- {
@@ -175,12 +175,12 @@ func (a *Aion) judge(r *onlineReader, val uint64, by int64) {
 	}
 }
 
-// Follow has f called with each read that is wrong by what has arrived, and with each that is right after all, while it
-// is not final: the number of its transaction's arrival, and its place there.
+// Follow makes Aion call f when the arrivals make a read wrong, and when they make it right again, until it is final:
+// with the number of its transaction's arrival, and its place there.
 func (a *Aion) Follow(f func(n int64, op uint32, ok bool)) { a.follow = f }
 
-// rejudge looks again at the readers that version i is now for: those up to the next version; of a list, of which all
-// later states change, all behind it.
+// rejudge judges again the readers of version i: those up to the next version, or for a list all later ones, because
+// each later state changes.
 func (a *Aion) rejudge(k *onlineKey, i int) {
 	from := k.versions[i].pos
 	next := len(k.versions)
@@ -210,7 +210,7 @@ func (a *Aion) rejudge(k *onlineKey, i int) {
 	}
 }
 
-// reportReads makes violations of the wrong reads of the transaction at the head.
+// reportReads turns the wrong reads of the first transaction of the window into violations.
 func (a *Aion) reportReads(s *slot, n int64) {
 	seen := a.reads[a.readHead : a.readHead+int(s.n)]
 	for i, key := range seen {
@@ -232,7 +232,7 @@ func (a *Aion) reportReads(s *slot, n int64) {
 	}
 }
 
-// wrongRead tells a read that is wrong.
+// wrongRead returns the violation of a wrong read.
 func (a *Aion) wrongRead(s *slot, k *onlineKey, x *onlineReader, key uint32) Final {
 	f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want}
 	for v := range k.versions {
@@ -254,10 +254,10 @@ func (a *Aion) wrongRead(s *slot, k *onlineKey, x *onlineReader, key uint32) Fin
 	return f
 }
 
-// Arrived is the number of arrived transactions that take part.
+// Arrived returns the number of arrived transactions that committed.
 func (a *Aion) Arrived() int64 { return a.first + int64(len(a.slots)) }
 
-// Suspects appends reads that are wrong by what has arrived, and not final: the first of the window, at most most of
+// Suspects appends reads that are wrong by the arrivals so far and not final: the first of the window, at most most of
 // them. Cost: the window up to the last of them.
 func (a *Aion) Suspects(out []Final, most int) []Final {
 	if a.stats.Wrong == 0 {
@@ -292,7 +292,7 @@ func (a *Aion) Suspects(out []Final, most int) []Final {
 	return out
 }
 
-// readersFrom is where the readers at a timestamp or later begin.
+// readersFrom returns the index of the first reader at timestamp upTo or later.
 func (k *onlineKey) readersFrom(upTo int64) int {
 	return sort.Search(len(k.readers), func(i int) bool { return k.readers[i].upTo >= upTo })
 }

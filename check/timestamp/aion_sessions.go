@@ -8,28 +8,28 @@ import (
 	"isovet/history"
 )
 
-// onlineSession is how far a session has got, and what has arrived of it ahead of its turn.
+// onlineSession is the progress of a session, and the transactions that arrived before their turn.
 type onlineSession struct {
 	next    int64
-	last    int64 // the last that committed, and the end of it
+	last    int64 // the last transaction that committed, and its end
 	end     int64
 	named   int64 // the last of all; NoID
 	any     bool
 	writer  bool
 	began   bool // next is known
-	queued  bool // it stands in Aion.waiting
+	queued  bool // it is in Aion.waiting
 	pending []sessionTurn
 	gaps    []sessionGap
 }
 
-// sessionGap is where transactions are missing: those from one number to another, between two turns that committed;
-// after has no part as long as there is none.
+// sessionGap is a run of missing transactions, given by their numbers, between two committed ones; after is unused
+// until the second one has arrived.
 type sessionGap struct {
 	from, to      int64
 	before, after sessionTurn
 }
 
-// maxGaps bounds the remembered gaps of a session, whose transactions are still judged if they come.
+// maxGaps bounds the remembered gaps of a session. If their transactions arrive, they are still judged.
 const maxGaps = 16
 
 type sessionTurn struct {
@@ -40,8 +40,8 @@ type sessionTurn struct {
 	writer     bool
 }
 
-// maxAhead bounds the transactions of a session that wait for one before them, which then counts as missing, whatever
-// the watermark.
+// maxAhead bounds the transactions of a session that wait for a missing one. Past it, the missing one counts as lost,
+// whatever the watermark is.
 var maxAhead = 1 << 12
 
 func (a *Aion) session(t *Arrival, start, end int64, part, writer bool) {
@@ -88,14 +88,14 @@ func (a *Aion) sessionAt(n uint32) *onlineSession {
 	return &a.sess[n]
 }
 
-// flushSession takes those whose turn has come, those whose predecessors can only come late, and the first of more than
-// ahead that wait.
+// flushSession takes the transactions whose turn has come, those whose missing predecessors would be late, and if more
+// than ahead wait, the first of these.
 func (a *Aion) flushSession(n uint32, ahead int) {
 	s := &a.sess[n]
 	i := 0
 	for i < len(s.pending) {
 		x := &s.pending[i]
-		if x.due == math.MinInt64 { // it came before all that has a timestamp
+		if x.due == math.MinInt64 { // it precedes all that have timestamps
 			x.due = a.latest
 		}
 		over := x.due < a.missing || a.closed || len(s.pending)-i > ahead
@@ -127,7 +127,7 @@ func (a *Aion) flushSession(n uint32, ahead int) {
 	s.pending = slices.Delete(s.pending, 0, i)
 }
 
-// flushSessions takes what the watermark has passed.
+// flushSessions takes the waiting transactions that the watermark has passed.
 func (a *Aion) flushSessions() {
 	a.nextDue = math.MaxInt64
 	left := a.waiting[:0]
@@ -142,7 +142,7 @@ func (a *Aion) flushSessions() {
 	a.waiting = left
 }
 
-// turn is the axiom SESSION.
+// turn checks the axiom SESSION for the next transaction of a session.
 func (a *Aion) turn(s *onlineSession, x *sessionTurn) {
 	s.next, s.named = x.seq+1, x.id
 	if !x.part {
@@ -155,14 +155,14 @@ func (a *Aion) turn(s *onlineSession, x *sessionTurn) {
 	s.any, s.last, s.end, s.writer = true, x.id, x.end, x.writer
 }
 
-// follows looks at two transactions of a session, one after the other.
+// follows checks two successive transactions of a session.
 func (a *Aion) follows(x, y *sessionTurn) {
 	if x.part && y.part && (y.start < x.end || a.o.Level.Serial() && y.start == x.end && y.writer && !x.writer) {
 		a.final(Final{Axiom: SESSION, Txn: y.id, Other: x.id, Key: history.None, Op: history.None})
 	}
 }
 
-// found takes one that was missing.
+// found handles a missing transaction that arrives.
 func (a *Aion) found(s *onlineSession, x *sessionTurn) {
 	for i := range s.gaps {
 		g := &s.gaps[i]
@@ -190,8 +190,8 @@ func (a *Aion) found(s *onlineSession, x *sessionTurn) {
 	}
 }
 
-// Missing declares that what should stand in a session before something that had arrived when the latest start was ts,
-// or less, and has not arrived, is missing: a GAP violation says so, and the session goes on.
+// Missing declares transactions as missing that have not arrived, although a later one of their session had arrived
+// when the latest start was ts or less. A GAP violation says so, and the session continues.
 func (a *Aion) Missing(ts int64) {
 	if ts > a.missing {
 		a.missing = ts

@@ -8,11 +8,11 @@ import (
 	"isovet/internal/saved"
 )
 
-// What is known of keys and sessions that are not in use can be taken out of Aion and put back, so that whoever numbers
-// them can keep it elsewhere and give their numbers to others. It changes no verdict: all of it is taken, and a key
-// that the window has readers of stays.
+// The state of keys and sessions that are not in use can be taken out of Aion and put back. So the caller can store it
+// elsewhere, and give their numbers to others. No verdict changes, because all of the state is taken, and a key with
+// readers in the window stays.
 
-// The memory that a key and a session need by themselves.
+// These are the memory of a key and of a session, in bytes.
 const (
 	KeyBytes     = 160
 	SessionBytes = 128
@@ -24,25 +24,23 @@ const (
 	slotBytes    = 40
 )
 
-// readBytes is what a read takes in the window.
+// readBytes is the memory of a read in the window.
 const readBytes = readerBytes + 4
 
-// Bytes is what Aion takes in memory, about.
+// Bytes estimates the memory of Aion.
 func (a *Aion) Bytes() int64 {
 	return a.lists + a.keptBytes + int64(len(a.keys))*KeyBytes + int64(cap(a.slots))*slotBytes + int64(cap(a.reads))*4 +
 		int64(len(a.sess))*SessionBytes
 }
 
-// WindowBytes is how much of that the transactions take that are not final, but for what their keys take by themselves;
-// Reads is how many keys they have read, one and the same for each of them. Both depend on nothing but what has
-// arrived.
+// WindowBytes estimates the memory of transactions that are not final, without that of their keys. reads counts their
+// reads, one for each key and transaction. Both depend only on the arrivals.
 func (a *Aion) WindowBytes() (bytes int64, reads int) {
 	reads = len(a.reads) - a.readHead
 	return a.keptBytes + int64(len(a.slots)-a.head)*slotBytes + int64(reads)*readBytes, reads
 }
 
-// Oldest is a watermark at which a part of the transactions that are not final, the first to have arrived, would be:
-// one in so many of them, or one.
+// Oldest returns a watermark that makes the first 1/part of the transactions final that are not, or at least one.
 func (a *Aion) Oldest(part int) int64 {
 	n := (len(a.slots) - a.head + part - 1) / part
 	mark := a.mark
@@ -57,19 +55,19 @@ func (a *Aion) Oldest(part int) int64 {
 	return mark
 }
 
-// What follows of a key.
+// These say what follows in a key's state.
 const (
 	stateList = 1 << iota
 	stateSure
 	stateTorn
 	stateOver
 	stateHorizon
-	stateWritten // base is of a transaction, or what was found out
+	stateWritten // base is a transaction's version, or a value found out (Attach)
 	stateVersions
 )
 
 func addVersion(b []byte, v *onlineVersion, from int64) []byte {
-	b = binary.AppendVarint(b, v.pos-from) // it may wrap around, and back
+	b = binary.AppendVarint(b, v.pos-from) // overflow is undone on reading
 	b = binary.AppendVarint(b, v.start-v.pos)
 	b = binary.LittleEndian.AppendUint64(b, v.val)
 	if v.elem == v.val {
@@ -80,8 +78,8 @@ func addVersion(b []byte, v *onlineVersion, from int64) []byte {
 	return binary.AppendVarint(b, v.by)
 }
 
-// SaveKey appends what is known of a key to buf, nothing if that is what is known of a key that holds initial and was
-// never named; pinned: it has readers that are not final.
+// SaveKey appends the state of a key to buf, or nothing if the key holds initial and was never named. pinned says that
+// it has readers that are not final.
 func (a *Aion) SaveKey(key uint32, initial uint64, buf []byte) (state []byte, pinned bool) {
 	if int(key) >= len(a.keys) {
 		return buf, false
@@ -152,7 +150,7 @@ func (a *Aion) DropKey(key uint32) {
 	}
 }
 
-// TrimKeys forgets the room of keys from a number on, which have been dropped, and TrimSessions that of sessions.
+// TrimKeys frees the memory of keys from a number on, which were dropped before, and TrimSessions that of sessions.
 func (a *Aion) TrimKeys(n int)     { a.keys = saved.Shorter(a.keys, n) }
 func (a *Aion) TrimSessions(n int) { a.sess = saved.Shorter(a.sess, n) }
 
@@ -179,7 +177,7 @@ func (d *decoder) version(from int64) (v onlineVersion) {
 	return v
 }
 
-// LoadKey puts back what SaveKey has said of a key.
+// LoadKey restores a key that SaveKey saved.
 func (a *Aion) LoadKey(key uint32, state []byte) error {
 	k := a.key(key)
 	*k = a.newKey()
@@ -243,7 +241,7 @@ func (d *decoder) turn() (x sessionTurn) {
 	return x
 }
 
-// SaveSession is SaveKey for a session; pinned: something waits for its turn.
+// SaveSession is SaveKey for a session. pinned says that a transaction waits for its turn.
 func (a *Aion) SaveSession(n uint32, buf []byte) (state []byte, pinned bool) {
 	if int(n) >= len(a.sess) {
 		return buf, false

@@ -14,7 +14,7 @@ import (
 
 // Options are the parameters of Chronos, Aion and Emme. The zero value checks serializability.
 type Options struct {
-	// Level is one of Levels(). Those that respect sessions have the axiom SESSION.
+	// Level is one of Levels(). If it has session order, SESSION is checked.
 	Level level.Level
 	// ReadOnlyAtStart, at the serializable levels, places transactions without writes at their start timestamp.
 	ReadOnlyAtStart bool
@@ -25,9 +25,9 @@ type Options struct {
 	Every int
 }
 
-// Levels are those that timestamps decide: CHRONOS-SER and CHRONOS, each with and without its axiom SESSION. The
-// paper's are session-serializable and session-snapshot-isolation, since its SESSION is of the strong session variants
-// (Definition 4).
+// Levels are the levels that timestamps decide: CHRONOS-SER and CHRONOS, each with and without its axiom SESSION. The
+// paper's are session-serializable and session-snapshot-isolation, since its SESSION belongs to the strong session
+// variants (Definition 4).
 func Levels() []level.Level {
 	return []level.Level{level.Serializable, level.SessionSerializable, level.SnapshotIsolation,
 		level.SessionSnapshotIsolation}
@@ -40,14 +40,14 @@ func (o Options) check() error {
 	return nil
 }
 
-// entry is what the sweep knows of a key: the version committed last and when, and what the transaction that is being
-// read knows.
+// entry is the sweep's state of a key: the version committed last and its time, and what the current transaction did to
+// it.
 type entry struct {
 	cts  int64
 	ver  uint32
-	by   uint32 // who committed it; None: the initial version
-	own  uint32 // by stamp's operations so far
-	mine uint32 // stamp: a transaction, +1
+	by   uint32 // the transaction that committed it; None: the initial version
+	own  uint32 // by the operations of stamp's transaction so far
+	mine uint32 // 1 + the transaction that own belongs to
 }
 
 // sweep is the state of Chronos at one moment.
@@ -60,7 +60,7 @@ type sweep struct {
 	rows   *predicates.State
 	w      *writers
 	out    Report
-	// conflicted are the keys of which a transaction lost the first committer's race, for the slow path.
+	// conflicted are the keys with a failed NOCONFLICT, whose pairs are listed at the end.
 	conflicted map[uint32]struct{}
 	mod        modified
 }
@@ -68,11 +68,11 @@ type sweep struct {
 // Chronos checks all axioms in one sweep over the starts and commits in the order of their timestamps, and reports
 // every violation.
 //
-// Source: CHRONOS (Algorithm 2) with errata C1 to C9 and C19; NOCONFLICT needs no sets of running transactions: at T's
-// commit, a version of its key that was committed after T's start is the sign, and all pairs of such keys are listed
-// afterwards. Predicate reads by a counting test. Errors: *history.InputError for timestamps that
-// are missing or cannot be, and ctx's. Cost: a radix sort and one pass over the operations, 40 bytes a key; each
-// violation costs its transaction's operations.
+// Source: CHRONOS (Algorithm 2) with errata C1 to C9 and C19. NOCONFLICT needs no sets of running transactions: a
+// conflict shows at T's commit, by a version of its key committed after T's start, and all pairs of such keys are
+// listed afterwards. Predicate reads use counts. Errors: *history.InputError for missing or impossible timestamps, and
+// ctx's. Cost: a radix sort and one pass over the operations, 40 bytes a key; each violation costs its transaction's
+// operations.
 func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 	return &s.out, nil
 }
 
-// newSweep has what is there at first.
+// newSweep returns a sweep in the initial state.
 func newSweep(h *history.History, o Options) (*sweep, error) {
 	s := &sweep{h: h, o: o, serial: o.Level.Serial(), keys: make([]entry, h.NumKeys())}
 	for k := range s.keys {
@@ -156,12 +156,12 @@ func newSweep(h *history.History, o Options) (*sweep, error) {
 	return s, nil
 }
 
-// pauses are before which of so many moments After is called first, and after how many more each time.
+// pauses returns the number of moments before the first call of After, and between later calls.
 func (o Options) pauses(moments int) (first, step int) {
 	if o.After == nil || o.Every <= 0 {
 		return moments, 0
 	}
-	step = min(o.Every, moments) // a moment a transaction, or its start and its commit
+	step = min(o.Every, moments) // a transaction has one moment, or a start and a commit
 	if !o.Level.Serial() {
 		step *= 2
 	}
@@ -170,9 +170,9 @@ func (o Options) pauses(moments int) (first, step int) {
 
 func (r *Report) add(v Violation) { r.Violations = append(r.Violations, v) }
 
-// session is the axiom SESSION. Those that take no part, for want of a commit or of a sound timestamp, are stepped
-// over. Equal timestamps are in order (errata C4), but of a writer behind a reader where everything happens at one
-// moment: there the reader comes after the writer.
+// session checks the axiom SESSION. It skips transactions that take no part, because they did not commit or have
+// impossible timestamps. Equal timestamps are in order (errata C4), except for a writer after a reader if everything
+// happens at one moment: then the reader comes after the writer.
 func (s *sweep) session(l *timeline) {
 	h := s.h
 	for n := range h.NumSessions() {
@@ -225,7 +225,7 @@ func (s *sweep) start(t uint32, now int64) {
 	}
 }
 
-// commit installs the last version of each key written, and meets NOCONFLICT.
+// commit installs the last version of each key written, and checks NOCONFLICT.
 func (s *sweep) commit(t uint32) {
 	h := s.h
 	lo, hi := h.TxnOps(t)
@@ -247,7 +247,7 @@ func (s *sweep) commit(t uint32) {
 	}
 }
 
-// install makes v the current version of its key. Several writes of one transaction leave the last.
+// install makes v the current version of its key. If a transaction writes a key several times, the last write stays.
 func (s *sweep) install(t, key, v uint32) {
 	e := &s.keys[key]
 	if e.by != t {
@@ -259,12 +259,12 @@ func (s *sweep) install(t, key, v uint32) {
 	}
 }
 
-// int_ is the axiom INT: a read behind an own operation on its key that does not agree with it.
+// int_ reports a failure of axiom INT: a read disagrees with an own earlier operation on its key.
 func (s *sweep) int_(t, op, got, want uint32) {
 	s.out.add(Violation{Axiom: INT, Txn: t, Other: history.None, Key: s.h.OpKey(op), Op: op, Got: got, Want: want})
 }
 
-// ext is the axiom EXT: a read that is not of the version committed last.
+// ext reports a failure of axiom EXT: a read does not see the version committed last.
 func (s *sweep) ext(t, op, got uint32, e *entry, now int64) {
 	s.out.add(Violation{Axiom: EXT, Kind: s.kind(t, got, now), Txn: t, Other: e.by, Key: s.h.OpKey(op), Op: op,
 		Got: got, Want: e.ver})
@@ -277,8 +277,8 @@ func (s *sweep) kind(t, got uint32, now int64) Kind {
 	return s.w.kind(t, got, now)
 }
 
-// noConflict is the axiom NOCONFLICT, met at t's commit: the key's last version was committed after t's start. There
-// may be more such writers; the pairs are listed when the sweep is over.
+// noConflict reports a failure of axiom NOCONFLICT at t's commit: the key's last version was committed after t's start.
+// There may be more such writers; conflicts lists the pairs after the sweep.
 func (s *sweep) noConflict(t, key uint32, e *entry) {
 	if s.serial || e.cts == history.NoTime || e.cts <= s.h.Txns.StartTS[t] {
 		return
@@ -289,8 +289,8 @@ func (s *sweep) noConflict(t, key uint32, e *entry) {
 	s.conflicted[key] = struct{}{}
 }
 
-// conflicts lists every pair of overlapping writers of the keys where there is one. Cost: a pass over the operations if
-// there are any, and the pairs.
+// conflicts lists every pair of overlapping writers of the conflicted keys. Cost: a pass over the operations if there
+// are any, and the pairs.
 func (s *sweep) conflicts(l *timeline) {
 	if s.conflicted == nil {
 		return
@@ -319,7 +319,7 @@ func (s *sweep) conflicts(l *timeline) {
 	}
 }
 
-// eachWritten calls f with the key of each write of t, more than once if it is written more than once.
+// eachWritten calls f with the key of each write of t, once for each write.
 func eachWritten(h *history.History, t uint32, f func(key uint32)) {
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
@@ -335,8 +335,8 @@ func eachWritten(h *history.History, t uint32, f func(key uint32)) {
 	}
 }
 
-// readList is INT and EXT of a list read: own appends are the end of what is read (INT), what is before is what was
-// committed (EXT); behind an own read of the list, all of it is that and the own appends since (INT). Errata C19.
+// readList checks INT and EXT of a list read. Own appends must be the end of the list (INT), after the committed
+// elements (EXT). After an own read of the list, it must be that with the own appends since (INT). Errata C19.
 func (s *sweep) readList(t, op uint32, now int64) {
 	h := s.h
 	v := h.Ops.Ver[op]
@@ -352,7 +352,7 @@ func (s *sweep) readList(t, op uint32, now int64) {
 		s.out.add(x)
 	}
 	if s.keys[k].mine == t+1 {
-		// Own operations on the key, the last first: appends, back to a read or to the beginning.
+		// Walk own operations on the key backwards: appends, up to a read or the beginning.
 		lo, _ := h.TxnOps(t)
 		for before := op; before > lo; {
 			before--
@@ -380,8 +380,8 @@ func (s *sweep) readList(t, op uint32, now int64) {
 	}
 }
 
-// listKind tells how a list that was read differs from what was committed: by its first element that should not be
-// there; Before if it is only too short.
+// listKind says how a list that was read differs from the committed one, by its first wrong element, or Before if it is
+// only too short.
 func (s *sweep) listKind(t uint32, got, committed []uint32, now int64) Kind {
 	for i, e := range got {
 		if i >= len(committed) || committed[i] != e {

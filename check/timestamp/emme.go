@@ -9,7 +9,7 @@ import (
 	"isovet/internal/graph"
 )
 
-// dependency is an edge of the start-ordered serialization graph, between moments, and what is violated if it closes a
+// dependency is an edge of the start-ordered serialization graph between moments, with the violation if it closes a
 // cycle.
 type dependency struct {
 	from, to int32
@@ -17,14 +17,14 @@ type dependency struct {
 }
 
 // Emme recovers the version order from the commit timestamps, builds the start-ordered serialization graph of the whole
-// history and looks for cycles: the baseline that CHRONOS is compared with. Its verdict is that of Chronos; the
-// violations that it lists are the edges that close cycles and reads of what no transaction installed.
+// history and looks for cycles: the baseline with which CHRONOS is compared. Its verdict is that of Chronos. The
+// violations that it lists are the edges that close cycles, and reads of versions that no transaction installed.
 //
 // Source: Emme's version order recovery (Clark and others), as CHRONOS describes it; Adya's start-ordered graph. The
-// start edges, a quadratic number, are a chain of the moments (errata B6). Of a value that several transactions
-// installed, a read saw the last before its transaction began, which the paper's unique values leave open. Errors as
-// Chronos, and *Unsupported for lists and predicate operations. Cost: linear but for a search in the versions of a key
-// for each read; some 60 bytes an operation.
+// start edges, a quadratic number, are a chain of the moments (errata B6). If several transactions installed a value, a
+// read saw the last one before its transaction began; the paper has unique values. Errors as Chronos, and *Unsupported
+// for lists and predicate operations. Cost: linear but for a search in the versions of a key for each read; some 60
+// bytes an operation.
 func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func lastWrite(h *history.History, op, hi uint32) bool {
 	return true
 }
 
-// edges makes the graph: session, read, write and anti-dependencies; and finds the reads that no graph can hold.
+// edges builds the graph of session, read, write and anti-dependencies. It also finds the reads that no graph explains.
 func (e *emme) edges() {
 	h, l := e.h, e.l
 	no := history.None
@@ -181,7 +181,7 @@ func (e *emme) edges() {
 	}
 }
 
-// read makes the edges of an external read: from who installed the version, and to who installed the next one.
+// read adds the edges of an external read: from the version's installer, and to the next version's.
 func (e *emme) read(t, op, k, v uint32) {
 	h := e.h
 	x := Violation{Axiom: EXT, Txn: t, Key: k, Op: op, Got: v}
@@ -200,8 +200,8 @@ func (e *emme) read(t, op, k, v uint32) {
 	}
 }
 
-// source returns where in ver the installation of a version is that a read of transaction t saw: the last before t
-// began; else, unless the version is the initial one, the first by another; None if there is none.
+// source returns the index in ver of the installation that a read by transaction t saw: the last one before t began;
+// else, unless the version is the initial one, the first one by another transaction; or None.
 func (e *emme) source(t, v uint32) uint32 {
 	places := e.place[e.at[v]:e.at[v+1]]
 	n := sort.Search(len(places), func(i int) bool { return e.end[e.writer[places[i]]] >= e.begin[t] })
@@ -221,7 +221,7 @@ func (e *emme) source(t, v uint32) uint32 {
 	return history.None
 }
 
-// complete says what the read should have been, and how it is wrong.
+// complete adds the version that the read should have seen, and how it is wrong.
 func (e *emme) complete(x Violation) Violation {
 	off := e.off[x.Key]
 	of := e.writer[off:e.off[x.Key+1]]
@@ -237,7 +237,7 @@ func (e *emme) complete(x Violation) Violation {
 	return x
 }
 
-// cycles finds the components of the whole graph. An edge against the chain inside one is what closes its cycles.
+// cycles finds the components of the whole graph. An edge against the chain within a component closes a cycle.
 func (e *emme) cycles() {
 	n := len(e.l.moments)
 	b := graph.NewBuilder(n)

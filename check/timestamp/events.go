@@ -18,17 +18,17 @@ type timeline struct {
 	h *history.History
 	// in says which transactions take part.
 	in []bool
-	// writer says which of them install anything.
+	// writer says which transactions install versions.
 	writer []bool
 	o      Options
-	// backwards are those that commit before they start.
+	// backwards are the transactions that commit before they start.
 	backwards []uint32
-	// bySession: the order in the file is not that of every session, which ties must keep.
+	// bySession says that some session's order is not that of the file, so that ties must follow sessions.
 	bySession bool
 	moments   []moment
 }
 
-// commitTS is the timestamp at which t took effect, or NoTime where it did not.
+// commitTS returns the timestamp at which t took effect, or NoTime if it did not.
 func commitTS(h *history.History, t uint32) int64 {
 	if t == h.Init || h.Txns.Status[t] == history.Aborted {
 		return history.NoTime
@@ -37,8 +37,8 @@ func commitTS(h *history.History, t uint32) int64 {
 }
 
 // newTimeline sorts the starts and commits; at the serializable levels only the commits, and the starts of transactions
-// that are placed there. Errors are *Missing for a committed transaction without timestamps, and *history.InputError
-// for writers that tie. Cost: radix sort, linear.
+// that are placed there. Errors: *Missing for a committed transaction without timestamps, and *history.InputError for
+// writers that tie. Cost: radix sort, linear.
 func newTimeline(h *history.History, o Options) (*timeline, error) {
 	starts := !o.Level.Serial()
 	n := h.NumTxns()
@@ -47,9 +47,9 @@ func newTimeline(h *history.History, o Options) (*timeline, error) {
 		return &history.InputError{File: h.File, Line: int(h.Txns.Line[t]), Off: -1, Field: field,
 			Msg: fmt.Sprintf(format, args...)}
 	}
-	// Two runs, so that a stable sort leaves ties as they must be: first what installs, then what only looks. A
-	// transaction that starts where it commits installs nothing; its two moments stand together, so that it is over
-	// when the next of its session starts.
+	// There are two runs, so that a stable sort puts ties in the right order: first moments that install versions, then
+	// the others. A transaction that starts where it commits installs nothing. Its two moments are adjacent, so that it
+	// is over when the next one of its session starts.
 	early, begin := make([]stamp, 0, 2*n), make([]stamp, 0, n)
 	for i := range uint32(n) {
 		t := i
@@ -94,7 +94,7 @@ func newTimeline(h *history.History, o Options) (*timeline, error) {
 		}
 	}
 	l.moments = sortStamps(append(early, begin...), 2*uint64(n))
-	// Writers that commit at one timestamp stand next to each other, but for commits that install nothing.
+	// Writers that commit at one timestamp are adjacent, except for commits without writes.
 	last, lastTS := history.None, int64(0)
 	for _, m := range l.moments {
 		if t := m >> 1; m&1 == 1 && l.writer[t] {
@@ -108,7 +108,7 @@ func newTimeline(h *history.History, o Options) (*timeline, error) {
 	return l, nil
 }
 
-// scrambled reports whether a session's order is not that of the transactions' numbers.
+// scrambled reports whether a session's order differs from that of the transactions' numbers.
 func scrambled(h *history.History) bool {
 	for n := range h.NumSessions() {
 		if !slices.IsSorted(h.SessTxn[h.SessOff[n]:h.SessOff[n+1]]) {
@@ -134,8 +134,7 @@ func writes(h *history.History, t uint32) bool {
 	return false
 }
 
-// Missing says that a committed transaction has no timestamp. It is no mistake of the file's, but it decides nothing
-// then.
+// Missing says that a committed transaction has no timestamp. The file is correct, but timestamps then decide nothing.
 type Missing struct {
 	Txn   int64 // id in the file
 	Field string
@@ -145,7 +144,7 @@ func (m *Missing) Error() string {
 	return fmt.Sprintf("transaction %d has no %s; every committed transaction needs its timestamps", m.Txn, m.Field)
 }
 
-// begin and end are the timestamps between which t runs, at the serializable levels one and the same.
+// begin and end return the timestamps between which t runs, at the serializable levels one and the same.
 func (l *timeline) begin(t uint32) int64 {
 	if l.o.Level.Serial() && !(l.o.ReadOnlyAtStart && !l.writer[t]) {
 		return l.h.Txns.CommitTS[t]
@@ -160,7 +159,7 @@ func (l *timeline) end(t uint32) int64 {
 	return l.h.Txns.CommitTS[t]
 }
 
-// at is the timestamp of a moment.
+// at returns the timestamp of a moment.
 func (l *timeline) at(m moment) int64 {
 	if m&1 == 1 {
 		return l.h.Txns.CommitTS[m>>1]
@@ -179,9 +178,9 @@ type stamp struct {
 	m  moment
 }
 
-// sortStamps sorts moments, all below limit, by timestamp, stably: a radix sort over digits of 11 bits, those above the
-// largest difference left out, of one word a moment. Where timestamps are so far apart that they do not fit beside the
-// moment: by comparison.
+// sortStamps sorts moments, all below limit, by timestamp, stably. It is a radix sort of one word a moment over digits
+// of 11 bits, as many as the largest difference has. If timestamps are too far apart to fit beside the moment, it sorts
+// by comparison.
 func sortStamps(in []stamp, limit uint64) []moment {
 	out := make([]moment, len(in))
 	if len(in) == 0 {

@@ -16,7 +16,7 @@ type Feed struct {
 	buf Arrival
 }
 
-// NewFeed makes a feed, and tells a what its keys hold at first. Errors: *Unsupported for predicate operations.
+// NewFeed returns a feed, and gives a the initial values of its keys. Errors: *Unsupported for predicate operations.
 func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 	if h.HasPredicates() {
 		return nil, &Unsupported{"aion checks registers and lists, not predicate operations"}
@@ -46,7 +46,7 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 	return f, nil
 }
 
-// Arrival returns transaction t, its name and its values being the history's indices. It is valid until the next call.
+// Arrival returns transaction t, with the history's indices as its name and values. It is valid until the next call.
 func (f *Feed) Arrival(t uint32) *Arrival {
 	h, x := f.h, &f.buf
 	*x = Arrival{ID: int64(t), Session: h.Txns.Sess[t], Seq: f.seq[t], Start: h.StartTS(t), Commit: commitTS(h, t),
@@ -71,9 +71,9 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 	return x
 }
 
-// AionOver runs Aion over a history in the order of the commits, as a collector would see them, for a file may stand in
-// any order, such as session by session. The watermark is the least start that is still to come: nothing is late, and
-// the violations are those of Chronos. Errors as Chronos, and *Unsupported for predicate operations.
+// AionOver runs Aion over a history in the order of its commits, as a collector would see them; the file may be in any
+// other order. The watermark is the least start still to come, so that no transaction is late, and the violations are
+// the same as Chronos finds. Errors as Chronos, and *Unsupported for predicate operations.
 func AionOver(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	order := make([]uint32, h.NumTxns())
 	for t := range order {
@@ -84,7 +84,7 @@ func AionOver(ctx context.Context, h *history.History, o Options) (*Report, erro
 	return aionOver(ctx, h, o, order, func(int) bool { return true })
 }
 
-// aionOver takes the transactions in the given order and advances the watermark where it is told to.
+// aionOver takes the transactions in the given order and advances the watermark when advance says so.
 func aionOver(ctx context.Context, h *history.History, o Options, order []uint32, advance func(i int) bool) (*Report,
 	error) {
 	a, err := NewAion(o)
@@ -100,7 +100,7 @@ func aionOver(ctx context.Context, h *history.History, o Options, order []uint32
 	if err != nil {
 		return nil, err
 	}
-	least := make([]int64, len(order)+1) // of those from i on
+	least := make([]int64, len(order)+1) // i → the least of the transactions from i on
 	least[len(order)] = int64(^uint64(0) >> 1)
 	for i := len(order) - 1; i >= 0; i-- {
 		if least[i] = least[i+1]; l.in[order[i]] {
@@ -134,7 +134,7 @@ func aionOver(ctx context.Context, h *history.History, o Options, order []uint32
 	return r, nil
 }
 
-// widener completes violations by what only the whole history knows: how a read is wrong.
+// widener completes violations with how a read is wrong, which only the whole history shows.
 type widener struct {
 	h *history.History
 	l *timeline
@@ -169,7 +169,7 @@ func (x *widener) violation(f *Final) Violation {
 	return v
 }
 
-// listKind puts the list together that t should have read.
+// listKind builds the list that t should have read.
 func (x *widener) listKind(t, op, key uint32) Kind {
 	h := x.h
 	s := &sweep{h: h, w: x.w}
@@ -203,7 +203,7 @@ func (x *widener) listKind(t, op, key uint32) Kind {
 	return s.listKind(t, got, committed, x.l.begin(t))
 }
 
-// entries are the moments as a Report has them.
+// entries returns the moments in the form of a Report.
 func (l *timeline) entries() []uint32 {
 	out := slices.Clone(l.moments)
 	if l.o.Level.Serial() {

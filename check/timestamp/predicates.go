@@ -5,18 +5,16 @@ import (
 	"isovet/predicates"
 )
 
-// modified are the keys that the transaction being read has written before a predicate operation, with what it made of
-// them.
+// modified are the keys that the current transaction wrote before a predicate operation, with their new versions.
 type modified struct {
 	keys, vers []uint32
 	matched    []uint32
 }
 
-// predicate is INT and EXT of a predicate read or write: each row that it matched was current, and no other row
-// matches. What matches is counted, not looked at: only where the count is wrong are the rows listed that are missing.
-// Rows of which the predicate is unknown may match or not. A row whose old version the client does not know must have
-// had one of which the predicate is not false. Rows that the transaction itself wrote before are its own versions
-// (INT).
+// predicate checks INT and EXT of a predicate operation: each row that it matched was current, and no other row
+// matches. It counts matching rows, and lists the missing ones only if the count is wrong. If the predicate is unknown
+// for a row, the row may match or not. If the client does not know a row's old version, the predicate must not be false
+// for the current one. For rows that the transaction itself wrote before, its own versions count (INT).
 func (s *sweep) predicate(t, op uint32, now int64) {
 	h := s.h
 	p := h.Ops.Ver[op]
@@ -40,7 +38,7 @@ func (s *sweep) predicate(t, op uint32, now int64) {
 	}
 	s.mod.matched = matched
 
-	// As many rows match as should, seen with the transaction's own eyes?
+	// Does the right number of rows match, with the transaction's own versions?
 	match := s.rows.Count(p)
 	for i, k := range s.mod.keys {
 		if s.rows.Truth(p, k, s.keys[k].ver) == predicates.True {
@@ -89,7 +87,7 @@ func (s *sweep) missed(t, op, p uint32, matched []uint32) {
 	})
 }
 
-// row reports a row that was matched and should not have been, or not on this version.
+// row reports a row that should not have been matched, or not at this version.
 func (s *sweep) row(t, op, key, got, want uint32, mine bool, now int64) {
 	x := Violation{Axiom: INT, Txn: t, Other: history.None, Key: key, Op: op, Got: got, Want: want}
 	if !mine {
@@ -101,7 +99,7 @@ func (s *sweep) row(t, op, key, got, want uint32, mine bool, now int64) {
 	s.out.add(x)
 }
 
-// rowKey is the key of a predicate's row.
+// rowKey returns the key of a predicate's row.
 func (s *sweep) rowKey(row uint32) uint32 {
 	if v := s.h.Preds.Old[row]; v != history.None {
 		return s.h.VerKey[v]
@@ -109,7 +107,7 @@ func (s *sweep) rowKey(row uint32) uint32 {
 	return s.h.VerKey[s.h.Preds.New[row]]
 }
 
-// own collects what t wrote before op.
+// own collects the transaction's writes before op.
 func (s *sweep) own(t, op uint32) {
 	h := s.h
 	m := &s.mod
@@ -137,7 +135,7 @@ func (s *sweep) own(t, op uint32) {
 	}
 }
 
-// current is what the transaction sees of a key: its own version, or the one committed last.
+// current returns the version of a key that the transaction sees: its own, or the one committed last.
 func (s *sweep) current(key uint32) (ver uint32, mine bool) {
 	for i, k := range s.mod.keys {
 		if k == key {

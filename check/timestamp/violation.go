@@ -20,7 +20,7 @@ const (
 	NOCONFLICT
 	// LATE is no axiom: the transaction arrived after the watermark had passed it, and was not judged (Aion).
 	LATE
-	// GAP is a part of SESSION in the paper: the number of a transaction in its session is not the one after the last
+	// GAP is a part of SESSION in the paper: the number of a transaction in its session does not follow the last one
 	// (Algorithm 3, line 7). It shows that a transaction is missing, not that the database was wrong (Aion).
 	GAP
 )
@@ -34,8 +34,8 @@ type Kind uint8
 
 const (
 	NoKind       Kind = iota
-	NeverWritten      // nobody wrote the value
-	Own               // the transaction's own write, behind the read
+	NeverWritten      // no transaction wrote the value
+	Own               // the transaction's own later write
 	Aborted           // only aborted transactions wrote it
 	Intermediate      // a write that its transaction overwrote
 	Before            // it had been overwritten at the start
@@ -53,10 +53,10 @@ func (k Kind) String() string { return kindNames[k] }
 type Violation struct {
 	Axiom Axiom
 	Kind  Kind   // of EXT
-	Txn   uint32 // who fails: the later of two that conflict, or that are in a session
-	// SESSION: the one before; NOCONFLICT: the one that committed first; EXT: who installed Want; else None
+	Txn   uint32 // the failing transaction; of two in conflict or in a session, the later
+	// SESSION: the predecessor; NOCONFLICT: the one that committed first; EXT: the installer of Want; else None
 	Other uint32
-	Key   uint32 // None where there is none
+	Key   uint32 // None if no key is involved
 	Op    uint32 // INT, EXT: the read; else None
 	Got   uint32 // INT, EXT: the version read (None of a list, see Op, or of a row that a predicate read missed)
 	Want  uint32 // INT, EXT: the version that should have been read; None: a state that no operation names, or a list
@@ -65,25 +65,25 @@ type Violation struct {
 // Report is what a checker found.
 type Report struct {
 	Violations []Violation
-	// Txns counts the transactions that violate an axiom; Pairs counts transaction and key, which is what some papers
-	// count (errata C9).
+	// Txns counts the transactions that violate an axiom. Pairs counts pairs of transaction and key, as some papers do
+	// (errata C9).
 	Txns, Pairs int
-	// Order is the moments in order, t<<1 a start and t<<1|1 a commit, at the snapshot level; transactions at the
-	// serializable one.
+	// Order has the moments in order, t<<1 for a start and t<<1|1 for a commit, at the snapshot level; transactions at
+	// the serializable level.
 	Order []uint32
 	// Stages are the times of the parts: sorting, checking.
 	Stages map[string]time.Duration
 	// Online is what Aion counted.
 	Online AionStats
 
-	// Begin, if set, is when a transaction reads; nil: at its start, or without one at its commit.
+	// Begin, if set, returns when a transaction reads; nil means at its start, or without one at its commit.
 	Begin func(t uint32) int64
 
 	w *writers
 }
 
-// Source returns who wrote the version that an EXT violation's register read or predicate row saw, the least wrong of
-// several; None where nobody did or the read is of a list. Cost: at the first call a pass over the operations.
+// Source returns the writer of the version that an EXT violation's register read or predicate row saw, the least wrong
+// of several, or None if there is none or it is a list read. Cost: at the first call a pass over the operations.
 func (r *Report) Source(h *history.History, v *Violation) uint32 {
 	if v.Axiom != EXT || v.Got == history.None || v.Kind == Phantom {
 		return history.None
@@ -102,12 +102,12 @@ func (r *Report) Source(h *history.History, v *Violation) uint32 {
 	return by
 }
 
-// Unsupported says that a checker does not decide such histories.
+// Unsupported says that a checker does not decide a kind of history.
 type Unsupported struct{ What string }
 
 func (u *Unsupported) Error() string { return u.What }
 
-// finish sorts the violations by transaction, axiom and key, drops what is there twice, and counts.
+// finish sorts the violations by transaction, axiom and key, removes duplicates, and counts.
 func (r *Report) finish() {
 	sorts.Func(r.Violations, compare)
 	r.Violations = slices.Compact(r.Violations)
@@ -136,7 +136,7 @@ func compare(a, b Violation) int {
 	return 0
 }
 
-// writers finds who wrote a version, for the kinds of EXT failures. It is made when the first is met.
+// writers finds the writers of a version, for the kinds of EXT failures. It is built at the first of these.
 type writers struct {
 	h *history.History
 	// Operations that write version v: op[off[v]:off[v+1]].
@@ -166,8 +166,8 @@ func newWriters(h *history.History) *writers {
 	return w
 }
 
-// kind says what is wrong with transaction t's read of version v at timestamp now. Where several wrote it, the least
-// wrong counts.
+// kind says what is wrong with transaction t's read of version v at timestamp now. Of several writers it takes the
+// least wrong one.
 func (w *writers) kind(t, v uint32, now int64) Kind {
 	k, _ := w.source(t, v, now)
 	return k
@@ -209,7 +209,7 @@ func (w *writers) source(t, v uint32, now int64) (Kind, uint32) {
 	return best, from
 }
 
-// final reports whether op is the last write of its key in u, or an append, all of which are installed.
+// final reports whether op is the last write of its key in u, or an append; all appends are installed.
 func (w *writers) final(op, u, key uint32) bool {
 	h := w.h
 	if h.Ops.Kind[op] == history.Append {

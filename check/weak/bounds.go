@@ -2,7 +2,7 @@ package weak
 
 import "isovet/internal/bounds"
 
-// Tests set them to 1.
+// init lets the tests lower these bounds.
 func init() {
 	bounds.Register("weak.maxGuesses", &maxGuesses)
 	bounds.Register("weak.maxWalk", &maxWalk)

@@ -6,20 +6,20 @@ import (
 )
 
 var (
-	// maxGuesses bounds the orders that are guessed before all demanded orders are made.
+	// maxGuesses bounds the commit orders that causal guesses before it computes all orders that the axiom demands.
 	maxGuesses = 6
-	// maxWalk bounds, for each read on average, the writers that a guess has between the version read and the
-	// reader.
+	// maxWalk bounds the writers that a guess examines, per read on average: those between the version that a read saw
+	// and the reader.
 	maxWalk = 64
 )
 
-// causal guesses a commit order, one that keeps sessions, reads and the orders demanded so far, and replays it. A read
-// that sees the current version of its key obeys the axiom: no other writer of the key is between its writer and the
-// reader. Of those that do not, the writers between are asked for: each that is visible to the reader is demanded
-// before the version that was read. If there is none, the guess is a commit order.
+// causal guesses a commit order that keeps sessions, reads and the orders demanded so far, and replays it. A read that
+// sees the current version of its key obeys the axiom, because no other writer of the key is between its writer and the
+// reader. For any other read, each writer between the two that is visible to the reader must precede the version read:
+// causal demands that order. If no read demands an order, the guess is a commit order.
 //
-// After a few guesses, or where too many writers are between, all orders that the axiom demands are made, of each
-// session and key the last visible writer.
+// After a few guesses, or if too many writers are in between, causal computes all orders that the axiom demands: for
+// each read one from each session, of its last writer of the key that is visible to the reader.
 func (c *checker) causal() Answer {
 	topo := graph.SortIndex(c.hint())
 	budget := maxWalk * (len(c.v.RW) + c.n)
@@ -79,12 +79,12 @@ func (c *checker) causal() Answer {
 	return c.violated(c.graph())
 }
 
-// past knows which transactions are visible to each. Sessions of two transactions or more that count are chains: a
-// transaction's clock says up to which place of each chain it sees. Transactions without a chain, and those of unknown
-// outcome, are visible through their readers only, and are looked up so.
+// past says which transactions are visible to each transaction. A session with two or more counting transactions is a
+// chain: a transaction's clock says how much of each chain it sees. A transaction without a chain, such as one of
+// unknown outcome, is visible only through its readers, and sees searches those.
 //
-// Invariant: when a node's turn in topo has come, uses of a node before it counts the readers and the successor whose
-// turn is to come; its clock is dropped when there is none.
+// Invariant: uses of a node counts the readers and the successor that topo has not reached yet. When it falls to zero,
+// the node's clock is dropped.
 type past struct {
 	*checker
 	topo []int32
@@ -96,7 +96,7 @@ type past struct {
 	chain, place []int32 // node → its chain or -1, and its place in it from 1
 	chains       int
 	row          []int32  // node → its clock's place in rows, or -1
-	used, uses   []uint32 // node → by how many its clock is needed, and is still
+	used, uses   []uint32 // node → how many need its clock; how many of them are still to come
 	rows         []int32
 	free         []int32
 	now          []int32 // the clock of the node at hand
@@ -112,7 +112,7 @@ func newPast(c *checker) *past {
 		len(c.v.WKey))}
 }
 
-// order sets the guess that the next replay goes through.
+// order sets topo, the guess that the next replay walks.
 func (p *past) order(topo []int32) {
 	p.topo = topo
 	for i, t := range topo {
@@ -121,14 +121,14 @@ func (p *past) order(topo []int32) {
 	p.restart()
 }
 
-// restart makes the initial versions current.
+// restart makes the initial version of every key current.
 func (p *past) restart() {
 	for k := range p.cur {
 		p.cur[k] = uint32(k)
 	}
 }
 
-// install notes t's writes.
+// install makes t's writes the current versions.
 func (p *past) install(t int32) {
 	v := p.v
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
@@ -137,7 +137,7 @@ func (p *past) install(t int32) {
 	}
 }
 
-// current reports whether each read of the guess sees the current version. Then clocks, which cost sessions ×
+// current reports whether each read of the guess sees the current version. If so, the clocks, which cost sessions ×
 // transactions, are not needed.
 func (p *past) current() bool {
 	v := p.v
@@ -158,8 +158,8 @@ func (p *past) current() bool {
 	return true
 }
 
-// replay goes through the guess. For each read that does not see the current version it finds the writers in between
-// that are visible to the reader.
+// replay walks the guess. For each read of an older version than the current one, it finds the writers in between that
+// are visible to the reader, and demands that they precede that version.
 func (p *past) replay(budget *int) {
 	v := p.v
 	p.startClocks()
@@ -184,7 +184,7 @@ func (p *past) replay(budget *int) {
 	}
 }
 
-// startClocks makes the chains, once, and forgets all clocks.
+// startClocks computes the chains at the first call, and drops all clocks.
 func (p *past) startClocks() {
 	p.rows, p.free = p.rows[:0], p.free[:0]
 	if p.chain == nil {
@@ -213,7 +213,7 @@ func (p *past) makeChains() {
 	for s := range h.NumSessions() {
 		n := int32(0)
 		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			// Followed by transactions of unknown outcome only, one is visible to those.
+			// A transaction that only transactions of unknown outcome follow needs a chain too: they see it.
 			if v.Counts[t] && h.Txns.Status[t] != history.Unknown && (p.prev[t] >= 0 || p.used[t] > 0) {
 				n++
 				p.chain[t], p.place[t] = int32(p.chains), n
@@ -240,13 +240,13 @@ func (p *past) makeChains() {
 	}
 }
 
-// clock returns a node's clock.
+// clock returns the stored clock of node t.
 func (p *past) clock(t int32) []int32 {
 	at := int(p.row[t]) * p.chains
 	return p.rows[at : at+p.chains]
 }
 
-// tick makes now the clock of t: what it sees.
+// tick sets now to the clock of t: how much of each chain t sees.
 func (p *past) tick(t int32) {
 	if u := p.prev[t]; u >= 0 {
 		copy(p.now, p.clock(u))
@@ -276,7 +276,7 @@ func (p *past) see(u int32) {
 	}
 }
 
-// drop removes one use of u's clock.
+// drop counts one user of u's clock less, and frees the clock after the last one.
 func (p *past) drop(u int32) {
 	if p.uses[u]--; p.uses[u] == 0 {
 		p.free = append(p.free, p.row[u])
@@ -284,7 +284,7 @@ func (p *past) drop(u int32) {
 	}
 }
 
-// keep stores now as t's clock, if anybody will need it.
+// keep stores now as t's clock, unless no later transaction needs it.
 func (p *past) keep(t int32) {
 	if p.uses[t] == 0 {
 		return
@@ -299,13 +299,13 @@ func (p *past) keep(t int32) {
 	copy(p.clock(t), p.now)
 }
 
-// sees reports whether u is visible to t, whose clock is now.
+// sees reports whether u is visible to t. The clock of t must be in now.
 func (p *past) sees(t, u int32) bool {
 	if s := p.chain[u]; s >= 0 {
 		return p.now[s] >= p.place[u]
 	}
 	if p.rdOff == nil {
-		return false // nobody reads from a transaction without a chain
+		return false // no reader of a transaction without a chain
 	}
 	p.asked++
 	p.stack = append(p.stack[:0], u)
@@ -327,18 +327,18 @@ func (p *past) sees(t, u int32) bool {
 	return false
 }
 
-// all makes, for each read, each other chain's last visible writer of its key, and each visible writer without a chain,
-// precede the version that was read.
+// all demands every order that the axiom does. For each read, these transactions must precede the version read: the
+// last visible writer of its key in each other chain, and each visible writer without a chain.
 //
-// Source: [AWDIT], causal consistency. Cost: reads × the chains that write the key, a search by bisection each.
+// Source: [AWDIT], causal consistency. Cost: reads × the chains that write the key, with one binary search each.
 func (p *past) all() {
 	v := p.v
 	p.startClocks()
-	// The writes of each key by chain and place, those without a chain first.
+	// by has the writes of each key, sorted by chain and place; writes without a chain come first.
 	nk := p.h.NumKeys()
 	sort := graph.NewGroups[uint32](nk)
 	for w := nk; w < len(v.WKey); w++ {
-		if v.Counts[v.WTxn[w]] { // the view keeps the writes of open outcomes, which nobody sees
+		if v.Counts[v.WTxn[w]] { // the view keeps writes of open outcomes that are not seen
 			sort.Count(v.WKey[w])
 		}
 	}

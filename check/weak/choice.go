@@ -15,20 +15,20 @@ import (
 )
 
 var (
-	// maxChoices bounds the choices of writers that are tried and refuted one after the other, unless Options say
-	// otherwise.
+	// maxChoices bounds how many choices of writers are tried one after the other, if Options.Choices is 0.
 	maxChoices = 20_000
-	// maxConflicts bounds the lemmas that are learned from one refuted choice.
+	// maxConflicts bounds the lemmas that one refuted choice yields.
 	maxConflicts = 64
-	// maxPicks bounds the possible writers of all reads among which a solver picks: each takes some 400 bytes.
+	// maxPicks bounds the possible writers of all reads that a solver picks from: each takes some 400 bytes.
 	maxPicks = 1 << 21
 )
 
-// choice decides a view in which a read has several possible writers, or a transaction of unknown outcome may or may
-// not count. A solver picks a writer for each such read, at first the latest before the reader that client times or
-// places suggest. With that the view is as any other. What refutes it names the picks that it rests on: not all of them
-// again. So it goes on until a pick holds, or none is left; then what was learned is the proof, read as clauses over
-// the picks.
+// choice decides a view in which some reads have several possible writers, or in which transactions of unknown outcome
+// may or may not count. A solver picks one writer for each such read. It first tries the latest one that precedes the
+// reader by client times or by places in the file. The view then has one writer for each read, and the checker decides
+// it. If the checker refutes it, the picks that its anomaly rests on become a clause: a lemma, which excludes all of
+// them together. This repeats until the level holds for a pick, or no pick is left; the lemmas are then a proof by
+// cases.
 type choice struct {
 	ctx   context.Context
 	v     *prepass.View
@@ -47,13 +47,13 @@ type choice struct {
 	told   map[string]bool
 }
 
-// lemma says that an anomaly excludes these literals together.
+// lemma is a clause that excludes some picks together, with the anomaly that proves it.
 type lemma struct {
 	lits    []solver.Lit
 	anomaly evidence.Anomaly
 }
 
-// choose decides; the checker is that of the last pick.
+// choose decides the level for a view with open choices. The checker that it returns is that of the last pick.
 func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum Answer, c *checker) {
 	if len(v.Cand) > maxPicks {
 		return Answer{Status: GaveUp, Reason: fmt.Sprintf("%s %s, too many for a solver to pick from",
@@ -98,7 +98,7 @@ func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum
 	return sum, c
 }
 
-// encode makes the solver's variables and says that each read of a transaction that counts has a writer, which counts.
+// encode creates the solver's variables and says that each read of a counting transaction has a counting writer.
 func (x *choice) encode() {
 	v, h := x.v, x.v.H
 	x.s = solver.New(solver.Options{})
@@ -160,8 +160,8 @@ func (x *choice) clause(c []solver.Lit) {
 	x.s.AddClause(c...)
 }
 
-// favourite is the place of the latest possible writer before the reader began, by the hint; of the first one, if none
-// is before it.
+// favourite returns the index of the writer to try first: by the hint, the latest one before the reader began. If none
+// is before it, that is the first writer.
 func (x *choice) favourite(hint []int64, begin int64, writers []uint32) int {
 	best, latest := 0, int64(math.MinInt64)
 	for i, w := range writers {
@@ -180,7 +180,7 @@ func (x *choice) favourite(hint []int64, begin int64, writers []uint32) int {
 	return best
 }
 
-// pick makes the fixed view of the solver's model. Who counts follows from the reads.
+// pick sets fixed to the view that the solver's model picks. The reads decide which unknown outcomes count.
 func (x *choice) pick() {
 	v, f := x.v, &x.fixed
 	for i := range v.Amb {
@@ -224,7 +224,7 @@ func (x *choice) pick() {
 	}
 }
 
-// sources are the picks of the reads that count.
+// sources returns the picked writer of each read of a counting transaction.
 func (x *choice) sources() (out []evidence.Source) {
 	v := x.v
 	for i, r := range v.Amb {
@@ -235,7 +235,7 @@ func (x *choice) sources() (out []evidence.Source) {
 	return out
 }
 
-// learn adds the clause of an anomaly.
+// learn adds a clause that excludes the picks that an anomaly rests on.
 func (x *choice) learn(a evidence.Anomaly) {
 	v := x.v
 	var lits []solver.Lit
@@ -244,7 +244,7 @@ func (x *choice) learn(a evidence.Anomaly) {
 			lits = append(lits, x.counts[t].Not())
 		}
 	}
-	// A transaction may read a version twice, at read-committed from two writers: all that the edge may mean are named.
+	// A transaction at read-committed may read a version from two writers, so the clause names both reads.
 	from := func(t, ver, writer uint32) {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			if i := x.ambAt[r] - 1; i >= 0 && v.RVer(r) == ver && v.WTxn[v.Cand[x.picked[i]]] == writer &&
@@ -289,8 +289,8 @@ func (x *choice) learn(a evidence.Anomaly) {
 	}
 }
 
-// proof returns the lemmas that together leave no pick. twice reports that one of them is about a transaction that
-// reads one version twice, perhaps from two writers: the edges do not tell which one is meant.
+// proof returns the lemmas that together exclude every pick. twice reports that one of them has a transaction that
+// reads a version twice, perhaps from two writers: its edges do not say which read they mean.
 func (x *choice) proof() (a evidence.Anomaly, twice bool) {
 	core := x.core()
 	if len(core) == 0 {
@@ -320,7 +320,7 @@ func (x *choice) proof() (a evidence.Anomaly, twice bool) {
 	return a, twice
 }
 
-// again reports whether t reads a version twice whose writers were picked.
+// again reports whether t has several reads of version ver whose writers were picked.
 func (x *choice) again(t, ver uint32) bool {
 	n := 0
 	for r := x.v.ROff[t]; r < x.v.ROff[t+1]; r++ {
@@ -331,8 +331,8 @@ func (x *choice) again(t, ver uint32) bool {
 	return n > 1
 }
 
-// core removes lemmas that the proof does not need. A solver names those that it used, again and again while they get
-// fewer.
+// core returns lemmas that suffice for the proof. It asks a solver which lemmas it used, and repeats that with only
+// those until their number stays the same.
 func (x *choice) core() []lemma {
 	core := x.lemmas
 	for {
@@ -367,8 +367,8 @@ func (x *choice) core() []lemma {
 	}
 }
 
-// cycles explains cycles of the graph: one, or, where writers were picked, one through each of some picks and demanded
-// orders.
+// cycles finds cycles of g and explains them. It finds one, or if writers were picked, one more through each picked
+// read and each demanded order, up to a bound: each excludes other picks.
 func (c *checker) cycles(g *graph.CSR) {
 	c.found = append(c.found, c.cycle(g))
 	if c.ambAt == nil {

@@ -9,8 +9,8 @@ import (
 	"isovet/level"
 )
 
-// missed is the cycle of a demanded order: its reader would precede d.from, which overwrote what it read, unless d.from
-// is before the version that was read; and d.from is visible to the reader.
+// missed returns the cycle that justifies a demanded order. A path makes d.from visible to the reader. If d.from came
+// after the version read, an anti-dependency from the reader to it would close a cycle.
 func (c *checker) missed(d demand) []evidence.Edge {
 	v := c.v
 	reader := v.Reader(d.read)
@@ -27,7 +27,7 @@ func (c *checker) missed(d demand) []evidence.Edge {
 
 func edge(u, v int32, dep evidence.Dep) evidence.Edge { return events.Bare(uint32(u), uint32(v), dep) }
 
-// path explains why u is visible to t: by a read, by session order, or at causal by a shortest path of both.
+// path explains why u is visible to t: by a read, by session order, or (at causal) by a shortest path of both.
 func (c *checker) path(u, t int32) []evidence.Edge {
 	if e, ok := c.hop(u, t); ok {
 		return []evidence.Edge{e}
@@ -38,7 +38,7 @@ func (c *checker) path(u, t int32) []evidence.Edge {
 	return c.hops(c.paths.ShortestPath(c.reads, u, t))
 }
 
-// hops turns a path of known edges into evidence; several steps along a session become one.
+// hops turns a path of known edges into evidence. It joins consecutive steps along one session.
 func (c *checker) hops(nodes []int32) []evidence.Edge {
 	var out []evidence.Edge
 	for i := 0; i+1 < len(nodes); i++ {
@@ -55,8 +55,8 @@ func (c *checker) hops(nodes []int32) []evidence.Edge {
 	return out
 }
 
-// hop returns the edge from u to t: the first read of t from u, or their session order. An edge that assumes a picked
-// writer is the last choice, except at read-committed, which needs the first read.
+// hop returns the edge from u to t: the first read of t from u, or their session order. It prefers edges that do not
+// depend on a picked writer, except at read-committed, where the first read matters.
 func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 	v := c.v
 	read := func(picked bool) (evidence.Edge, bool) {
@@ -83,16 +83,16 @@ func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 	return read(true)
 }
 
-// searchWork bounds the search for a cycle of the fewest edges.
+// searchWork bounds the work of the search for a cycle with the fewest edges.
 const searchWork = 4 << 20
 
-// cycle explains a cycle of known and demanded edges: a cycle, and for each demanded order in it the cycle that the
-// opposite order closes. With one demanded order, that other cycle says more and stands first.
+// cycle explains a cycle of known and demanded edges. The anomaly has that cycle, and for each demanded order in it the
+// cycle that justifies the order. If there is only one such order, its cycle is the better explanation and comes first.
 func (c *checker) cycle(g *graph.CSR) evidence.Anomaly {
 	return c.explained(graph.ShortCycle(g, searchWork))
 }
 
-// explained is cycle for given nodes.
+// explained returns the anomaly for a cycle through the given nodes: see cycle.
 func (c *checker) explained(nodes []int32) evidence.Anomaly {
 	on := make(map[[2]int32]int)
 	for i, u := range nodes {
@@ -137,13 +137,13 @@ func (c *checker) explained(nodes []int32) evidence.Anomaly {
 	if other := slices.IndexFunc(main, func(e evidence.Edge) bool { return e.Dep != evidence.WW }); len(main) == 2 &&
 		other >= 0 &&
 		(c.ambAt == nil || main[other].Dep == evidence.SO) {
-		// The order of the two writers is plain: one read from the other, or came after it in its session.
+		// The main cycle only says that one writer precedes the other, which is evident from a read or a session.
 		return evidence.Anomaly{Cycle: reasons[0]}
 	}
 	return evidence.Anomaly{Cycle: reasons[0], Cycles: [][]evidence.Edge{main}}
 }
 
-// shown returns the edge of a known order of two versions.
+// shown returns a ww edge from t to u, if the known version order of a key has one.
 func (c *checker) shown(t, u int32) (evidence.Edge, bool) {
 	v := c.v
 	for a := v.WOff[t]; a < v.WOff[t+1] && c.o.Known.Rank != nil; a++ {

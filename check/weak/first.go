@@ -2,17 +2,17 @@ package weak
 
 import "isovet/level"
 
-// fresh reports whether first can make the first guess: the order has to keep only sessions and reads, and no writers
-// were picked.
+// fresh reports whether first can make the first guess. It can if the order has to keep only sessions and reads, and no
+// writers were picked.
 func (c *checker) fresh() bool {
 	return !c.o.NoGuess && c.o.Known.Rank == nil && c.ambAt == nil && len(c.demands) == 0
 }
 
-// first is arrange, and, below causal, direct, in one walk: a transaction that comes installs its writes at once, and a
-// read of the current version need not look up its writer and whether the writer has come. ok: the order keeps sessions
-// and reads, or the walk was stopped; current: each read sees the current version.
+// first does the work of arrange and (below causal) of direct in one walk. It installs a transaction's writes as soon
+// as it places it, so that a read of the current version needs no look-up of its writer. ok reports that the order
+// keeps sessions and reads, or that the context ended; current, that each read sees the current version.
 //
-// Invariant: that of arrange. Cost: linear; one look at the key of each read and write.
+// Invariant: as in arrange. Cost: linear; one look at the key of each read and write.
 func (p *past) first(near []int32, budget *int) (order []int32, current, ok bool) {
 	v, prev, cur, at := p.v, p.prev, p.cur, p.at
 	p.restart()
@@ -21,7 +21,7 @@ func (p *past) first(near []int32, budget *int) (order []int32, current, ok bool
 	}
 	var seen []uint32 // node → how many of its reads are known to have come; this and the next two are nil until needed
 	var waits, next []int32
-	// missing returns one that t has to wait for, -1 if there is none; then, whether all that it reads is current.
+	// missing returns a predecessor of t that is not placed, or -1. now reports that t reads only current versions.
 	missing := func(t int32) (u int32, now bool) {
 		if u := prev[t]; u >= 0 && at[u] < 0 {
 			return u, false
@@ -80,7 +80,7 @@ func (p *past) first(near []int32, budget *int) (order []int32, current, ok bool
 		}
 		from := len(order)
 		come(t, now)
-		for ; waits != nil && from < len(order); from++ { // those that came may let others come
+		for ; waits != nil && from < len(order); from++ { // placed nodes may free others
 			for w := waits[order[from]]; w > 0; {
 				t := w - 1
 				w = next[t]
@@ -95,13 +95,13 @@ func (p *past) first(near []int32, budget *int) (order []int32, current, ok bool
 	return order, current, len(order) == p.n
 }
 
-// maxSerial bounds the serial orders that are tried, serialWalk the writers that are examined for each operation; one
-// read in serialStale may be of another version than the current one.
+// maxSerial bounds the serial orders that serial tries, and serialWalk the writers that it examines per operation. It
+// gives up if more than one read in serialStale misses the current version.
 var maxSerial, serialWalk, serialStale = 4, 2, 16
 
-// serial looks for a serial order near a given one that keeps sessions and reads. Most histories have one, and then no
-// clocks are needed. It moves a reader before the writer that overwrote its version, and repeats that until each read
-// sees the current version. It returns false if that takes too long; the history may satisfy causal all the same.
+// serial looks for a serial order, near topo, that keeps sessions and reads. Most histories have one, and then no
+// clocks are needed. It moves a reader before the writer that overwrote its version, until each read sees the current
+// version. It returns false if that takes too long; causal may hold nevertheless.
 func (p *past) serial(topo []int32) (order []int32, ok bool) {
 	c, v := p.checker, p.v
 	defer func() { c.demands = c.demands[:0] }()

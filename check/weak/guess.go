@@ -6,11 +6,11 @@ import (
 	"isovet/level"
 )
 
-// maxDirect is maxWalk below causal, where the rules cost less.
+// maxDirect bounds the same as maxWalk, at the levels below causal, where the rules are cheaper.
 var maxDirect = 8
 
-// guessed looks for a commit order at read-committed or read-atomic, as causal does. It returns false if no guess held;
-// the level may hold all the same.
+// guessed guesses commit orders at read-committed or read-atomic, as causal does at its level. It returns false if no
+// guess is a commit order; the level may hold nevertheless.
 func (c *checker) guessed() (order []int32, ok bool) {
 	if c.o.NoGuess {
 		return nil, false
@@ -39,12 +39,12 @@ func (c *checker) guessed() (order []int32, ok bool) {
 			return order, true
 		}
 	}
-	c.demands, c.broken = c.demands[:0], nil // all over again, by the rules alone
+	c.demands, c.broken = c.demands[:0], nil // start again, with the rules alone
 	return nil, false
 }
 
-// direct is replay for the levels where only a read or a session makes a writer visible: reads alone at read-committed,
-// both at read-atomic.
+// direct is replay for the levels where visibility needs no clocks: a writer is visible only by a direct read, or at
+// read-atomic also by session order.
 func (p *past) direct(budget *int) {
 	v := p.v
 	for i, t := range p.topo {
@@ -63,8 +63,8 @@ func (p *past) direct(budget *int) {
 	}
 }
 
-// stale demands for a read r of t: the writers of its key since r's version that are visible to t, by a read or a
-// session, come before r's writer.
+// stale demands, for a read r of t that does not see the current version: each later writer of its key that is visible
+// to t, by a read or by session order, precedes r's writer.
 func (p *past) stale(t int32, r uint32, budget *int) {
 	v := p.v
 	lo, hi := v.ROff[t], v.ROff[t+1]
@@ -78,7 +78,7 @@ func (p *past) stale(t int32, r uint32, budget *int) {
 	}
 }
 
-// readsFrom reports whether one of the reads from lo on, before hi, is from u.
+// readsFrom reports whether a read in lo ≤ r < hi is from u.
 func (c *checker) readsFrom(lo, hi uint32, u int32) bool {
 	for r := lo; r < hi; r++ {
 		if c.source(r) == u {
@@ -88,22 +88,22 @@ func (c *checker) readsFrom(lo, hi uint32, u int32) bool {
 	return false
 }
 
-// follows reports whether t comes after u in their session, so that it sees it. u is before t in the guess.
+// follows reports whether t comes after u in their session, and so sees u. The guess has u before t.
 func (p *past) follows(t, u int32) bool {
 	h, last := p.h, p.prev[t]
 	return last >= 0 && h.Txns.Sess[u] == h.Txns.Sess[t] && h.Txns.Status[u] != history.Unknown && p.at[u] <= p.at[last]
 }
 
-// arrange returns the transactions in an order that keeps sessions, reads, what is known of versions and what is
-// demanded, near to a given one: each comes where that has it, or as soon after as all who must come before have come.
-// False if there is a cycle. See first for the twin that does without the sources of reads.
+// arrange returns an order near the given one that keeps sessions, reads, known version orders and demanded orders. It
+// places each transaction as near asks, or as soon after as all its predecessors are placed. It returns false if there
+// is a cycle. Function first does the same without looking up the writers of reads.
 //
-// Invariant: one that waits is in the list of one of those that it waits for.
-// Cost: linear. Where the given order is the file's, and nearly right, memory is read in the order of the file too.
+// Invariant: each transaction that waits is in the list of one transaction that it waits for.
+// Cost: linear. If near is about the order of the file, memory is read in that order too.
 func (c *checker) arrange(near []int32) (order []int32, ok bool) {
 	v := c.v
 	c.sources()
-	more := graph.BuildFunc(c.n, func(emit func(u, v int32)) { // who must come before, beside sessions and reads
+	more := graph.BuildFunc(c.n, func(emit func(u, v int32)) { // predecessors other than sessions and reads
 		if c.o.Known.Rank != nil {
 			c.o.Known.Orders(func(t, u int32) { emit(u, t) })
 		}
@@ -112,7 +112,7 @@ func (c *checker) arrange(near []int32) (order []int32, ok bool) {
 		}
 	})
 	came := make([]bool, c.n)
-	seen := make([]uint32, c.n) // node → how many of its reads, and then of more, are known to have come
+	seen := make([]uint32, c.n) // node → how many of its reads, then of its successors in more, are placed
 	missing := func(t int32) int32 {
 		if u := c.prev[t]; u >= 0 && !came[u] {
 			return u
@@ -133,8 +133,8 @@ func (c *checker) arrange(near []int32) (order []int32, ok bool) {
 		}
 		return -1
 	}
-	waits := make([]int32, c.n) // node → 1 + the first of those that wait for it
-	next := make([]int32, c.n)  // of who waits: 1 + the one after it in the same list
+	waits := make([]int32, c.n) // node → 1 + the head of the list of nodes that wait for it
+	next := make([]int32, c.n)  // waiting node → 1 + the next node of its list
 	order = make([]int32, 0, c.n)
 	for _, t := range near {
 		if u := missing(t); u >= 0 {
@@ -144,7 +144,7 @@ func (c *checker) arrange(near []int32) (order []int32, ok bool) {
 		from := len(order)
 		came[t] = true
 		order = append(order, t)
-		for ; from < len(order); from++ { // those that came may let others come
+		for ; from < len(order); from++ { // each placed node may free nodes that wait for it
 			for w := waits[order[from]]; w > 0; {
 				t := w - 1
 				w = next[t]

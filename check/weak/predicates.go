@@ -13,19 +13,19 @@ import (
 	"isovet/solver"
 )
 
-// predicated decides read-atomic and causal where there are predicate operations. Such an operation reads every key:
-// of one that it did not match some version of which its predicate is not true. The reads that say which version they
-// saw come first. With the commit order that explains these, a key that was missed mostly needs no reason: the last
-// version that is visible anyway is one of which the predicate is not true. For the others a read of some such version
-// is added, with all transactions that made one as its writers, and the commit order is looked for again, until there
-// are none. A violation by less reads is one by all.
+// predicated decides read-atomic and causal for histories with predicate operations. A predicate operation reads every
+// key: of a key that it did not match, it saw some version for which its predicate is not true. predicated first finds
+// a commit order for the reads whose versions are known. Mostly that order explains the missed keys too: the predicate
+// is not true for the last visible version. For each missed key where it is true, predicated adds an implied read. Its
+// possible writers are all transactions that left a version for which the predicate is not true. It then looks for a
+// commit order again, until all missed keys are explained. A violation by some of the reads is a violation by all of
+// them.
 //
-// Which of its fitting versions the reader sees matters only in that it makes a transaction visible: where a later one
-// is visible too, it may have seen that. So of the other versions only those that do not fit are demanded to come
-// before, and no fitting one is.
+// An implied read may be of any version that fits. Which one it is only matters because its writer becomes visible: if
+// a later fitting version is visible too, the reader may have seen that one. So demand never orders a fitting version.
 //
-// Cost: for each predicate operation the versions of which its predicate is true, and of their keys the versions
-// between; and what choices cost.
+// Cost: for each predicate operation the versions for which its predicate is true, and the visible-version searches of
+// their keys; and the cost of the choices.
 func predicated(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
 	keys := func() []uint32 { return make([]uint32, v.H.NumKeys()) }
 	x := &seeker{v: v, causal: l == level.Causal, known: keys(), wrote: keys(), matched: keys(), tried: keys(),
@@ -69,8 +69,8 @@ func predicated(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 	}
 }
 
-// seeker finds keys that predicate operations missed, or overwrote blindly, though they cannot have seen the last
-// visible version of the key.
+// seeker finds the missed keys, and the keys of blind predicate writes, whose last visible version the operation cannot
+// have seen.
 type seeker struct {
 	v       *prepass.View
 	causal  bool
@@ -82,14 +82,14 @@ type seeker struct {
 	from                         []uint32 // transaction → 1 + the one that read from it last
 }
 
-// told makes implied reads from the sources that the evidence names for predicate operations.
+// told adds implied reads from the sources that the evidence names for predicate operations.
 func (x *seeker) told(sources []evidence.Source) {
 	v, reader := x.v, none
-	for _, s := range sources { // a transaction's stand together
+	for _, s := range sources { // the sources of a transaction are adjacent
 		switch v.H.Ops.Kind[s.Op] {
 		case history.PredRead, history.PredWrite:
 		default:
-			continue // a read, which has its writers
+			continue // an item read, whose writers are known
 		}
 		t := v.H.TxnOf(s.Op)
 		if t != reader {
@@ -99,7 +99,7 @@ func (x *seeker) told(sources []evidence.Source) {
 			}
 		}
 		if s.Writer == none || x.known[s.Key] == t+1 {
-			continue // a read by a predicate operation, likewise
+			continue // nothing to add: from no transaction, or the read is known
 		}
 		ops := openAt(v, t, s.Key)
 		for w := v.WOff[s.Writer]; w < v.WOff[s.Writer+1] && len(ops) > 0; w++ {
@@ -111,8 +111,7 @@ func (x *seeker) told(sources []evidence.Source) {
 	}
 }
 
-// look goes through a commit order and adds implied reads. It returns an anomaly for an operation that no version
-// explains.
+// look walks a commit order and adds implied reads. It returns an anomaly if no version explains an operation.
 func (x *seeker) look(c *checker, order []uint32) (impossible *evidence.Anomaly) {
 	for _, marks := range [][]uint32{x.known, x.wrote, x.matched, x.tried, x.from} {
 		clear(marks)
@@ -151,7 +150,7 @@ func (x *seeker) look(c *checker, order []uint32) (impossible *evidence.Anomaly)
 	return nil
 }
 
-// txn looks at the predicate operations of t.
+// txn adds implied reads for the predicate operations of t.
 func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
 	v, h := p.v, x.v.H
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
@@ -193,7 +192,7 @@ func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
 	}
 	for _, k := range wrong {
 		s := x.impliedRead(t, k)
-		x.work -= 16 * len(s.From) // each is a choice
+		x.work -= 16 * len(s.From) // each possible writer is a choice
 		if len(s.From) == 0 && x.v.Counts[t] {
 			a := mismatch(t, s.Op, k)
 			return &a
@@ -207,12 +206,12 @@ func mismatch(t, op, k uint32) evidence.Anomaly {
 	return evidence.Anomaly{Kind: level.PredicateMismatch, Txns: []uint32{t}, Ops: []uint32{op}, Key: k}
 }
 
-// unseen reports an implied read that nobody can explain. All its writers have an unknown outcome, and none can have
-// committed, because each has a read of its own that nobody explains, and so on. If that chain begins with a read of a
-// known version, the anomaly is the implied read at its end.
+// unseen returns the anomaly of an implied read that no version explains. All its possible writers have an unknown
+// outcome, and none can have committed, because each has a read that no version explains, and so on. If the read where
+// this search ends is not implied, unseen follows the chain back to one that is.
 func (x *choice) unseen() (a evidence.Anomaly, ok bool) {
 	v := x.v
-	dead := make(map[uint32]int) // of unknown outcome → its place in v.Amb that nobody explains
+	dead := make(map[uint32]int) // transaction of unknown outcome → its read in v.Amb that has no possible writer
 	for grown := true; grown; {
 		grown = false
 		for i, r := range v.Amb {
@@ -237,7 +236,7 @@ func (x *choice) unseen() (a evidence.Anomaly, ok bool) {
 	return a, false
 }
 
-// last is the last version of k that is visible to t, the transaction now reached in the order.
+// last returns the last version of k that is visible to t. The walk of the order is at t.
 func (x *seeker) last(p *past, t, k uint32) (ver uint32) {
 	w := p.cur[k]
 	for ; !p.v.Initial(w); w = p.older[w] {
@@ -250,8 +249,8 @@ func (x *seeker) last(p *past, t, k uint32) (ver uint32) {
 	return p.v.WVer[w]
 }
 
-// impliedRead returns the writes of a key that t may have seen: those that agree with all predicate operations of t
-// before it wrote the key itself.
+// impliedRead returns the implied read of key k by t. Its possible writes agree with all predicate operations of t that
+// come before t's own write of k.
 func (x *seeker) impliedRead(t, k uint32) prepass.ImpliedRead {
 	v := x.v
 	s := prepass.ImpliedRead{Txn: t, Key: k}
@@ -269,7 +268,7 @@ func (x *seeker) impliedRead(t, k uint32) prepass.ImpliedRead {
 	return s
 }
 
-// openOp is a predicate operation that shows of a key only whether its predicate holds.
+// openOp is a predicate operation that shows of a key only whether its predicate is true there, and no version.
 type openOp struct {
 	op     uint32
 	missed bool
@@ -279,7 +278,7 @@ func (o openOp) fits(v *prepass.View, k, ver uint32) bool {
 	return v.Fits(prepass.Miss{Op: o.op, Key: k}, ver, o.missed)
 }
 
-// openAt are the predicate operations of t before its own first write of k, which it does not read.
+// openAt returns the predicate operations of t before its first write of k, a key that t does not read.
 func openAt(v *prepass.View, t, k uint32) (ops []openOp) {
 	h := v.H
 	lo, hi := h.TxnOps(t)
@@ -299,14 +298,14 @@ func openAt(v *prepass.View, t, k uint32) (ops []openOp) {
 	return ops
 }
 
-// fits reports whether write w is a write that implied read r may have seen.
+// fits reports whether the implied read r may have seen write w.
 func (c *checker) fits(w, r uint32) bool {
 	i := c.ambAt[r] - 1
 	_, is := slices.BinarySearch(c.v.Cand[c.v.CandOff[i]:c.v.CandOff[i+1]], w)
 	return is
 }
 
-// against returns the operation of an implied read's transaction that cannot have seen what u wrote to its key.
+// against returns an operation of the implied read's transaction that cannot have seen the version that u wrote.
 func (c *checker) against(r uint32, u int32) uint32 {
 	v, k := c.v, c.v.RKey[r]
 	for w := v.WOff[u]; w < v.WOff[u+1]; w++ {

@@ -9,7 +9,7 @@ import (
 	"isovet/level"
 )
 
-// rule makes the orders that the level demands for the reads of t, without those that sessions demand.
+// rule demands the orders that the level derives from the reads of t; sessionsAtomic adds those from sessions.
 func (c *checker) rule(t uint32) {
 	if n := c.v.ROff[t+1] - c.v.ROff[t]; n < 2 || !c.v.Counts[t] {
 		return
@@ -25,14 +25,14 @@ func (c *checker) rule(t uint32) {
 	}
 }
 
-// readCommitted makes the orders that read-committed demands: t2 before t1 where t reads something from t2 and later
-// reads, from t1, a key that t2 wrote.
+// readCommitted demands the orders of read-committed: t2 before t1, if t reads something from t2 and later reads a key
+// that t2 wrote, from t1.
 //
-// The reads are walked from the last to the first. Of a key only the next operation that reads it after the first read
-// from t2 is made an order of; the later ones follow, since consecutive reads of a key order their writers too.
+// It walks the reads backwards. For each key that t2 wrote, it demands only an order for the next read of that key
+// after the first read from t2. Consecutive reads of a key order their writers too, so the other orders follow.
 //
 // Source: [AWDIT], read committed.
-// Cost:   for each writer that t read from, the smaller of what was written and what was read.
+// Cost:   for each writer that t read from, the smaller of the number of its writes and the number of t's reads.
 func (c *checker) readCommitted(t uint32) {
 	v := c.v
 	lo, hi := v.ROff[t], v.ROff[t+1]
@@ -62,7 +62,7 @@ func (c *checker) readCommitted(t uint32) {
 	clear(c.again)
 }
 
-// nowReads stamps the keys of an operation's reads, which are the next ones for those before.
+// nowReads stamps the keys that one operation reads. For earlier operations, these are the next reads of the keys.
 func (c *checker) nowReads(t, from, end uint32) {
 	for r := end; r > from; {
 		r--
@@ -83,8 +83,8 @@ func (c *checker) nowReads(t, from, end uint32) {
 	}
 }
 
-// before demands that the writer of w comes before the writers that the next reads of its key read from, unless it is
-// one of them.
+// before demands that the writer of w precedes the writer of the next read of its key, unless it is that writer. If a
+// predicate operation shows the row in two versions, there are several next reads.
 func (c *checker) before(w uint32) {
 	u, k := int32(c.v.WTxn[w]), c.v.WKey[w]
 	if r := c.keyRead[k]; c.src[r] != u {
@@ -97,8 +97,8 @@ func (c *checker) before(w uint32) {
 	}
 }
 
-// turn returns the first of the reads from lo on, before end, that are of one operation with the last: those of the
-// rows that a predicate matched, of which none was before another.
+// turn returns the first read, from lo on, that belongs to the same operation as read end-1. A predicate operation has
+// a read for each row that it matched, and they have no order among them.
 func (c *checker) turn(lo, end uint32) uint32 {
 	from := end - 1
 	for from > lo && c.v.SameOp(from-1, end-1) {
@@ -107,8 +107,8 @@ func (c *checker) turn(lo, end uint32) uint32 {
 	return from
 }
 
-// readAtomic makes the orders that read-atomic demands of t's reads: t2 before t1 where t reads from t2, and from t1 a
-// key that t2 wrote.
+// readAtomic demands the orders of read-atomic for t's reads: t2 before t1, if t reads from t2, and reads from t1 a key
+// that t2 wrote.
 //
 // Source: [AWDIT], read atomic. Cost: as readCommitted.
 func (c *checker) readAtomic(t uint32) {
@@ -129,9 +129,8 @@ func (c *checker) readAtomic(t uint32) {
 	}
 }
 
-// sessionsAtomic makes the orders that read-atomic demands of sessions: t2 before t1 where a transaction follows t2 in
-// its session, and reads from t1 a key that t2 wrote. Of a session's writers of the key the last one suffices. Cost:
-// linear.
+// sessionsAtomic demands the orders of read-atomic for sessions: t2 before t1, if t follows t2 in its session, and t
+// reads from t1 a key that t2 wrote. The last writer of the key in the session suffices. Cost: linear.
 func (c *checker) sessionsAtomic() {
 	v, h := c.v, c.h
 	last := make([]uint32, h.NumKeys()) // key → its last write in the session at hand
@@ -163,9 +162,9 @@ func (c *checker) sessionsAtomic() {
 	}
 }
 
-// demand adds the order "write w before what r read", w being visible to r's transaction: to broken if nothing can keep
-// it, since r read the initial version, or one that is known to precede w. A read-from edge may be of w instead: see
-// predicated.
+// demand adds the order "write w before the version that r read", where w is visible to r's transaction. If no commit
+// order can keep it, because r read the initial version, or a version known to precede w, demand adds it to broken
+// instead. If r is an implied read that may be of w, nothing follows: see predicated.
 func (c *checker) demand(w, r uint32) {
 	v := c.v
 	if v.IsImplied(r) && c.fits(w, r) {
@@ -187,15 +186,15 @@ func (c *checker) demand(w, r uint32) {
 	c.demands = append(c.demands, d)
 }
 
-// enough reports that there are enough orders that nothing can keep: no more are looked for.
+// enough reports whether broken has enough orders, so that the search for more can stop.
 func (c *checker) enough() bool {
 	return len(c.broken) > 0 && (c.ambAt == nil || len(c.broken) >= maxConflicts)
 }
 
-// fewWrites is up to how many writes are walked without asking whether the reader's keys are fewer.
+// fewWrites is the number of writes below which overwritten walks them without comparing it to the number of keys read.
 var fewWrites = 16
 
-// overwritten demands that u comes before the writers of those of t's stamped reads whose keys u wrote too.
+// overwritten demands, for each stamped read of t whose key u wrote too, that u precedes the read's writer.
 func (c *checker) overwritten(u int32, t uint32) {
 	v := c.v
 	lo, hi := v.WOff[u], v.WOff[u+1]
@@ -220,8 +219,7 @@ func (c *checker) overwritten(u int32, t uint32) {
 	}
 }
 
-// sortedWrites are the writes of u by ascending key. They are stored, because transactions that wrote much are read
-// often.
+// sortedWrites returns the writes of u by ascending key. It caches them, because large transactions are read often.
 func (c *checker) sortedWrites(u int32) []uint32 {
 	if s, ok := c.sorted[u]; ok {
 		return s

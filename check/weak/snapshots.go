@@ -10,22 +10,23 @@ import (
 	"isovet/internal/sorts"
 )
 
-// maxClocks bounds the clocks of Seen: transactions × sessions.
+// maxClocks bounds transactions × sessions, the size of Seen's clocks.
 var maxClocks = 1 << 27
 
-// Seen says for an order of begins and commits in which each transaction's reads are of what had committed when it
-// began (evidence.Result.Order at the snapshot levels) what predicate operations saw, so that the commits are an order
-// of the causal level: all that had committed, told by few transactions for each, the last of sessions, through which
-// the others are visible. sources are those of reads that several can explain. false: it cannot be told so, or would be
-// too large.
+// Seen returns the versions that predicate operations saw, as sources: those of the reads, which it is given, and new
+// ones. events is an order of begins and commits (evidence.Result.Order at the snapshot levels), in which each
+// transaction reads from a snapshot taken at its begin. With the sources, the order of the commits is one of the causal
+// level: each predicate operation sees all that had committed. Few sources suffice, the last writers of sessions,
+// because they make the earlier transactions visible. It returns false if sources cannot express it, or if the clocks
+// would be too large.
 //
 // Cost: transactions × sessions, and sessions × log of sessions for each transaction with a predicate operation.
 func Seen(ctx context.Context, v *prepass.View, events []uint32, sources []evidence.Source) ([]evidence.Source, bool) {
 	return seen(ctx, &snapshots{v: v}, events, sources)
 }
 
-// Current is Seen where each version that is named was the current one, and of a key that its reader names once:
-// for Options.Seen. What cannot be told so is left out. Cost: Seen's.
+// Current is like Seen, but names only current versions, and each key of a reader once, as Options.Seen needs it. It
+// leaves out what sources cannot express. Cost: as Seen.
 func Current(ctx context.Context, v *prepass.View, events []uint32, sources []evidence.Source) ([]evidence.Source,
 	bool) {
 	n := v.H.NumKeys()
@@ -85,8 +86,8 @@ type top struct {
 	writes bool
 }
 
-// snapshots goes through events. Chains are the sessions; a transaction of unknown outcome, which comes before none of
-// its session, is one by itself.
+// snapshots walks the events. Each session is a chain. A transaction of unknown outcome is a chain of its own, because
+// it precedes no transaction of its session.
 type snapshots struct {
 	v       *prepass.View
 	chain   []int32
@@ -97,7 +98,7 @@ type snapshots struct {
 	last    []top
 	commits int32
 	order   []int32
-	// Of Current: key → who wrote its current version, and 1 + the transaction that reads or names it.
+	// For Current: key → the writer of its current version, and 1 + the last transaction that reads or names it.
 	current, told []uint32
 }
 
@@ -135,8 +136,8 @@ func (s *snapshots) join(now []int32, u uint32) {
 	}
 }
 
-// begin makes t's clock, from its session and reads, and, where it has a predicate operation, from the others that had
-// committed; these are what it saw.
+// begin computes the clock of t from its session and reads. If t has a predicate operation, begin also adds sources for
+// it, until t sees all that had committed.
 func (s *snapshots) begin(t uint32, named map[[2]uint32]uint32) (saw []evidence.Source, ok bool) {
 	v := s.v
 	s.row[t] = int32(len(s.clocks) / s.n)
@@ -190,7 +191,7 @@ func (s *snapshots) begin(t uint32, named map[[2]uint32]uint32) (saw []evidence.
 	return saw, true
 }
 
-// source finds a predicate operation of t, and a key that u wrote of which it does not show a known version.
+// source finds a predicate operation of t that may have seen a version of u: it shows no known version of that key.
 func (s *snapshots) source(t, u uint32) (evidence.Source, bool) {
 	v := s.v
 	for i := v.POff[t]; i < v.POff[t+1]; i++ {
@@ -209,7 +210,7 @@ func (s *snapshots) source(t, u uint32) (evidence.Source, bool) {
 	return evidence.Source{}, false
 }
 
-// blind reports whether a predicate operation shows no known version of a key.
+// blind reports whether a predicate operation shows no known version of key k.
 func blind(h *history.History, op, k uint32) bool {
 	q := h.Ops.Ver[op]
 	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {

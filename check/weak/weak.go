@@ -2,34 +2,34 @@
 //
 // # Problem
 //
-// Biswas and Enea define each of them by an axiom over a commit order, a total order of the transactions that keeps
-// sessions and reads: where t3 reads key x from t1, and t2, another writer of x, is visible to t3, t2 commits before
-// t1. What "visible" means is the level's: t3 read from it before (read-committed), t3 read from it or it precedes t3
-// in its session (read-atomic), it is before t3 by reads and sessions through any number of transactions (causal). None
-// of this depends on the commit order. So all orders that an axiom demands can be found first, and a commit order
-// exists iff they have no cycle with reads and sessions.
+// Biswas and Enea define each level by an axiom on a commit order, a total order of the transactions that keeps
+// sessions and reads. The axiom: if t3 reads key x from t1, and t2 is another writer of x that is visible to t3, then
+// t2 precedes t1. The levels differ in what "visible" means: t3 read from t2 before that read (read-committed); t3 read
+// from t2 or follows it in its session (read-atomic); a path of reads and sessions leads from t2 to t3 (causal).
+// Visibility does not depend on the commit order. So a checker can first compute all orders that the axiom demands. A
+// commit order exists iff these have no cycle with reads and sessions.
 //
-// Where the order of a key's versions is known, because it is a list, the commit order has to keep it too. Then nothing
-// is demanded of the key: a visible writer is among those that the reader saw, or the axiom is broken.
+// If the version order of a key is known, because the key is a list, the commit order has to keep it too. The axiom
+// then demands nothing for that key: if the reader did not see a visible writer, the axiom is broken.
 //
 // # Steps
 //
-//   - guess.go: a commit order is guessed, from the file, and replayed; only a read whose version is not the current
-//     one asks which of the writers between are visible. What they demand is kept by the next guess.
-//   - first.go: the first guess, found and replayed in one walk, and serial orders near it
-//   - rules.go: where guesses do not lead to an order, all those that read-committed and read-atomic demand, each found
-//     by the smaller of two sets, what a writer wrote and what a reader read
-//   - causal.go: the guess, with vector clocks to say who is visible, and all demanded orders
-//   - explain.go: a cycle, and for each demanded order in it the read that demands it
-//   - choice.go: where several writers can explain a read, a solver picks one, and learns from what refutes that
-//   - predicates.go: which versions of the keys that predicate operations missed were seen; snapshots.go: the same
-//     where snapshots are known
+//   - guess.go: guesses a commit order from the file and replays it. For a read of an older version than the current
+//     one, it demands orders for the visible writers in between. The next guess keeps them.
+//   - first.go: makes and replays the first guess in one walk, and looks for serial orders near it
+//   - rules.go: if guesses do not lead to an order, computes all orders that read-committed and read-atomic demand. It
+//     walks the smaller of two sets, a writer's writes and a reader's reads.
+//   - causal.go: the same two steps at causal, where vector clocks say which transactions are visible
+//   - explain.go: explains a cycle, and for each demanded order in it the read that demands it
+//   - choice.go: if a read has several possible writers, a solver picks one and learns from each refutation
+//   - predicates.go: finds versions that predicate operations saw of the keys that they missed
+//   - snapshots.go: the same, if the snapshots are known
 //
 // Source: [BiswasEnea] §2 for the axioms; [AWDIT] for read-committed and read-atomic in O(n^1.5) and causal in O(n·k),
-// n operations, k sessions. Differs: the guesses; the paper makes all demanded orders at once.
+// n operations, k sessions. Differs: the guesses; the paper computes all demanded orders at once.
 //
-// A transaction of unknown outcome that counts comes after the earlier ones of its session and before none of the later
-// ones.
+// A transaction of unknown outcome that counts comes after the earlier transactions of its session, but need not
+// precede the later ones.
 //
 // Experimental: this package may still change.
 package weak
@@ -59,70 +59,69 @@ const (
 	GaveUp // Answer.Reason says why
 )
 
-// Answer is what Check found.
+// Answer is the result of Check.
 type Answer struct {
 	Status Status
-	// Order is a commit order, if the level holds.
+	// Order is a commit order, if Status is Holds.
 	Order []uint32
-	// Sources are the writers chosen for reads that several can explain.
+	// Sources are the writers picked for reads with several possible writers.
 	Sources []evidence.Source
-	// Anomaly proves that it does not.
+	// Anomaly proves the violation, if Status is Violated.
 	Anomaly evidence.Anomaly
-	// Twice, with Violated at read-committed: a transaction reads one version twice that several can explain, and the
-	// anomaly does not tell the two reads apart.
+	// Twice, with Violated at read-committed: a transaction has two reads of a version with several possible writers,
+	// and the edges of the anomaly do not say which read they mean.
 	Twice  bool
 	Reason string
-	// Edges counts reads from others and pairs of successors in a session, Demanded the orders that the axiom added,
-	// Rounds the guesses of an order, Choices those of writers.
+	// Edges counts reads from other transactions and pairs of neighbours in a session, Demanded the orders that the
+	// axiom added, Rounds the guessed orders, Choices the choices of writers tried.
 	Edges, Demanded, Rounds, Choices int
 }
 
 // Options are the parameters of Check. The zero value is the default.
 type Options struct {
-	// NoGuess makes all orders that the level demands at once.
+	// NoGuess skips the guesses and computes all orders that the level demands.
 	NoGuess bool
-	// Choices bounds how many choices of writers are tried; 0: 20,000.
+	// Choices bounds how many choices of writers are tried; 0 means 20,000.
 	Choices int
-	// Only, if not nil, are the transactions whose predicate operations are looked at, above read-committed: a
-	// violation is one of the whole then, and Holds is not.
+	// Only, if not nil, limits the predicate operations that are examined, above read-committed, to those of these
+	// transactions. A violation is then one of the whole history, but Holds is not.
 	Only map[uint32]bool
-	// Work, if not 0, bounds what is looked at for predicate operations: versions, and writers of read-from edges.
+	// Work, if not 0, bounds the versions and possible writers examined for predicate operations.
 	Work int
-	// Known is the version order of some keys: for each key the versions that were read, then the others in any
-	// order.
+	// Known is the version order of some keys.
 	Known Known
-	// Seen, if set, is what predicate operations saw, as Current tells it, above read-committed: Holds is of the whole
-	// then, Violated is not.
+	// Seen, if set, says what predicate operations saw, as Current returns it (above read-committed). Holds then is an
+	// answer for the whole history, but Violated is not.
 	Seen []evidence.Source
-	// Guess, if set, stands in for client times: it decides what is tried first, and nothing else.
+	// Guess, if set, replaces client times. It only decides which order is tried first.
 	Guess *Guess
 }
 
-// Guess is when transactions began and committed, as places in one order of both.
+// Guess says when transactions began and committed, as places in one order of all begins and commits.
 type Guess struct {
 	Begin, Commit []int64
 }
 
-// Known is the order of the versions of some keys: of each, those that were read and then, in any order, the others.
+// Known is the version order of some keys: the versions that were read, in order, then the others in any order.
 type Known struct {
-	// Rank[ver] is the place of a version among its key's, 0 for the initial one; None where it is not known. Nil: of
-	// no key.
+	// Rank[ver] is the place of a version among the versions of its key, 0 for the initial one; None if it is unknown.
+	// A nil Rank knows no order.
 	Rank []uint32
-	// Orders calls f for pairs of transactions, one before the other, of which all that the ranks say follows.
+	// Orders calls f for pairs (earlier, later) from which all orders that the ranks give follow.
 	Orders func(f func(t, u int32))
 }
 
-// Levels are those that Check decides.
+// Levels returns the levels that Check decides.
 func Levels() []level.Level {
 	return []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal}
 }
 
-// Check decides a level for a view without anomalies of single reads. At read-committed the view must be one of each
-// read ([prepass.Options.EachRead]).
+// Check decides a level for a view without anomalies of single reads. At read-committed the view must have each read of
+// a transaction ([prepass.Options.EachRead]), even of a key that it read before.
 //
-// Cost: read-committed and read-atomic O(n^1.5) for n operations, linear where transactions are small; causal linear
-// where the guess holds, else O(n·k·log n) at most for k sessions of two transactions or more. Where reads have several
-// possible writers, that for each choice of them that is tried.
+// Cost: read-committed and read-atomic O(n^1.5) for n operations, and linear if transactions are small. Causal is
+// linear if a guess holds, else O(n·k·log n) at most, for k sessions of two transactions or more. If reads have several
+// possible writers, this is the cost of each choice that is tried.
 func Check(ctx context.Context, v *prepass.View, l level.Level, o Options) Answer {
 	if v.POff != nil && l != level.ReadCommitted {
 		return predicated(ctx, v, l, o)
@@ -168,14 +167,14 @@ func (c *checker) run() Answer {
 	return c.holds(topo)
 }
 
-// demand says that transaction From commits before the writer that Read read from. From is visible to the reader and
-// wrote the same key.
+// demand says that transaction from commits before to, the writer that read read from. The transaction from is visible
+// to the reader and wrote the same key.
 type demand struct {
 	from, to int32 // to is -1 for the initial version, which nothing precedes
 	read     uint32
 }
 
-// checker is the work on one view. Nodes are the history's transactions, those that do not count without edges.
+// checker decides one view. Its nodes are the history's transactions; a transaction that does not count has no edges.
 type checker struct {
 	ctx   context.Context
 	v     *prepass.View
@@ -183,18 +182,18 @@ type checker struct {
 	level level.Level
 	o     Options
 	n     int
-	// src is of each read the node that it read from, -1 for an initial version; nil until sources makes it.
+	// src is for each read the node that it reads from, -1 for an initial version; nil until sources sets it.
 	src []int32
-	// prev[t] is the node before t in its session, those of unknown outcome left out, -1 where there is none.
+	// prev[t] is the node before t in its session, without transactions of unknown outcome, or -1.
 	prev []int32
 
 	demands []demand
-	broken  []demand // those that nothing can keep
+	broken  []demand // demands that no commit order can keep
 	rounds  int
 	stopped bool
 
-	// ambAt, where writers were picked, is 1 + the place of a picked read among those, 0 of others. Then more than one
-	// anomaly is found.
+	// ambAt is nil unless writers were picked: read → 1 + its index among the picked reads, or 0. The checker then
+	// looks for more than one anomaly.
 	ambAt []int32
 	found []evidence.Anomaly
 	reads *graph.CSR // of known
@@ -202,9 +201,9 @@ type checker struct {
 
 	keyStamp []uint32 // key → 1 + the reader that stamped it; the read is in keyRead
 	keyRead  []uint32
-	again    map[uint32][]uint32 // of a row in several versions, the other reads of that operation
+	again    map[uint32][]uint32 // a row in several versions: its other reads by that operation
 	srcStamp []uint32            // node → 1 + the reader that last read from it
-	keys     []uint32            // those stamped
+	keys     []uint32            // the stamped keys
 	first    []bool              // of a reader's reads: the first from its writer
 	sorted   map[int32][]uint32
 }
@@ -217,7 +216,7 @@ func newChecker(ctx context.Context, v *prepass.View, l level.Level, o Options) 
 	return c
 }
 
-// source returns the node that read r read from, -1 for an initial version and for a read that does not count.
+// source returns the node that read r reads from, or -1 for an initial version or a read that does not count.
 func (c *checker) source(r uint32) int32 {
 	if w := c.v.RW[r]; w != none {
 		return int32(c.v.WTxn[w]) // None becomes -1
@@ -225,7 +224,7 @@ func (c *checker) source(r uint32) int32 {
 	return -1
 }
 
-// sources makes src.
+// sources sets src.
 func (c *checker) sources() {
 	if c.src != nil {
 		return
@@ -236,7 +235,7 @@ func (c *checker) sources() {
 	}
 }
 
-// known calls f for each edge of sessions and reads. Consecutive reads by one reader from one writer give one edge.
+// known calls f for each edge of sessions and reads. Consecutive reads of one reader from one writer give one edge.
 func (c *checker) known(f func(u, v int32)) {
 	v := c.v
 	c.sources()
@@ -254,7 +253,7 @@ func (c *checker) known(f func(u, v int32)) {
 	}
 }
 
-// graph has the known edges and the demanded ones.
+// graph returns the graph of the known and the demanded edges.
 func (c *checker) graph() *graph.CSR {
 	return graph.BuildFunc(c.n, func(emit func(u, v int32)) {
 		c.known(emit)
@@ -267,8 +266,8 @@ func (c *checker) graph() *graph.CSR {
 	})
 }
 
-// hint guesses when each transaction took effect. It takes the ends, if all that count have one; else places in the
-// file, if these go from session to session; else places in the sessions. A wrong hint costs time, never the answer.
+// hint guesses when each transaction took effect: by client end times, if all counting transactions have one; else by
+// the order of the file, if it mixes the sessions; else by the place in the session. A wrong hint only costs time.
 func (c *checker) hint() []int64 {
 	if c.o.Guess != nil {
 		return c.o.Guess.Commit
@@ -330,7 +329,7 @@ func (c *checker) holds(topo []int32) Answer {
 	return a
 }
 
-// violated explains the demanded orders that nothing can keep or, if there are none, cycles of g.
+// violated explains the broken orders or, if there are none, cycles of g.
 func (c *checker) violated(g *graph.CSR) Answer {
 	a := c.answer(Violated)
 	c.sources()
@@ -344,7 +343,7 @@ func (c *checker) violated(g *graph.CSR) Answer {
 	return a
 }
 
-// stop looks at the context now and then.
+// stop polls the context every few thousand steps.
 func (c *checker) stop(i int) bool {
 	if i&0xfff == 0 && c.ctx.Err() != nil {
 		c.stopped = true

@@ -12,24 +12,24 @@ import (
 	"isovet/internal/plural"
 )
 
-// transfer is money that went from one account to another.
+// transfer is an amount of money that goes from one account to another.
 type transfer struct {
 	op       int
 	from, to string
 	amount   int64
 }
 
-// bank is Jepsen's bank: each read has the accounts, no balance is nil or, unless that is allowed, negative, and the
-// total is always the same. Accounts and total are the settings', else those of the first read, and accounts that
-// transfers name: some tests delete accounts without money. Of a wrong total, the transfers are searched of which the
-// read saw one half.
+// bank is Jepsen's bank: each read gives all accounts, no balance is nil or, unless allowed, negative, and the total is
+// always the same. Accounts and total come from the settings, else from the first read; accounts that only transfers
+// name are added, since some tests delete accounts without money. For a wrong total it looks for the transfers of which
+// the read saw one half.
 func bank(_ context.Context, j *judge) error {
 	accounts, err := accountsOf(j.o.Settings["accounts"])
 	if err != nil {
 		return err
 	}
 	total, fixed := int64(0), j.o.Settings["total"] != ""
-	total, _ = strconv.ParseInt(j.o.Settings["total"], 10, 64) // it was looked at before
+	total, _ = strconv.ParseInt(j.o.Settings["total"], 10, 64) // parsed before
 	transfers, named, err := j.transfers()
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func bank(_ context.Context, j *judge) error {
 	return nil
 }
 
-// accountsOf reads the setting: 0-7, or names with | between them.
+// accountsOf parses the setting "accounts": a range such as 0-7, or names separated by |.
 func accountsOf(text string) (names []string, err error) {
 	if text == "" {
 		return nil, nil
@@ -108,7 +108,7 @@ func accountsOf(text string) (names []string, err error) {
 	return strings.Split(text, "|"), nil
 }
 
-// account is an account's name: JSON has text where EDN has numbers.
+// account returns an account's name as text, for JSON has text where EDN has numbers.
 func account(v any) string {
 	if s, is := v.(string); is {
 		return s
@@ -116,7 +116,7 @@ func account(v any) string {
 	return operations.Text(v)
 }
 
-// transfers are those that may have taken effect; named are the accounts of all.
+// transfers returns the transfers that may have taken effect, and the accounts named in any transfer.
 func (j *judge) transfers() (all []transfer, named []string, err error) {
 	j.each("transfer", func(i int, op *operations.Op) {
 		m, _ := op.In.(operations.Map)
@@ -138,7 +138,7 @@ func (j *judge) transfers() (all []transfer, named []string, err error) {
 	return all, named, err
 }
 
-// balances are what a read gives.
+// balances is the result of a read: a balance for each account.
 type balances struct {
 	op             int
 	keys           []string
@@ -175,7 +175,7 @@ func (j *judge) balances(i int) (b balances, err error) {
 	return b, nil
 }
 
-// unexpected is an account that is none of those known.
+// unexpected returns an account of the read that is not among the known ones, or "".
 func (b *balances) unexpected(accounts []string) string {
 	for _, k := range b.keys {
 		if !slices.Contains(accounts, k) {
@@ -185,11 +185,11 @@ func (b *balances) unexpected(accounts []string) string {
 	return ""
 }
 
-// maxSubsets bounds the sets of transfers that are tried for one half of a transfer, maxTried those for one read.
+// maxSubsets bounds the sets of transfers tried for a half of one transfer, and maxTried the sets tried for one read.
 const maxSubsets, maxTried = 200_000, 500_000
 
-// halfSeen says which transfer a read saw one half of: it began with what the last right read before it gave, and some
-// of the transfers since.
+// halfSeen explains a wrong total: it looks for a transfer of which the read saw one half, besides the result of the
+// last correct read before it and some of the transfers since.
 func (j *judge) halfSeen(b *balances, right []balances, transfers []transfer) (why string, ops []int) {
 	read := &j.h.Ops[b.op]
 	var base *balances
@@ -246,15 +246,15 @@ func (j *judge) halfSeen(b *balances, right []balances, transfers []transfer) (w
 	return "", nil
 }
 
-// subsets searches transfers that make up a difference.
+// subsets is a search for transfers that make up a difference.
 type subsets struct {
 	window  []transfer
-	last    map[string]int // the last transfer of an account
+	last    map[string]int // account → its last transfer
 	without int
 	steps   int
 }
 
-// find returns some of the transfers from i on that make up what is left.
+// find returns some of the transfers from i on that together make up what is left.
 func (x *subsets) find(i int, left map[string]int64) (some []int, ok bool) {
 	if x.steps++; x.steps > maxSubsets {
 		return nil, false
@@ -268,7 +268,7 @@ func (x *subsets) find(i int, left map[string]int64) (some []int, ok bool) {
 		return nil, true
 	}
 	t := x.window[i]
-	settled := func() bool { // what no later transfer touches is right
+	settled := func() bool { // all accounts that no later transfer touches are right
 		return (x.last[t.from] > i || left[t.from] == 0) && (x.last[t.to] > i || left[t.to] == 0)
 	}
 	if settled() {

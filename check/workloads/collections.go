@@ -9,7 +9,7 @@ import (
 	"isovet/history/operations"
 )
 
-// bag counts values, with the operation that had each last.
+// bag counts values, and keeps for each the last operation that had it.
 type bag struct {
 	count map[string]int
 	op    map[string]int
@@ -27,7 +27,7 @@ func (b *bag) add(v any, op int) {
 	b.op[k] = op
 }
 
-// size is how many values there are.
+// size returns the number of values.
 func (b *bag) size() (n int) {
 	for _, c := range b.count {
 		n += c
@@ -35,7 +35,7 @@ func (b *bag) size() (n int) {
 	return n
 }
 
-// set is Jepsen's set: the last read must have all that was acknowledged, and nothing that nobody tried to add.
+// set is Jepsen's set: the last read must have every element whose add succeeded, and none that nobody tried to add.
 func set(_ context.Context, j *judge) error {
 	tried, acked := newBag(), newBag()
 	j.each("add", func(i int, op *operations.Op) {
@@ -87,7 +87,7 @@ func set(_ context.Context, j *judge) error {
 	return nil
 }
 
-// element is what is known of one that was added: operations by index, -1 where there is none.
+// element is what is known of an added element; operations by index, -1 for none.
 type element struct {
 	text            string
 	add             int
@@ -97,9 +97,10 @@ type element struct {
 	present, absent int // the reads called last that have it and that do not
 }
 
-// setFull is Jepsen's set-full: every read counts. An element that was known to be in and is in no later read is lost.
-// One that is in a read that was called after all reads without it is stable, and stale where such a read without it
-// was called a millisecond or more after it was known. Maelstrom's tests broadcast what they add.
+// setFull is Jepsen's set-full, which judges every read. An element is known from the first return of its add or of a
+// read that has it. It is lost if a read called after that misses it and no later one has it. It is stable if a read
+// called after all that miss it has it, and stale if one missed it a millisecond or more after it was known.
+// Maelstrom's tests of broadcast are judged so too.
 func setFull(_ context.Context, j *judge) error {
 	type event struct {
 		at   int64
@@ -171,7 +172,7 @@ func setFull(_ context.Context, j *judge) error {
 	return nil
 }
 
-// weighElements says which of a set's elements are stable, lost, stale or never read.
+// weighElements counts the set's elements that are stable, lost, stale or never read.
 func (j *judge) weighElements(all []*element) {
 	stable, stale, never := 0, 0, 0
 	worst := time.Duration(0)
@@ -215,7 +216,7 @@ func (j *judge) weighElements(all []*element) {
 	}
 }
 
-// totalQueue is Jepsen's total-queue: all that was enqueued comes out, in any order, and nothing else does.
+// totalQueue is Jepsen's total-queue: everything enqueued is dequeued, in any order, and nothing else is.
 func totalQueue(_ context.Context, j *judge) error {
 	tried, acked, out := newBag(), newBag(), newBag()
 	drained := false
@@ -277,7 +278,7 @@ func totalQueue(_ context.Context, j *judge) error {
 	return nil
 }
 
-// uniqueIDs is Jepsen's unique-ids.
+// uniqueIDs is Jepsen's unique-ids: no identifier is generated twice.
 func uniqueIDs(_ context.Context, j *judge) error {
 	first := map[string]int{}
 	tried, acked := 0, 0

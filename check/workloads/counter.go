@@ -11,7 +11,7 @@ import (
 	"isovet/history/operations"
 )
 
-// sums are the sums of additions up to a moment.
+// sums holds the sums of additions up to each moment.
 type sums struct {
 	at  []int64
 	sum []int64 // of the first n
@@ -27,7 +27,7 @@ func newSums(steps [][2]int64) *sums {
 	return s
 }
 
-// before is the sum of those before a moment, through that of those up to it.
+// before returns the sum of the additions before a moment; through includes those at the moment.
 func (s *sums) before(at int64) int64 {
 	return s.sum[sort.Search(len(s.at), func(i int) bool { return s.at[i] >= at })]
 }
@@ -36,7 +36,7 @@ func (s *sums) through(at int64) int64 {
 	return s.sum[sort.Search(len(s.at), func(i int) bool { return s.at[i] > at })]
 }
 
-// tooLarge leaves the verdict open where a sum of additions may be no integer of 64 bits.
+// tooLarge leaves the verdict open if a sum of additions may not fit in 64 bits.
 func (j *judge) tooLarge() bool {
 	size := uint64(0)
 	for i := range j.h.Ops {
@@ -53,9 +53,10 @@ func (j *judge) tooLarge() bool {
 	return false
 }
 
-// counter is Jepsen's counter: a read is between what was added before it was called and what was called before it
-// returned. What was taken away, which Jepsen's does not know, counts the other way round. Where reads are marked
-// :final?, as in Maelstrom's tests of counters, only they count: all that was added, and any of what is unknown.
+// counter is Jepsen's counter: a read is at least what was added by operations that returned before its call, at most
+// what was added by those called before its return. Subtractions, which Jepsen's does not know, count the other way
+// round. If reads are marked :final?, as Maelstrom marks them, only they are judged: each gives all that was surely
+// added, plus any part of what may have been.
 func counter(_ context.Context, j *judge) error {
 	if j.tooLarge() {
 		return nil
@@ -127,10 +128,10 @@ func counter(_ context.Context, j *judge) error {
 	return nil
 }
 
-// maxReachable bounds the sums that are looked at.
+// maxReachable bounds the number of sums that reachable keeps.
 const maxReachable = 1 << 20
 
-// reachable reports whether some of the numbers have a sum; known is false where there are too many sums.
+// reachable reports whether some of the numbers add up to sum; known is false if there are too many sums to tell.
 func reachable(of []int64, sum int64) (known, is bool) {
 	all := map[int64]bool{0: true}
 	for _, n := range of {

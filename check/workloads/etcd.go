@@ -12,14 +12,14 @@ import (
 	"isovet/evidence"
 )
 
-// etcdItem is a key, a lease, or, by the empty name, the revision with the last one that is compacted.
+// etcdItem is a key, a lease or, with an empty name, the present revision together with the last compacted one.
 type etcdItem struct {
 	name                string // k and the key, or a zero and the lease
 	value               string
 	mod, version, lease int64
 }
 
-// etcdState are the items, by their names. It is not changed.
+// etcdState is the state of the database: its items sorted by name. A state is never modified.
 type etcdState []*etcdItem
 
 func (s etcdState) find(name string) (at int, is bool) {
@@ -48,7 +48,7 @@ func (s etcdState) revised() etcdState {
 
 func leaseName(id int64) string { return fmt.Sprintf("\x00%d", id) }
 
-// within reports whether a range has this answer.
+// within reports whether a range request has this answer in this state.
 func (s etcdState) within(r *etcdRange, got *etcdResult) bool {
 	n, first := int64(0), "k"+r.Start
 	i, is := s.find(first)
@@ -76,7 +76,7 @@ func (s etcdState) within(r *etcdRange, got *etcdResult) bool {
 	return got.Count == n && int(listed) == len(got.KVs)
 }
 
-// txn takes a transaction; fits: the answer is its, which may be nil, unknown.
+// txn applies a transaction; fits tells whether got, which is nil if unknown, is its answer in this state.
 func (s etcdState) txn(q *etcdTxn, got *etcdResults) (fits bool, to etcdState) {
 	failure := false
 	for _, c := range q.Conditions {
@@ -137,11 +137,11 @@ func (s etcdState) without(name string) (etcdState, bool) {
 	return slices.Delete(slices.Clone(s), i, i+1), true
 }
 
-// step takes a request; a is nil where the answer is unknown.
+// step applies a request; a is nil if its answer is unknown.
 func (s etcdState) step(q *etcdRequest, a *etcdAnswer) (fits bool, to etcdState) {
 	fits, to = true, s
 	switch {
-	case q.Range != nil && q.Range.Revision != 0: // of an earlier revision: the answer says the latest
+	case q.Range != nil && q.Range.Revision != 0: // of an old revision; the answer still has the latest one
 		return a == nil || s[0].mod == q.Range.Revision && s.within(q.Range, a.Range), s
 	case q.Range != nil:
 		fits = a == nil || s.within(q.Range, a.Range)
@@ -160,7 +160,7 @@ func (s etcdState) step(q *etcdRequest, a *etcdAnswer) (fits bool, to etcdState)
 		if len(to) < len(left) {
 			to = to.revised()
 		}
-	case q.Compact != nil: // its answer says the revision of a member
+	case q.Compact != nil: // its answer has the revision of one member only
 		n := q.Compact.Revision
 		done, late := n > s[0].version && n <= s[0].mod, n > s[0].mod
 		if done {
@@ -174,7 +174,7 @@ func (s etcdState) step(q *etcdRequest, a *etcdAnswer) (fits bool, to etcdState)
 }
 
 // etcdModel is etcd as the model of its robustness tests has it: keys, revisions, leases, compaction. A request without
-// an answer makes no revision that another surely made, nor one by which an answer has another value.
+// an answer may make neither a revision that another surely made, nor one at which an answer shows another value.
 func etcdModel(made map[int64]int, shown map[int64]string) *linear.Model[etcdState] {
 	return &linear.Model[etcdState]{
 		Init: func() etcdState { return etcdState{{mod: 1, version: -1}} },
@@ -204,7 +204,7 @@ func etcdModel(made map[int64]int, shown map[int64]string) *linear.Model[etcdSta
 	}
 }
 
-// writes reports whether a request may change something, if a is its answer.
+// writes reports whether a request with answer a may change something.
 func (q *etcdRequest) writes(a *etcdAnswer) bool {
 	if q.Txn == nil {
 		return q.Range == nil && q.Defragment == nil
@@ -218,8 +218,8 @@ func (q *etcdRequest) writes(a *etcdAnswer) bool {
 	return slices.ContainsFunc(list, func(op etcdOperation) bool { return op.Type != "range-operation" })
 }
 
-// etcd judges the operations that etcd's robustness tests report: first by the revisions that answers say, then by a
-// search. A range of an earlier revision must have had its answer when that was the last one.
+// etcd judges the operations that etcd's robustness tests report: first by the revisions that answers give, then by a
+// search for an order. A range of an old revision must have the answer that it had when that revision was the last.
 func etcd(ctx context.Context, j *judge) error {
 	l := etcdLog{j: j, made: map[int64]int{}, shown: map[int64]string{}}
 	for i := range j.h.Ops {

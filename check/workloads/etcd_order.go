@@ -11,29 +11,29 @@ import (
 	"isovet/history/operations"
 )
 
-// etcdLog has what answers say of revisions.
+// etcdLog replays the answers in the order of their revisions.
 type etcdLog struct {
 	j     *judge
 	ops   []linear.Op
 	at    []int            // of the history
-	made  map[int64]int    // by revision, who surely made it
-	shown map[int64]string // by revision, a name that an answer shows a version of
-	// state are the items that are sure at the revision that is looked at, and unsure those that are not.
+	made  map[int64]int    // revision → the operation that surely made it
+	shown map[int64]string // revision → an item that an answer shows at it
+	// state has the items that are certain at the revision reached, unsure those that are not.
 	state  map[string]*etcdItem
 	unsure map[string]bool
-	// revoked: a lease may have been revoked by now.
+	// revoked is set once a lease may have been revoked.
 	revoked bool
 }
 
 func (l *etcdLog) request(i int) *etcdRequest { return l.ops[i].Input.(*etcdRequest) }
 
-// answer is nil where it is unknown.
+// answer returns the answer of an operation, nil if it is unknown.
 func (l *etcdLog) answer(i int) *etcdAnswer {
 	a, _ := l.ops[i].Output.(*etcdAnswer)
 	return a
 }
 
-// read takes an operation of the history apart.
+// read parses an operation's request and answer.
 func (l *etcdLog) read(i int) error {
 	op := &l.j.h.Ops[i]
 	q, a := &etcdRequest{}, &etcdAnswer{}
@@ -53,7 +53,7 @@ func (l *etcdLog) read(i int) error {
 	}
 	if x.Maybe && !q.writes(nil) || a.ClientError != "" && (q.Compact == nil ||
 		!strings.Contains(a.ClientError, "compacted") && !strings.Contains(a.ClientError, "future")) {
-		return nil // it says nothing, or nothing happened
+		return nil // it shows nothing, or nothing happened
 	}
 	n := len(l.ops)
 	l.ops, l.at = append(l.ops, x), append(l.at, i)
@@ -77,7 +77,7 @@ func (l *etcdLog) read(i int) error {
 	return nil
 }
 
-// found is a violation by a few operations.
+// found reports a violation shown by the operations of core.
 func (l *etcdLog) found(why string, core ...int) {
 	var list []linear.Op
 	var at []int
@@ -87,7 +87,7 @@ func (l *etcdLog) found(why string, core ...int) {
 	l.j.shows(why, list, at, func(op *linear.Op) string { return describeEtcd(op.Input, op.Output) })
 }
 
-// branch are the operations of a transaction that took place.
+// branch returns the operations of the transaction's branch that was executed.
 func (q *etcdRequest) branch(a *etcdAnswer) []etcdOperation {
 	if a.Txn.Failure {
 		return q.Txn.OperationsOnFailure
@@ -95,8 +95,8 @@ func (q *etcdRequest) branch(a *etcdAnswer) []etcdOperation {
 	return q.Txn.OperationsOnSuccess
 }
 
-// makes reports whether a transaction surely made the revision that its answer says: of a put with a lease nobody knows
-// whether there was the lease.
+// makes reports whether a transaction surely made the revision in its answer: not if it puts with a lease, since nobody
+// knows whether the lease existed.
 func (q *etcdRequest) makes(a *etcdAnswer) bool {
 	for i, op := range q.branch(a) {
 		if op.Type == "put-operation" && op.Put.LeaseID == 0 || i < len(a.Txn.Results) && a.Txn.Results[i].Deleted > 0 {
@@ -106,7 +106,7 @@ func (q *etcdRequest) makes(a *etcdAnswer) bool {
 	return false
 }
 
-// revision is the one that an answer is of; ok is false where it says none.
+// revision returns the revision that an answer is of; ok is false if it gives none.
 func (l *etcdLog) revision(i int) (rev int64, ok bool) {
 	q, a := l.request(i), l.answer(i)
 	if a == nil || q.Defragment != nil || q.Compact != nil {
@@ -118,8 +118,8 @@ func (l *etcdLog) revision(i int) (rev int64, ok bool) {
 	return a.Revision, true
 }
 
-// revisions finds what the revisions of answers refute, without search: they go back in real time, nobody made one, or
-// an answer is not what the requests up to its revision say, as far as those have answers.
+// revisions looks for a violation in the revisions of answers, without a search: that they go back in real time, that
+// nobody made one, or that an answer differs from what the requests up to its revision, as far as answered, imply.
 func (l *etcdLog) revisions() {
 	var calls, returns, maybe, all []int
 	for i := range l.ops {
@@ -138,7 +138,7 @@ func (l *etcdLog) revisions() {
 	slices.SortStableFunc(calls, func(a, b int) int { return cmp.Compare(l.ops[a].Call, l.ops[b].Call) })
 	slices.SortStableFunc(returns, func(a, b int) int { return cmp.Compare(l.ops[a].Return, l.ops[b].Return) })
 	slices.SortStableFunc(maybe, func(a, b int) int { return cmp.Compare(l.ops[a].Call, l.ops[b].Call) })
-	last := -1 // of those that have returned, one of the latest revision
+	last := -1 // of the returned operations, one with the latest revision
 	for _, i := range calls {
 		for ; len(returns) > 0 && l.ops[returns[0]].Return < l.ops[i].Call; returns = returns[1:] {
 			if last < 0 || l.answer(returns[0]).Revision > l.answer(last).Revision {
@@ -167,17 +167,17 @@ func (l *etcdLog) revisions() {
 	l.replay(all, maybe)
 }
 
-// leased reports whether a request puts something by a lease.
+// leased reports whether a request puts something with a lease.
 func (q *etcdRequest) leased() bool {
 	return q.Txn != nil && slices.ContainsFunc(slices.Concat(q.Txn.OperationsOnSuccess, q.Txn.OperationsOnFailure),
 		func(op etcdOperation) bool { return op.Put.LeaseID != 0 })
 }
 
-// replay goes through the answers by their revisions, up to the first that does not fit. Maybe are the requests that
-// may have made a revision.
+// replay goes through the answers by revision, up to the first that does not fit. maybe has the requests that may have
+// made a revision.
 func (l *etcdLog) replay(all, maybe []int) {
 	l.state, l.unsure = map[string]*etcdItem{}, map[string]bool{}
-	ends := make([]int64, len(all)+1) // the first return of those from here on
+	ends := make([]int64, len(all)+1) // the earliest return of the requests from here on
 	ends[len(all)] = math.MaxInt64
 	for n, i := range slices.Backward(all) {
 		ends[n] = min(ends[n+1], l.ops[i].Return)
@@ -210,7 +210,7 @@ func (l *etcdLog) replay(all, maybe []int) {
 	}
 }
 
-// touches notes the items that a request may change: all of any lease where the first one is revoked.
+// touches notes the items that a request may change; with the first revoked lease, all items put with a lease.
 func (l *etcdLog) touches(i int, touched map[string]bool) {
 	q := l.request(i)
 	if q.LeaseRevoke != nil && !l.revoked {
@@ -230,8 +230,8 @@ func (l *etcdLog) touches(i int, touched map[string]bool) {
 	}
 }
 
-// fits compares an answer with what is sure at its revision, and takes what it writes; why is "" where it fits, and
-// core are those whose writes it contradicts.
+// fits compares an answer with what is certain at its revision, and applies what the request writes. why is "" if it
+// fits; otherwise core has the operations whose writes it contradicts.
 func (l *etcdLog) fits(i int, rev int64) (why string, core []int) {
 	q, a := l.request(i), l.answer(i)
 	switch {
@@ -285,10 +285,10 @@ func (l *etcdLog) fits(i int, rev int64) (why string, core []int) {
 	return "", nil
 }
 
-// put takes a put.
+// put applies a put.
 func (l *etcdLog) put(op *etcdOperation, rev int64) {
 	name := "k" + op.Put.Key
-	if op.Put.LeaseID != 0 { // perhaps
+	if op.Put.LeaseID != 0 { // the lease may not exist
 		delete(l.state, name)
 		l.unsure[name] = true
 		return
@@ -303,7 +303,7 @@ func (l *etcdLog) put(op *etcdOperation, rev int64) {
 	delete(l.unsure, name)
 }
 
-// maker is who wrote an item, if that is known.
+// maker returns the operation that wrote an item, if known.
 func (l *etcdLog) maker(item *etcdItem) []int {
 	if item == nil {
 		return nil
@@ -314,7 +314,7 @@ func (l *etcdLog) maker(item *etcdItem) []int {
 	return nil
 }
 
-// agrees compares the answer to a range with what is sure.
+// agrees compares a range's answer with what is certain.
 func (l *etcdLog) agrees(r *etcdRange, got *etcdResult, rev int64) (why string, core []int) {
 	in := func(key string) bool {
 		return key == r.Start || r.End != "" && key > r.Start && (r.End == "\x00" || key < r.End)

@@ -11,7 +11,7 @@ import (
 	"isovet/history/operations"
 )
 
-// What etcd's robustness tests report, by Go's names for it there.
+// The reports of etcd's robustness tests, with the names that their Go types have there.
 type (
 	etcdRange struct {
 		Start, End      string
@@ -48,7 +48,7 @@ type (
 		Defragment              *struct{}
 		Compact                 *struct{ Revision int64 }
 	}
-	// etcdResult is the answer to a range, or to an operation of a transaction.
+	// etcdResult is the answer to a range or to an operation in a transaction.
 	etcdResult struct {
 		KVs []struct {
 			Key                  string
@@ -72,7 +72,7 @@ type (
 	}
 )
 
-// text is a value as reports show it: long ones by their hash.
+// text returns a value as the reports show it: long ones by their hash.
 func (v *etcdValue) text() string {
 	const long = 20
 	if len(v.Value) >= long {
@@ -86,7 +86,7 @@ func (v *etcdValue) text() string {
 	return v.Value
 }
 
-// GoString is the same for requests that ask for the same.
+// GoString returns the same text for requests that ask for the same.
 func (q *etcdRequest) GoString() string {
 	text, err := json.Marshal(q)
 	if err != nil {
@@ -95,7 +95,7 @@ func (q *etcdRequest) GoString() string {
 	return string(text)
 }
 
-// describeEtcd says a request and its answer in words.
+// describeEtcd returns a request and its answer in words.
 func describeEtcd(input, output any) string {
 	q := input.(*etcdRequest)
 	span := func(r *etcdRange) string {
@@ -154,7 +154,7 @@ func describeEtcd(input, output any) string {
 	return say + strings.Repeat(" "+a.ClientError, min(len(a.ClientError), 1))
 }
 
-// sound returns an error if a request or its answer lacks what its type has, or has what another type has.
+// sound returns an error if a request or answer lacks a field of its type or has one of another type.
 func (j *judge) sound(op *operations.Op, q *etcdRequest, a *etcdAnswer, unknown bool) error {
 	name := strings.ToUpper(op.F[:1]) + op.F[1:]
 	if reflect.ValueOf(*q).FieldByName(name).IsNil() {
@@ -188,7 +188,7 @@ func (j *judge) sound(op *operations.Op, q *etcdRequest, a *etcdAnswer, unknown 
 	return nil
 }
 
-// fill takes a value apart into Go's types. Members that are not known must be empty.
+// fill converts a parsed value into etcd's Go types. Unknown members must be empty.
 func (j *judge) fill(op *operations.Op, to reflect.Value, v any, field string) error {
 	switch to.Kind() {
 	case reflect.Interface:

@@ -6,7 +6,7 @@ import (
 	"isovet/history/operations"
 )
 
-// goWords are words that Go programs have for functions.
+// goWords are the words by which Go programs call a workload's functions.
 var goWords = map[string][]string{
 	"read": {"get", "load"}, "write": {"put", "set", "store"}, "get": {"read"}, "put": {"write", "set"},
 	"cas": {"compareandset", "compareandswap"}, "enqueue": {"enq", "put", "push", "send", "offer", "add"},
@@ -14,11 +14,11 @@ var goWords = map[string][]string{
 	"add": {"insert", "inc", "increment"}, "remove": {"delete"}, "contains": {"has"},
 }
 
-// goNumbers are the functions for which numbers stand in the models of Porcupine's tests; false is a write there.
+// goNumbers are the functions that the models of Porcupine's tests number; there false means a write.
 var goNumbers = map[string][]string{"register": {"read", "write"}, "cas-register": {"read", "write", "cas"},
 	"kv": {"get", "put", "append"}}
 
-// goName is a workload's function that a word of a Go program's names, or the word.
+// goName returns the workload's function for a word of a Go program; failing that, the word.
 func (w *Workload) goName(word string) string {
 	if slices.Contains(w.Operations, word) {
 		return word
@@ -36,8 +36,8 @@ func (w *Workload) goName(word string) string {
 	return word
 }
 
-// fromGo is a Go program's history in this workload's words: a compare-and-set has both of its values, and says whether
-// it took place.
+// fromGo translates a Go program's history into this workload's words: a compare-and-set has both of its values, and
+// says whether it took place.
 func (w *Workload) fromGo(h *operations.History) *operations.History {
 	to := *h
 	to.Ops = slices.Clone(h.Ops)

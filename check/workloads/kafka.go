@@ -9,7 +9,7 @@ import (
 	"isovet/history/operations"
 )
 
-// message is a value that an operation sends or polls.
+// message is a value that an operation sends or polls, with its key and offset.
 type message struct {
 	key, value string
 	offset     int64 // negative: unknown
@@ -17,20 +17,20 @@ type message struct {
 
 func (m message) id() [2]string { return [2]string{m.key, m.value} }
 
-// traffic is what an operation sends and polls, in order.
+// traffic is all that an operation sends and polls, in order.
 type traffic struct{ sent, polled []message }
 
-// topic is the log of a key as far as the history shows it: values by offset, without holes.
+// topic is the log of a key as far as the history shows it: the values by offset, leaving out offsets nobody saw.
 type topic struct {
 	at    map[int64][]string
 	first map[string]int // a value's first and last places
 	last  map[string]int
 	where map[string][]int64
-	// end is the highest place that an ok poll reached, -1 if none, and reader that poll.
+	// end is the highest place that a successful poll reached, -1 if none did, and reader that poll.
 	end, reader int
 }
 
-// kafkaRun is a history of a log's clients.
+// kafkaRun is a history of clients that send to logs and poll them.
 type kafkaRun struct {
 	*judge
 	moved   []traffic
@@ -42,7 +42,7 @@ type kafkaRun struct {
 	sub     bool
 }
 
-// kafka is Jepsen's kafka: values are sent to logs, one a key, and polled in the order of their offsets.
+// kafka is Jepsen's kafka: values are sent to logs, one log per key, and polled in the order of their offsets.
 func kafka(_ context.Context, j *judge) error {
 	k := &kafkaRun{judge: j, moved: make([]traffic, len(j.h.Ops)), topics: map[string]*topic{},
 		writer: map[[2]string]int{}, readers: map[[2]string][]int{}, allowed: map[string]int{},
@@ -72,7 +72,7 @@ func kafka(_ context.Context, j *judge) error {
 	return nil
 }
 
-// read reads what each operation sends and polls.
+// read parses what each operation sends and polls.
 func (k *kafkaRun) read() error {
 	for i := range k.h.Ops {
 		op := &k.h.Ops[i]
@@ -113,7 +113,7 @@ func (k *kafkaRun) read() error {
 	return nil
 }
 
-// add adds a micro-operation; ok is false of what is none.
+// add adds a micro-operation; ok is false if it is malformed.
 func (t *traffic) add(v any) (ok bool) {
 	m, _ := operations.Items(v)
 	switch {
@@ -154,7 +154,7 @@ func (t *traffic) add(v any) (ok bool) {
 	return ok || m[1] == nil
 }
 
-// keyText is a key's text: JSON has the keys of objects as texts and others as numbers.
+// keyText returns a key as text, since JSON turns the keys of objects into texts.
 func keyText(v any) string { return fmt.Sprint(v) }
 
 func word(v any) string {
@@ -165,7 +165,7 @@ func word(v any) string {
 	return s
 }
 
-// committed reports whether an operation's sends took place: it says so, or an ok poll has one of them.
+// committed reports whether an operation's sends took place: it succeeded, or a successful poll has one of its values.
 func (k *kafkaRun) committed(i int) bool {
 	switch k.h.Ops[i].Status {
 	case operations.OK:
@@ -176,7 +176,7 @@ func (k *kafkaRun) committed(i int) bool {
 	return slices.ContainsFunc(k.moved[i].sent, func(m message) bool { return len(k.readers[m.id()]) > 0 })
 }
 
-// logs puts the logs together: from all polls, and from the sends that took place.
+// logs reconstructs each log from all polls and from the sends that took place.
 func (k *kafkaRun) logs() {
 	put := func(m message) {
 		if m.offset < 0 {
@@ -219,7 +219,7 @@ func (k *kafkaRun) logs() {
 	}
 }
 
-// messages judges each value: those of failed sends, lost ones, those never seen, and offsets that differ.
+// messages judges each value: polled although its send failed, lost, never polled, or at two offsets.
 func (k *kafkaRun) messages() {
 	for _, key := range k.keys {
 		t := k.topics[key]
@@ -260,7 +260,7 @@ func (k *kafkaRun) messages() {
 	}
 }
 
-// with are the first operations that send and that poll some values of a key.
+// with returns the first operation that sends and the first that polls each of some values of a key.
 func (k *kafkaRun) with(key string, values ...string) (ops []int) {
 	for _, v := range values {
 		id := [2]string{key, v}

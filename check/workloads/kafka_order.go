@@ -7,7 +7,7 @@ import (
 	"isovet/internal/graph"
 )
 
-// report counts a kind, as a violation or as one that Jepsen's checker allows.
+// report counts a finding of a kind, as a violation or as something that Jepsen's checker allows.
 func (k *kafkaRun) report(allowed bool, kind string, ops []int, format string, args ...any) {
 	if allowed {
 		k.allowed[kind]++
@@ -16,7 +16,7 @@ func (k *kafkaRun) report(allowed bool, kind string, ops []int, format string, a
 	k.found(kind, ops, format, args...)
 }
 
-// step is how many places lie between two values of a key; 1 where one of them has none.
+// step returns how many places in the log separate two values of a key; 1 if one of them has no place.
 func (k *kafkaRun) step(key, a, b string) int {
 	t := k.topics[key]
 	if t == nil {
@@ -30,7 +30,7 @@ func (k *kafkaRun) step(key, a, b string) int {
 	return to - from
 }
 
-// inside judges the successive values of a key that one operation polls or sends.
+// inside judges successive values of a key within one operation, polled or sent.
 func (k *kafkaRun) inside() {
 	for i := range k.moved {
 		op := &k.h.Ops[i]
@@ -63,7 +63,7 @@ func (k *kafkaRun) inside() {
 	}
 }
 
-// pairs calls f with successive messages of one key.
+// pairs calls f with each two successive messages of one key.
 func pairs(list []message, f func(a, b message)) {
 	last := map[string]message{}
 	for _, m := range list {
@@ -74,7 +74,7 @@ func pairs(list []message, f func(a, b message)) {
 	}
 }
 
-// rebalanced are the keys that moved between clients during an operation.
+// rebalanced returns the keys that were reassigned between clients during an operation.
 func rebalanced(extra operations.Map) map[string]bool {
 	keys := map[string]bool{}
 	log, _ := operations.Items(extra.Get("rebalance-log"))
@@ -88,13 +88,13 @@ func rebalanced(extra operations.Map) map[string]bool {
 	return keys
 }
 
-// lastMessage is the last value of a key that a process has seen, and where.
+// lastMessage is the last message of a key that a process has seen, and the operation that had it.
 type lastMessage struct {
 	m  message
 	op int
 }
 
-// between judges the values of a key that successive operations of a process poll or send.
+// between judges values of a key in successive operations of a process, polled or sent.
 func (k *kafkaRun) between() {
 	polled, sent := map[int64]map[string]lastMessage{}, map[int64]map[string]lastMessage{}
 	for i := range k.h.Ops {
@@ -136,7 +136,7 @@ func (k *kafkaRun) between() {
 	}
 }
 
-// successive calls f with the last value that a process has seen of a key and the first of its next operation.
+// successive calls f, for each key, with the last message that a process saw and the first in its next operation.
 func successive(last map[string]lastMessage, list []message, i int, f func(was lastMessage, m message)) {
 	for _, m := range list {
 		if was, is := last[m.key]; is && was.op != i {
@@ -146,9 +146,9 @@ func successive(last map[string]lastMessage, list []message, i int, f func(was l
 	}
 }
 
-// cycles looks for operations each of which polls what the next but one sends, and that come before themselves: by
-// what they poll alone, by the order of processes too, or by real time too. With setting ww-deps, the order of the logs
-// counts, and as in Jepsen's checker such cycles are allowed.
+// cycles looks for a cycle of operations in each of which one polls what the one before it sends, or else follows it in
+// its process, or else in real time (three searches). With setting ww-deps the order of the logs counts too; such
+// cycles are then allowed, as in Jepsen's checker.
 func (k *kafkaRun) cycles() {
 	loose := k.set("ww-deps")
 	var reads, logs []graph.Edge
@@ -211,7 +211,7 @@ func (k *kafkaRun) cycles() {
 	}
 }
 
-// written are the edges between the operations that send successive values of a log.
+// written returns edges between the operations that send successive values of a log.
 func (k *kafkaRun) written() (edges []graph.Edge) {
 	for _, key := range k.keys {
 		t := k.topics[key]

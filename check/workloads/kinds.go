@@ -1,9 +1,9 @@
 package workloads
 
-// Kind is a kind of finding that no isolation level has, in words.
+// Kind is a kind of finding that is not an anomaly of an isolation level, with an explanation.
 type Kind struct{ Name, About string }
 
-// Kinds are those of all workloads; the others are anomalies of package level.
+// Kinds returns the kinds of all workloads; their other findings are anomalies of package level.
 func Kinds() []Kind {
 	return []Kind{
 		{"bad", "a read has a later part of a key but lacks an earlier one"},

@@ -12,7 +12,7 @@ import (
 	"isovet/history/operations"
 )
 
-// objectFs are the functions of the objects that must be linearizable.
+// objectFs are the functions of each object that must be linearizable.
 var objectFs = map[string][]string{
 	"register": {"read", "write"}, "cas-register": {"read", "write", "cas"}, "multi-register": {"txn"},
 	"queue": {"enqueue", "dequeue"}, "unordered-queue": {"enqueue", "dequeue"}, "stack": {"push", "pop"},
@@ -21,15 +21,15 @@ var objectFs = map[string][]string{
 	"log": {"append", "read", "get"},
 }
 
-// objectSettings are the settings that they take.
+// objectSettings are the settings that an object takes.
 var objectSettings = map[string][]string{"semaphore": {"permits"}, "register": {"initial"}, "cas-register": {"initial"}}
 
-// linearizable judges a history as one of an object.
+// linearizable returns a checker of histories of an object.
 func linearizable(o linear.Object) func(context.Context, *judge) error {
 	return func(ctx context.Context, j *judge) error {
 		o := o
 		if n, is := j.o.Settings["permits"]; is {
-			permits, _ := strconv.Atoi(n) // it was looked at before
+			permits, _ := strconv.Atoi(n) // parsed before
 			o = linear.SemaphoreOf(permits)
 		}
 		if initial, is := j.o.Settings["initial"]; is {
@@ -55,7 +55,8 @@ func linearizable(o linear.Object) func(context.Context, *judge) error {
 	}
 }
 
-// linear asks an object about operations, which at says the places of; text says one in words.
+// linear asks an object's checker about operations and reports its answer. at has the index in the history of each
+// operation, text describes one.
 func (j *judge) linear(ctx context.Context, o linear.Object, ops []linear.Op, at []int,
 	text func(op *linear.Op) string) error {
 	a, err := o.Check(ctx, ops, j.o.Limits)
@@ -76,7 +77,7 @@ func (j *judge) linear(ctx context.Context, o linear.Object, ops []linear.Op, at
 	return nil
 }
 
-// refuted says the operations that have no order.
+// refuted reports the operations that have no linearization.
 func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(op *linear.Op) string) {
 	why := "no order explains these operations"
 	switch {
@@ -90,7 +91,7 @@ func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(o
 	j.shows(why, linear.Pick(ops, a.Core), linear.Pick(at, a.Core), text)
 }
 
-// shows says operations, which at has the places of, and what is wrong with them.
+// shows reports a violation, with the operations involved in words; at has their indexes in the history.
 func (j *judge) shows(why string, ops []linear.Op, at []int, text func(op *linear.Op) string) {
 	const most = 20
 	var say []string
@@ -109,8 +110,8 @@ func (j *judge) shows(why string, ops []linear.Op, at []int, text func(op *linea
 	j.found("non-linearizable", at, "%s:\n  %s", why, strings.Join(say, "\n  "))
 }
 
-// linearOps are the operations that an object's model judges, and which of the history they are; skipped is how many
-// others took effect: reads of nil, which say nothing.
+// linearOps returns the operations that an object's model judges, with their indexes in the history; skipped counts the
+// others that took effect: reads of nil, which say nothing.
 func (j *judge) linearOps(object string) (ops []linear.Op, at []int, skipped int, err error) {
 	for i := range j.h.Ops {
 		j.holdsEmpty = j.holdsEmpty || j.h.Ops[i].In == "empty"
@@ -135,7 +136,7 @@ func (j *judge) linearOps(object string) (ops []linear.Op, at []int, skipped int
 	return ops, at, skipped, nil
 }
 
-// action translates an operation; skip: it says nothing.
+// action translates an operation for the model; skip: it says nothing.
 func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip bool, err error) {
 	a := linear.Action{F: op.F, Value: operations.Text(op.In)}
 	if k := op.Extra.Get("key"); k != nil {
@@ -184,7 +185,7 @@ func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip boo
 	case object == "kv":
 		err = j.keyValue(op, &a, x)
 	case op.F == "read":
-		if a.Value = ""; op.Out == nil && !j.h.Go { // as Knossos takes it
+		if a.Value = ""; op.Out == nil && !j.h.Go { // as Knossos does
 			return true, nil
 		}
 		if x.Output = j.o.Settings["initial"]; op.Out != nil {
@@ -195,7 +196,7 @@ func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip boo
 	return skip, err
 }
 
-// counted translates an operation on a counter; skip: a read that says nothing.
+// counted translates an operation on a counter; skip: it is a read that says nothing.
 func (j *judge) counted(op *operations.Op, a *linear.Action, x *linear.Op) (skip bool, err error) {
 	n, is := op.In.(int64)
 	if a.Value = ""; op.F == "add" && !is {
@@ -214,7 +215,7 @@ func (j *judge) counted(op *operations.Op, a *linear.Action, x *linear.Op) (skip
 	return false, nil
 }
 
-// allValues translates what a read of a whole set or log returned.
+// allValues translates a read of a whole set or log.
 func (j *judge) allValues(op *operations.Op, x *linear.Op, set bool) error {
 	items, is := operations.Items(op.Out)
 	if !is && op.Out != nil {
@@ -232,7 +233,7 @@ func (j *judge) allValues(op *operations.Op, x *linear.Op, set bool) error {
 	return nil
 }
 
-// logGet translates a read of one place of a log.
+// logGet translates a read of one index of a log.
 func (j *judge) logGet(op *operations.Op, a *linear.Action, x *linear.Op) error {
 	n, is := op.In.(int64)
 	if !is {
@@ -245,7 +246,7 @@ func (j *judge) logGet(op *operations.Op, a *linear.Action, x *linear.Op) error 
 	return nil
 }
 
-// keyValue translates an operation on a store of keys and texts.
+// keyValue translates an operation on a key-value store of texts.
 func (j *judge) keyValue(op *operations.Op, a *linear.Action, x *linear.Op) error {
 	v := op.In
 	if op.F == "get" {

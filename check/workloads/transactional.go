@@ -13,7 +13,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// transactional are the workloads whose anomalies are ones of transactions: the level that forbids each is named.
+// transactional returns the workloads that look for anomalies of transactions; they name the level that forbids each.
 func transactional() []Workload {
 	return []Workload{
 		{"long-fork", "two reads that order two writes differently (parallel snapshot isolation allows it)",
@@ -32,12 +32,12 @@ func transactional() []Workload {
 	}
 }
 
-// longFork is Jepsen's long-fork: of two reads of one group of keys, one sees a write that the other does not, and the
-// other way round. Each key is written once.
+// longFork is Jepsen's long-fork: of two reads of one group of keys, each sees a write that the other misses. Each key
+// is written once.
 func longFork(_ context.Context, j *judge) error {
 	size := 2
 	if n, is := j.o.Settings["group"]; is {
-		size, _ = strconv.Atoi(n) // it was looked at before
+		size, _ = strconv.Atoi(n) // parsed before
 	}
 	once := writtenOnce{written: map[string]bool{}, value: map[string]string{}}
 	groups := map[string][]int{}
@@ -84,14 +84,14 @@ func longFork(_ context.Context, j *judge) error {
 	return nil
 }
 
-// writtenOnce are the keys that are written, once each, and the value that each is read with.
+// writtenOnce has the keys that are written once each, and the one value that each may be read with.
 type writtenOnce struct {
 	written map[string]bool
 	value   map[string]string
 }
 
-// reads are the values that an operation reads by key, and its keys as often as it reads them. ok: it is made of
-// micro-operations; why says how its keys are not written once.
+// reads returns the values that an operation reads, by key, and its keys, one entry for each read. ok is false if the
+// operation is not made of micro-operations. why is not "" if it breaks the rule that a key is written once.
 func (s *writtenOnce) reads(op *operations.Op) (reads map[string]string, keys []string, why string, ok bool) {
 	micros, ok := operations.Items(op.In)
 	if out, is := operations.Items(op.Out); is && op.Status == operations.OK {
@@ -124,9 +124,9 @@ func (s *writtenOnce) reads(op *operations.Op) (reads map[string]string, keys []
 	return reads, keys, "", ok
 }
 
-// forks finds the pairs of reads of one group each of which sees a write that the other does not.
+// forks finds pairs of reads of one group of keys, each of which sees a write that the other misses.
 func (j *judge) forks(list []int, values map[int]map[string]string) {
-	var firsts []int // the first read that sees the same written, and how many do
+	var firsts []int // the first read of each that sees the same keys written
 	alike := map[int]int{}
 	for _, a := range list {
 		n := slices.IndexFunc(firsts, func(b int) bool {
@@ -147,7 +147,7 @@ func (j *judge) forks(list []int, values map[int]map[string]string) {
 	}
 }
 
-// firstOf is the smallest key that a sees written and b does not; "" if there is none.
+// firstOf returns the smallest key that a sees written and b does not; "" if there is none.
 func firstOf(a, b map[string]string) (key string) {
 	for k, v := range a {
 		if v != "nil" && b[k] == "nil" && (key == "" || k < key) {
@@ -157,7 +157,8 @@ func firstOf(a, b map[string]string) (key string) {
 	return key
 }
 
-// causal is Jepsen's causal register: what succeeded, in the order of the file, each after the one that it links to.
+// causal is Jepsen's causal register: it applies the successful operations in the file's order, each after the one it
+// links to.
 func causal(_ context.Context, j *judge) error {
 	value, writes, last := "0", int64(0), "nil"
 	for _, i := range j.byReturn() {
@@ -184,7 +185,7 @@ func causal(_ context.Context, j *judge) error {
 	return nil
 }
 
-// byReturn are the operations that succeeded, in the order of their returns.
+// byReturn returns the successful operations in the order of their returns.
 func (j *judge) byReturn() (list []int) {
 	for i := range j.h.Ops {
 		if j.h.Ops[i].Status == operations.OK {
@@ -195,7 +196,8 @@ func (j *judge) byReturn() (list []int) {
 	return list
 }
 
-// causalReverse is Jepsen's: a read that has a written value has all that had been acknowledged before that was called.
+// causalReverse is Jepsen's: a read that sees a value sees all that had been acknowledged before that value's write was
+// called.
 func causalReverse(_ context.Context, j *judge) error {
 	var writes, reads []int
 	for i := range j.h.Ops {
@@ -209,7 +211,7 @@ func causalReverse(_ context.Context, j *judge) error {
 			reads = append(reads, i)
 		}
 	}
-	called := map[string]int{} // by value, the write called last
+	called := map[string]int{} // value → its write that was called last
 	for _, w := range writes {
 		v := operations.Text(j.h.Ops[w].In)
 		if was, is := called[v]; !is || j.h.Ops[w].Call > j.h.Ops[was].Call {
@@ -220,7 +222,7 @@ func causalReverse(_ context.Context, j *judge) error {
 	for _, r := range reads {
 		items, _ := operations.Items(j.h.Ops[r].Out)
 		has := map[string]bool{}
-		latest, at := -1, int64(0) // of those seen, the write called last
+		latest, at := -1, int64(0) // of the writes seen, the one called last
 		for _, v := range items {
 			text := operations.Text(v)
 			has[text] = true
@@ -245,7 +247,7 @@ func causalReverse(_ context.Context, j *judge) error {
 	return nil
 }
 
-// g2 is Jepsen's test of Adya's G2: of the inserts of a key, one succeeds at most.
+// g2 is Jepsen's test of Adya's G2: of the inserts of a key, at most one succeeds.
 func g2(_ context.Context, j *judge) error {
 	by := map[string][]int{}
 	var keys []string
@@ -274,8 +276,8 @@ func g2(_ context.Context, j *judge) error {
 	return nil
 }
 
-// sequential is Jepsen's: the keys are written in order, so a read of them from the last to the first has no hole
-// behind one that it sees.
+// sequential is Jepsen's: a process writes the parts of a key in order, and a read lists them from the last to the
+// first. If the read sees a part, it must see all parts after it in the list, which were written earlier.
 func sequential(_ context.Context, j *judge) error {
 	all, some, none := 0, 0, 0
 	for i := range j.h.Ops {
@@ -320,8 +322,8 @@ func sequential(_ context.Context, j *judge) error {
 	return nil
 }
 
-// monotonic is Jepsen's of CockroachDB: in the last read, which is by timestamps, each row stands once, values rise,
-// nothing that was acknowledged is missing, and nothing that failed is there.
+// monotonic is Jepsen's of CockroachDB: in the last read, which is ordered by timestamp, each row occurs once, values
+// rise, no acknowledged row is missing and no failed one is there.
 func monotonic(_ context.Context, j *judge) error {
 	last := -1
 	val := func(v any) string {
@@ -381,7 +383,7 @@ func monotonic(_ context.Context, j *judge) error {
 	return nil
 }
 
-// dirtyReads is Jepsen's of Galera: a write sets all rows to one value, and no read sees one of a write that failed.
+// dirtyReads is Jepsen's of Galera: a write sets all rows to one value, and no read sees the value of a failed write.
 func dirtyReads(_ context.Context, j *judge) error {
 	failed := map[string]int{}
 	j.each("write", func(i int, op *operations.Op) {
@@ -414,7 +416,8 @@ func dirtyReads(_ context.Context, j *judge) error {
 	return nil
 }
 
-// dirtyRead is Jepsen's of Elasticsearch: the strong reads at the end agree, and have all that was read or written.
+// dirtyRead is Jepsen's of Elasticsearch: the strong reads at the end agree, and have everything read or written
+// before.
 func dirtyRead(_ context.Context, j *judge) error {
 	var strong []int
 	all := map[string]bool{}

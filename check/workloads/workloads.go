@@ -1,6 +1,6 @@
-// Package workloads judges the histories of tests that have a workload of their own: banks, sets, counters, queues and
-// ids, as Jepsen's checkers of these names do, and objects that must be linearizable ([linear]). Messages
-// name what a published checker leaves open, such as a queue that is never drained.
+// Package workloads judges histories of tests that have a workload of their own: banks, sets, counters, queues and ids,
+// as Jepsen's checkers of these names do, and objects that must be linearizable ([linear]). Its messages name what a
+// published checker leaves open, such as a queue that is never drained.
 //
 // Experimental: this package may still change.
 package workloads
@@ -20,20 +20,20 @@ import (
 	"isovet/history/operations"
 )
 
-// Finding is something that the history shows.
+// Finding is an anomaly that the history shows.
 type Finding struct {
 	Kind string
 	Text string
 	Ops  []int // of the history
 }
 
-// Stat is a number or text about the history, by the name that the published checker gives it.
+// Stat is a number or text about the history, with the name that the published checker gives it.
 type Stat struct {
 	Name  string
 	Value any
 }
 
-// Answer says whether a history is what its workload allows.
+// Answer says whether a workload allows a history.
 type Answer struct {
 	Workload string
 	Verdict  evidence.Verdict
@@ -41,7 +41,8 @@ type Answer struct {
 	Findings []Finding // violations, up to Options.Examples of a kind
 	Counts   map[string]int
 	Stats    []Stat
-	// Order are the operations that took effect, in an order that explains all: of linearizable objects.
+	// Order is, for linearizable objects, a linearization: the operations that took effect in an order that explains
+	// all.
 	Order []int
 }
 
@@ -49,22 +50,22 @@ type Answer struct {
 type Options struct {
 	Examples int // findings of a kind; 0: ten
 	Limits   linear.Options
-	// Settings are the workload's, by name: total, accounts, negative, permits, linearizable, … Those that are not
-	// there are the test map's.
+	// Settings are the workload's settings by name: total, accounts, negative, permits, linearizable, … Missing ones
+	// are taken from the test map.
 	Settings map[string]string
 }
 
-// Workload is a kind of test and how its histories are judged.
+// Workload is a kind of test with the function that judges its histories.
 type Workload struct {
 	Name, About string
-	// Operations are the functions that it knows.
+	// Operations are the names of its operations (:f in Jepsen).
 	Operations []string
-	// Settings are those of Options.Settings that it takes.
+	// Settings are the names that Options.Settings may have.
 	Settings []string
 	check    func(ctx context.Context, j *judge) error
 }
 
-// All are the workloads, by name.
+// All returns the workloads, by name.
 func All() []Workload {
 	all := []Workload{
 		{"bank", "transfers between accounts: every read has the same total", fs("transfer", "read"),
@@ -91,7 +92,7 @@ func All() []Workload {
 
 func fs(names ...string) []string { return names }
 
-// Names are those of all workloads.
+// Names returns the names of all workloads.
 func Names() (names []string) {
 	for _, w := range All() {
 		names = append(names, w.Name)
@@ -99,7 +100,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Lookup is a workload by its name, with settings behind it or not: bank:total=100,negative=yes.
+// Lookup returns a workload by name; settings may follow the name, as in bank:total=100,negative=yes.
 func Lookup(name string) (w Workload, settings map[string]string, err error) {
 	name, list, _ := strings.Cut(name, ":")
 	all := All()
@@ -128,7 +129,7 @@ func Lookup(name string) (w Workload, settings map[string]string, err error) {
 	return w, settings, nil
 }
 
-// checkSetting returns an error if a setting has no such value.
+// checkSetting returns an error if a setting cannot have this value.
 func checkSetting(name, value string) (err error) {
 	switch name {
 	case "initial":
@@ -154,8 +155,8 @@ func checkSetting(name, value string) (err error) {
 	return err
 }
 
-// Check judges a history; one of independent keys ([k v], of Jepsen's independent tests) key by key. Errors are
-// *history.InputError: operations that are not the workload's.
+// Check judges a history. One of independent keys (values [k v], of Jepsen's independent tests) is judged key by key.
+// Operations that do not belong to the workload give a *history.InputError.
 func (w *Workload) Check(ctx context.Context, h *operations.History, o Options) (*Answer, error) {
 	if o.Examples == 0 {
 		o.Examples = 10
@@ -198,14 +199,14 @@ func (w *Workload) Check(ctx context.Context, h *operations.History, o Options) 
 	return all, nil
 }
 
-// nothing is why a history, or the part of a key, says nothing.
+// nothing is the reason when a history, or the part of a key, shows nothing.
 const nothing = "inconclusive: no operation is known to have taken effect"
 
-// inTest are the settings by their names in a test's map.
+// inTest maps names in a test map to settings.
 var inTest = map[string]string{"accounts": "accounts", "total-amount": "total", "negative-balances?": "negative",
 	"sub-via": "sub-via", "ww-deps": "ww-deps"}
 
-// settings are those that are given, and those of the test's map.
+// settings returns the given settings, and those of the test map for the rest.
 func (w *Workload) settings(h *operations.History, given map[string]string) (map[string]string, error) {
 	all := maps.Clone(given)
 	for _, p := range h.Test {
@@ -222,7 +223,7 @@ func (w *Workload) settings(h *operations.History, given map[string]string) (map
 			}
 			text = strings.Join(names, "|")
 			if name == "sub-via" && slices.Contains(names, "subscribe") {
-				text = "subscribe" // one of its ways
+				text = "subscribe" // prefer it to the other ways listed
 			}
 		}
 		if err := checkSetting(name, text); err != nil {
@@ -253,18 +254,18 @@ func (w *Workload) part(ctx context.Context, h *operations.History, o Options) (
 	return j.a, nil
 }
 
-// keyPart is the part of a history on one key.
+// keyPart is the part of a history that is about one key.
 type keyPart struct {
 	key string
 	h   *operations.History
-	at  []int // its operations in the whole
+	at  []int // indexes of its operations in the whole history
 }
 
-// valueless are the functions whose invocations have no value of their own.
+// valueless are the functions that are invoked without a value of their own.
 var valueless = fs("read", "dequeue", "pop", "acquire", "release", "drain", "generate", "read-init")
 
-// independent parts a history of independent keys: every value is [key value], those of invocations that have none
-// [key nil]. nil: it is of one object.
+// independent splits a history of independent keys, in which each value is [key value], or [key nil] for invocations
+// without a value; nil if the history is of one object.
 func independent(h *operations.History) (parts []keyPart) {
 	pair := func(v any) []any {
 		if p, is := v.([]any); is && len(p) == 2 {
@@ -307,7 +308,8 @@ func independent(h *operations.History) (parts []keyPart) {
 	return parts
 }
 
-// add adds the answer of a part: a violation before what is unknown before what holds.
+// add merges the answer of a part: a violation outweighs unknown, and unknown outweighs holds. At most most findings of
+// a kind are kept.
 func (a *Answer) add(b *Answer, p keyPart, most int) {
 	switch {
 	case b.Verdict == evidence.Violated:
@@ -333,17 +335,17 @@ func (a *Answer) add(b *Answer, p keyPart, most int) {
 	a.Order = append(a.Order, whole(b.Order)...)
 }
 
-// judge collects what a workload's checker finds.
+// judge collects what the checker of a workload finds.
 type judge struct {
 	h  *operations.History
 	o  Options
 	a  *Answer
 	ok int // operations that took effect
-	// holdsEmpty: "empty" is a value of the queue or stack, not the answer that there is none.
+	// holdsEmpty: "empty" is a value in the queue or stack, not the answer that it is empty.
 	holdsEmpty bool
 }
 
-// bad is an error of a history that is not the workload's.
+// bad returns an error for an operation that does not belong to the workload.
 func (j *judge) bad(op *operations.Op, field string, found any, expected string) error {
 	line := op.Line
 	if op.Lines > 0 && field == "value" {
@@ -353,12 +355,12 @@ func (j *judge) bad(op *operations.Op, field string, found any, expected string)
 		Msg: fmt.Sprintf("found %s; expected %s", operations.Text(found), expected)}
 }
 
-// unknown leaves the verdict open.
+// unknown leaves the verdict open, with a reason.
 func (j *judge) unknown(format string, args ...any) {
 	j.a.Verdict, j.a.Reason = evidence.Unknown, fmt.Sprintf(format, args...)
 }
 
-// found counts a violation, and keeps the first few of a kind.
+// found counts a violation of a kind, and keeps the first few of each.
 func (j *judge) found(kind string, ops []int, format string, args ...any) {
 	j.a.Verdict = evidence.Violated
 	if j.a.Counts[kind]++; j.a.Counts[kind] <= j.o.Examples {
@@ -368,7 +370,7 @@ func (j *judge) found(kind string, ops []int, format string, args ...any) {
 
 func (j *judge) stat(name string, value any) { j.a.Stats = append(j.a.Stats, Stat{name, value}) }
 
-// each calls f with the operations of a function.
+// each calls f with each operation of a function.
 func (j *judge) each(name string, f func(i int, op *operations.Op)) {
 	for i := range j.h.Ops {
 		if op := &j.h.Ops[i]; op.F == name {

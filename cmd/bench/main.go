@@ -1,4 +1,5 @@
-// Command bench is "isovet bench" by itself, so that "bench compare --workload blindw" works as written.
+// Command bench runs "isovet bench" as a program of its own, so that "bench compare --workload blindw" works as
+// written.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package command is the isovet program as a call, for programs that add databases of their own to it
+// Package command lets another program run isovet, for programs that add their own databases
 // (collect/driver.RegisterStore, Register).
 //
 // Stable: this package's API changes only with a new major version.

@@ -1,4 +1,4 @@
-// Command isovet-check is isovet without databases, message queues and charts: it reads, checks and explains histories.
+// Command isovet-check is isovet without databases, message queues and charts. It reads, checks and explains histories.
 package main
 
 import (

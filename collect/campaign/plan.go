@@ -1,6 +1,6 @@
-// Package campaign hunts through a table: databases × isolations × levels × workloads × faults. Each cell in turn gets
-// a slice of time, with a seed of its own. A folder records the hunts, so that a campaign can be continued after it was
-// stopped, and several machines can share one.
+// Package campaign hunts for violations in each cell of a table: databases × isolation levels asked for × levels
+// checked × workloads × faults. Each cell in turn gets some time, with a seed of its own. A folder records the hunts,
+// so that a stopped campaign can go on, and several machines can share one.
 //
 // Files: plan.go the plan and its cells; run.go the hunts, on several cores; table.go the results as a table and as a
 // page.
@@ -29,48 +29,48 @@ import (
 	"isovet/level"
 )
 
-// Plan is the plan of a campaign, a file in YAML. Every field but databases may be left out.
+// Plan is the plan of a campaign, a file in YAML. Only the field databases is required.
 type Plan struct {
 	Databases []Database `yaml:"databases"`
-	// Workloads, and Faults in the form of --fault, are for every database that has none of its own.
+	// Workloads and Faults (written like --fault) apply to every database that has none of its own.
 	Workloads []string `yaml:"workloads"`
 	Faults    []string `yaml:"faults"`
-	// Slice is the time of one hunt of a cell; 0: 20 s.
+	// Slice is the time for one hunt of a cell; 0 means 20 s.
 	Slice time.Duration `yaml:"slice"`
-	// Sessions and Txns are those of a hunt's round; 0: the hunt's defaults.
+	// Sessions and Txns are the size of a hunt's round; 0 means the hunt's defaults.
 	Sessions int `yaml:"sessions"`
 	Txns     int `yaml:"txns"`
-	// Script is the program of faults such as script:5s.
+	// Script is the program for faults such as "script:5s".
 	Script string `yaml:"fault-script"`
-	// Timeout bounds an answer of the database; 0: 10 s.
+	// Timeout bounds an answer of the database; 0 means 10 s.
 	Timeout time.Duration `yaml:"op-timeout"`
 }
 
 // Database is a database of a plan.
 type Database struct {
-	// DB is a URL, or the URLs of a cluster's nodes separated by blanks, or a server to start.
+	// DB is a URL, the URLs of a cluster's nodes separated by blanks, or the name of a server to start.
 	DB string `yaml:"db"`
-	// Isolations are the isolations to ask for; nil: all that the database offers.
+	// Isolations are the isolation levels to ask for; nil means all that the database offers.
 	Isolations []string `yaml:"isolations"`
-	// Levels are the levels to check at each isolation; nil: those that the database's documentation promises.
+	// Levels are the levels to check; nil means those that the database's documentation promises for the isolation.
 	Levels    []string `yaml:"levels"`
 	Workloads []string `yaml:"workloads"`
 	Faults    []string `yaml:"faults"`
 }
 
 // defaultWorkloads cover most of what databases do with rows, lists and conditions: plain and single statements,
-// several indexes, foreign keys and savepoints. rows is left out for databases that promise only read committed: InnoDB
-// documents that updates find the newest rows and reads those of the snapshot, which isovet counts as a non-monotonic
+// several indexes, foreign keys and savepoints. A database that promises only read committed does not get rows: InnoDB
+// documents that updates find the newest rows while reads see the snapshot, which isovet counts as a non-monotonic
 // read.
 var defaultWorkloads = []string{"rmw", "smallbank", "counters", "list-append", "longfork", "mix", "claim",
 	"rows", "booking", "rows/direct", "claim/insert", "references", "rows/savepoints", "rows/autocommit",
 	"rmw/autocommit"}
 
-// schemaFault is for SQL databases with known schema changes.
+// schemaFault is the fault for SQL databases with known schema changes.
 const schemaFault = "ddl:1s"
 
-// Default returns a plan of all databases inside this program and all servers that can be started, at the levels that
-// their documentation promises. It has PostgreSQL once for each way of sending statements.
+// Default returns a plan of all databases inside this program and all servers that it can start, at the levels that
+// their documentation promises. PostgreSQL is in it once for each way of sending statements.
 func Default() *Plan {
 	p := &Plan{Faults: []string{"none", schemaFault}}
 	for _, s := range driver.All() {
@@ -171,13 +171,13 @@ func (p *Plan) validate() error {
 	return nil
 }
 
-// split splits a name such as rows/direct into workload and variant.
+// split splits a name such as "rows/direct" into workload and variant.
 func split(w string) (name, variant string) {
 	name, variant, _ = strings.Cut(w, "/")
 	return name, variant
 }
 
-// Cell is a cell of the table: the subject of a hunt.
+// Cell is a cell of the table: one kind of hunt.
 type Cell struct {
 	DB        string `json:"db"` // without passwords
 	Product   string `json:"product,omitempty"`
@@ -185,9 +185,9 @@ type Cell struct {
 	Level     string `json:"level"`
 	Workload  string `json:"workload"`
 	Fault     string `json:"fault"`
-	// Source is the place in the documentation that promises the level; "": the plan asks for the level.
+	// Source is the place in the documentation that promises the level; "" means that the plan asks for the level.
 	Source string `json:"source,omitempty"`
-	// Allowed are anomalies that the level forbids and the documentation allows nevertheless.
+	// Allowed are anomalies that the level forbids but the documentation allows.
 	Allowed []level.Anomaly `json:"allowed,omitempty"`
 
 	urls  []string
@@ -195,7 +195,7 @@ type Cell struct {
 	fault collect.Fault
 }
 
-// key identifies a cell across runs; it leaves out the product, whose version may change.
+// key identifies a cell across runs. It leaves out the database's product name, since its version may change.
 func (c *Cell) key() string {
 	return strings.Join([]string{c.DB, c.Isolation, c.Level, c.Workload, c.Fault}, "|")
 }
@@ -206,8 +206,8 @@ type Away struct {
 	Reason string `json:"reason"`
 }
 
-// places are the databases of a plan, the quick ones to open first: those inside this program, those that run, servers
-// to start, and clusters.
+// places returns the databases of a plan. Those that open fast come first: databases inside this program, running
+// ones, servers to start, and clusters.
 func (p *Plan) places() []Database {
 	class := func(d Database) int {
 		url, _, _ := strings.Cut(d.DB, " ")
@@ -227,7 +227,7 @@ func (p *Plan) places() []Database {
 	return all
 }
 
-// name is a database's without passwords.
+// name returns the database's URLs without passwords.
 func (d *Database) name() string {
 	shown := strings.Fields(d.DB)
 	for i, u := range shown {
@@ -236,7 +236,7 @@ func (d *Database) name() string {
 	return strings.Join(shown, " ")
 }
 
-// look opens a database once, and makes its cells.
+// look opens a database once to learn what it is, and makes its cells.
 func (p *Plan) look(ctx context.Context, d *Database) (cells []*Cell, away []Away) {
 	name, urls := d.name(), strings.Fields(d.DB)
 	isolations := d.Isolations
@@ -264,7 +264,7 @@ func (p *Plan) look(ctx context.Context, d *Database) (cells []*Cell, away []Awa
 	return cells, away
 }
 
-// open says what database it is.
+// open opens a database, and returns its description.
 func open(ctx context.Context, c collect.Config) (driver.Info, error) {
 	t, err := collect.Open(ctx, c)
 	if err != nil {
@@ -273,8 +273,8 @@ func open(ctx context.Context, c collect.Config) (driver.Info, error) {
 	return t.Info(), t.Close()
 }
 
-// cells are those of a database at an isolation, at the levels that the plan names or the documentation promises; none:
-// there is no such level.
+// cells returns the cells of a database at an isolation level: at the levels that the plan names or the documentation
+// promises. There may be none.
 func (p *Plan) cells(d *Database, name string, urls []string, info driver.Info, isolation string) (cells []*Cell) {
 	promise := driver.Promised(info, isolation)
 	levels := d.Levels
@@ -314,7 +314,7 @@ func (p *Plan) cells(d *Database, name string, urls []string, info driver.Info, 
 	return cells
 }
 
-// offered returns the isolations of a database, by its URL or the name of its server.
+// offered returns the isolation levels that a database offers, by its URL or the name of its server.
 func offered(url string) (names []string, err error) {
 	kind, _, _ := strings.Cut(url, ":")
 	if server.Is(url) && kind == "galera" {
@@ -334,7 +334,7 @@ func offered(url string) (names []string, err error) {
 	return names, nil
 }
 
-// FaultFlag returns the cell's fault in the form of --fault; "": none.
+// FaultFlag returns the cell's fault as a value of --fault, or "".
 func (c *Cell) FaultFlag() string {
 	if c.fault.Kind == collect.NoFault {
 		return ""

@@ -24,17 +24,17 @@ import (
 	"isovet/internal/safego"
 )
 
-// Config says how a campaign is run.
+// Config has the options of a campaign.
 type Config struct {
 	Plan *Plan
-	// Dir is the folder of its state: runs.jsonl, a line a hunt.
+	// Dir is the folder of the campaign's state: runs.jsonl has a line for each hunt.
 	Dir string
 	For time.Duration
-	// Jobs is the number of hunts at once; 0: 1. A database that was running before gets one at a time. Shard of
-	// Shards, from 1, selects the cells for this machine; 0: all.
+	// Jobs is the number of hunts at once; 0 means 1. A database that was running before has only one at a time. Shard
+	// (1 to Shards) selects the cells for this machine; 0 means all.
 	Jobs, Shard, Shards int
-	// Keep, if set, is called with each violation while its database is open, and returns where it stored it.
-	// Several hunts call it at once. An error ends the campaign.
+	// Keep, if set, is called with each violation while its database is open. It returns the place where it stored the
+	// violation. Several hunts may call it at once. An error ends the campaign.
 	Keep func(ctx context.Context, c *Cell, f *collect.Found, g []*hunt.Group) (where string, err error)
 	Told func(what string)
 }
@@ -76,16 +76,16 @@ type Campaign struct {
 
 	mu   sync.Mutex
 	busy map[string]bool // what the hunts under way have: Cell.needs
-	// places are the databases that were not looked at yet.
+	// places has the databases that were not opened yet.
 	places []Database
 	file   *os.File
 	cfg    Config
 	err    error
 }
 
-// Start hunts until the time is up: each time the cell of this shard that was hunted the least by then, those without a
-// violation first. Databases are looked at beside the hunts. Errors: of the folder, and of Keep, which end it early; a
-// hunt's own are in its line.
+// Start hunts until the time is up. It chooses the cell of this shard that was hunted least so far, first those
+// without a violation. Databases are opened at the same time. It returns errors about the folder and from Keep, which
+// end it early. An error of a hunt is in the hunt's line.
 func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	if c.Told == nil {
 		c.Told = func(string) {}
@@ -135,10 +135,10 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	return p, p.err
 }
 
-// tick is how often is asked for what is being waited for.
+// tick is the interval of polling.
 const tick = 20 * time.Millisecond
 
-// look looks at one database after the other, beside the hunts, in a tenth of the time or as long as there is no cell.
+// look opens one database after the other beside the hunts. It uses a tenth of the time, or all while there is no cell.
 func (p *Campaign) look(ctx context.Context, until time.Time) {
 	ctx, stop := context.WithDeadline(ctx, until)
 	defer stop()
@@ -163,8 +163,8 @@ func (p *Campaign) look(ctx context.Context, until time.Time) {
 	}
 }
 
-// place takes the next database to look at that no hunt has; nil: none now. more: there are some, and cells can be
-// hunted yet.
+// place takes the next database to open that no hunt uses, or returns nil if none is free now. more says that it may
+// return one later.
 func (p *Campaign) place(due bool) (d *Database, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,7 +189,7 @@ func (p *Campaign) place(due bool) (d *Database, more bool) {
 	return nil, true
 }
 
-// readRuns reads what was run; a last line that is not complete was being written when the program was killed.
+// readRuns reads the lines of earlier hunts. It ignores an incomplete last line, which a killed program left.
 func readRuns(file string) (runs []Run, err error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,7 +225,7 @@ func size(f *os.File) int64 {
 	return i.Size()
 }
 
-// mine reports whether a cell is this shard's. Only the cell's name decides, so that the other cells do not matter.
+// mine reports whether a cell is this shard's. Only the cell's own name decides.
 func (p *Campaign) mine(c *Cell) bool {
 	return p.cfg.Shards < 2 || int(hash(c.key())%uint64(p.cfg.Shards)) == p.cfg.Shard-1
 }
@@ -236,7 +236,8 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// take chooses the next cell; nil: there is none. wait: there may be one when a hunt or a look under way has ended.
+// take chooses the next cell and marks it as busy, or returns nil. wait says that one may be free when a running hunt
+// has ended or a database was opened.
 func (p *Campaign) take() (best *Cell, wait bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -261,15 +262,16 @@ func (p *Campaign) take() (best *Cell, wait bool) {
 	return best, len(p.busy)+len(p.places) > 0
 }
 
-// give returns a cell that take has taken. The caller holds p.mu.
+// give marks a cell as free. The caller must hold p.mu.
 func (p *Campaign) give(c *Cell) {
 	for _, n := range c.needs() {
 		delete(p.busy, n)
 	}
 }
 
-// needs returns the resources that only one hunt at a time may use: the cell, and databases that exist before the hunt,
-// since hunts load tables of the same names. A server that the hunt starts, or a database in memory, is its own.
+// needs returns the names of what only one hunt at a time may use: the cell, and databases that were running before,
+// because hunts load tables with the same names. Each hunt has its own database if it is in memory or the hunt starts
+// it.
 func (c *Cell) needs() []string {
 	all := []string{c.key()}
 	for _, u := range c.urls {
@@ -293,7 +295,7 @@ func less(a *Cell, x tally, b *Cell, y tally) bool {
 		cmp.Compare(hash(a.key()), hash(b.key()))) < 0
 }
 
-// hunt hunts a cell once, and writes the line.
+// hunt hunts in a cell once, and writes the line about it.
 func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	p.mu.Lock()
 	t := p.tallies()[c.key()]
@@ -345,7 +347,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	p.err = errors.Join(p.err, unkept, err)
 }
 
-// conclude takes the verdict from a hunt, and from the error that it ended with.
+// conclude sets the verdict from the result of a hunt, and from the error that ended it.
 func (r *Run) conclude(h *hunt.Hunted, err error) {
 	why := h.Inconclusive()
 	switch {

@@ -30,17 +30,16 @@ type Row struct {
 	Outcome, Because string        // a word, and the reason
 }
 
-// NoneFound is the outcome of a cell that was hunted long enough and showed no violation.
+// NoneFound is the outcome of a cell that was hunted long enough without a violation.
 const NoneFound = "none found"
 
-// Contradicts reports whether the cell shows an anomaly that the database's documentation rules out.
+// Contradicts reports whether the cell shows an anomaly that the database's documentation excludes.
 func (r *Row) Contradicts() bool {
 	p := driver.Promise{But: r.Allowed}
 	return r.Source != "" && slices.ContainsFunc(r.Kinds, func(k string) bool { return !p.Excepts(level.Anomaly(k)) })
 }
 
-// Rows returns the cells of the plan, including those of other shards, and cells that were hunted under an earlier
-// plan.
+// Rows returns the cells of the plan, including those of other shards, and the cells of earlier plans.
 func (p *Campaign) Rows() []Row {
 	cells := map[string]*Cell{}
 	var order []string
@@ -145,10 +144,10 @@ func (r *Row) product() string {
 // Name returns the database's name on the page.
 func (r Row) Name() string { return r.product() }
 
-// RefusedShare returns the refused attempts in per cent of all.
+// RefusedShare returns the percentage of attempts that the database refused.
 func (r Row) RefusedShare() float64 { return 100 * float64(r.Refused) / float64(max(r.Attempts, 1)) }
 
-// FirstAfter returns the time up to the first violation in seconds; "" if there is none.
+// FirstAfter returns the time to the first violation, in seconds, or "".
 func (r Row) FirstAfter() string {
 	if len(r.Kinds) == 0 {
 		return ""

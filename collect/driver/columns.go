@@ -10,15 +10,15 @@ import (
 	"isovet/datasets/workload"
 )
 
-// ColumnsSQL runs the operations on tables with columns as SQL text. All values are integers, so the text holds them.
+// ColumnsSQL makes the SQL statements for tables with columns. All values are integers, which it writes into the text.
 type ColumnsSQL struct {
 	Tables []Table
-	// Ask runs a statement and calls row with each row; the slice is valid until the next row.
+	// Ask runs a statement and calls row with each row. The slice is valid until the next row.
 	Ask    func(sql string, row func([]int64) error) error
 	Upsert Upsert
-	// KeyTaken reports whether an insert failed since its primary key exists. OnKey needs it, because "on duplicate
-	// key" applies to every unique index: a row of a table with a unique index is inserted by itself, and
-	// overwritten if KeyTaken is true.
+	// KeyTaken reports whether an insert failed because its primary key exists. OnKey needs it: "on duplicate key"
+	// applies to every unique index. So a row of a table with a unique index is inserted first, and overwritten if
+	// KeyTaken is true.
 	KeyTaken func(error) bool
 	dual     string // text behind a select without a table
 	mod      bool   // the remainder is mod(a, b), not a % b
@@ -27,8 +27,8 @@ type ColumnsSQL struct {
 	Tells    Telling
 	// Text runs a statement whose answer is one text; for Telling.gathers.
 	Text func(sql string) (string, error)
-	// Hint returns the text behind a table's name that makes a select use a plan; index is the name of the index.
-	// Nil: no text.
+	// Hint returns the text after a table's name that makes a select use a plan. index is the name of the index. If
+	// Hint is nil, there is no text.
 	Hint func(p workload.Plan, index string) string
 }
 
@@ -41,12 +41,12 @@ func (c *ColumnsSQL) table(id int) *Table {
 	panic(fmt.Sprintf("driver: no table %d with columns was loaded", id))
 }
 
-// columnName returns a column's name in the database. It is no reserved word.
+// columnName returns the name of a column in the database, which cannot be a reserved word.
 func columnName(c workload.Column) string { return "c_" + c.Name }
 
 func TableName(id int) string { return "isovet_t" + strconv.Itoa(id) }
 
-// CreateTables returns the statements that make the tables; integer is the integer type, options the text behind the
+// CreateTables returns the statements that make the tables. integer is the integer type; options is the text after the
 // columns.
 func CreateTables(tables []Table, integer, options string) (sql []string) {
 	for i := range tables {
@@ -83,7 +83,7 @@ func createIndex(t *Table, i int) string {
 
 func IndexName(table int, c workload.Column) string { return TableName(table) + "_" + columnName(c) }
 
-// allColumns lists the columns of an index on all columns, with one first.
+// allColumns lists the columns of an index on all columns, beginning with column first.
 func allColumns(t *Table, first int) string {
 	of := columnName(t.Columns[first])
 	for i, c := range t.Columns {
@@ -94,7 +94,7 @@ func allColumns(t *Table, first int) string {
 	return of + ", k, u"
 }
 
-// hinted returns a table's name for a select, with the hint for the table's plan.
+// hinted returns a table's name for a select, with the hint that makes the database use the table's plan.
 func (c *ColumnsSQL) hinted(t *Table, where []workload.Range) string {
 	name := TableName(t.ID)
 	if c.Hint == nil || t.Plan == workload.AnyPlan || len(where) == 0 || !t.Columns[where[0].Column].Index {
@@ -103,7 +103,7 @@ func (c *ColumnsSQL) hinted(t *Table, where []workload.Range) string {
 	return name + c.Hint(t.Plan, IndexName(t.ID, t.Columns[where[0].Column]))
 }
 
-// maxTables bounds the tables with columns of a workload; all of them are dropped at the end.
+// maxTables bounds the tables with columns of a workload. DropTables drops so many.
 const maxTables = 16
 
 // DropTables returns the statements that remove all of isovet's tables.
@@ -115,7 +115,7 @@ func DropTables() []string {
 	return sql
 }
 
-// LoadTables inserts the rows, batch rows a statement.
+// LoadTables inserts the rows, batch rows with each statement.
 func LoadTables(tables []Table, batch int, exec func(sql string) error) error {
 	for i := range tables {
 		t := &tables[i]
@@ -206,8 +206,8 @@ func (c *ColumnsSQL) PutRow(table int, pk int64, row []int64) error {
 	return c.Ask(UpdateSQL(TableName(table), columns, values, false), noRow)
 }
 
-// InsertRow inserts a row unless another is in the way. It uses the database's statement for that, ON CONFLICT DO
-// NOTHING or INSERT IGNORE, or else a locking read of the unique values.
+// InsertRow inserts a row unless another row conflicts with it. It uses the database's statement for that (ON CONFLICT
+// DO NOTHING, INSERT IGNORE), or else a locking read of the unique values.
 func (c *ColumnsSQL) InsertRow(table int, pk int64, row []int64) (inserted bool, err error) {
 	t := c.table(table)
 	values := valuesOf(pk, row)
@@ -244,8 +244,9 @@ func (c *ColumnsSQL) DeleteRow(table int, pk int64) error {
 	return c.Ask(fmt.Sprintf("delete from %s where k = %d", TableName(table), pk), noRow)
 }
 
-// Where selects the rows, with locks if it changes them, and then changes them. So it knows the replaced versions on
-// every database. On a Direct table the change finds the rows by itself, if the database can report them.
+// Where selects the rows of a condition, with locks if it changes them, and then changes them. So it knows the
+// replaced versions on every database. On a Direct table the changing statement itself finds the rows, if the database
+// can report them.
 func (c *ColumnsSQL) Where(table int, where []workload.Range, change Change) (found []Match, err error) {
 	t := c.table(table)
 	if c.direct(t, &change) {

@@ -10,15 +10,15 @@ import (
 	"isovet/datasets/workload"
 )
 
-// Telling describes how a database reports the rows that an update or delete found, with their earlier values. With the
-// zero value it does not, and the rows must be selected first.
+// Telling describes how a database reports the rows that an update or delete changed, with their earlier values. The
+// zero value means that it cannot; the rows must be selected first.
 type Telling struct {
 	Updates, Deletes bool // by RETURNING
-	// gathers says that an update can collect the keys in a session variable, as in MySQL and MariaDB.
+	// gathers says that an update can collect keys in a session variable, as in MySQL and MariaDB.
 	gathers bool
 }
 
-// direct reports whether a change should be one statement, and can be.
+// direct reports whether a change should and can be made in one statement.
 func (c *ColumnsSQL) direct(t *Table, change *Change) bool {
 	if !t.Direct || change.Reads() {
 		return false
@@ -29,7 +29,7 @@ func (c *ColumnsSQL) direct(t *Table, change *Change) bool {
 // oldColumn returns the column in which an update of a Direct table stores the earlier value of a column.
 func oldColumn(name string) string { return "o_" + name }
 
-// columnsOf returns the columns of a table behind the key.
+// columnsOf returns the columns of a table after the key.
 func columnsOf(t *Table) []string {
 	all := []string{"u"}
 	for _, c := range t.Columns {
@@ -38,7 +38,7 @@ func columnsOf(t *Table) []string {
 	return all
 }
 
-// oldColumns returns the further columns of a Direct table, as part of the statement that makes the table.
+// oldColumns returns the definitions of the extra columns of a Direct table for its create statement.
 func oldColumns(t *Table, integer string) (sql string) {
 	if !t.Direct {
 		return ""
@@ -49,7 +49,7 @@ func oldColumns(t *Table, integer string) (sql string) {
 	return sql
 }
 
-// target returns a table's name behind "insert into".
+// target returns a table's name and columns for "insert into".
 func (t *Table) target() string {
 	if !t.Direct {
 		return TableName(t.ID)
@@ -57,7 +57,7 @@ func (t *Table) target() string {
 	return TableName(t.ID) + "(k, " + strings.Join(columnsOf(t), ", ") + ")"
 }
 
-// target returns the same for an upsert; a merge names its columns itself.
+// target returns the table's name and columns for an upsert; a merge statement names its columns elsewhere.
 func (c *ColumnsSQL) target(t *Table) string {
 	if c.Upsert == Merge {
 		return TableName(t.ID)
@@ -65,13 +65,12 @@ func (c *ColumnsSQL) target(t *Table) string {
 	return t.target()
 }
 
-// keysVariable collects the keys of an update's rows, with a comma before each.
+// keysVariable is the session variable that collects the keys of an update's rows, with a comma before each.
 const keysVariable = "@isovet_keys"
 
-// whereDirect changes rows in one statement, for which the database chooses the index, and asks afterwards which rows
-// they were. An update stores the earlier values in further columns. MySQL evaluates assignments from left to right
-// (manual, UPDATE), the standard all of them on the old row. The further columns come first, which is right in both
-// cases.
+// whereDirect changes rows in one statement, so that the database chooses the index, and then finds out which rows
+// changed. An update stores the earlier values in extra columns. Their assignments come first, because MySQL evaluates
+// assignments from left to right (manual, UPDATE), while the standard evaluates all on the old row.
 func (c *ColumnsSQL) whereDirect(t *Table, where []workload.Range, change Change) (found []Match, err error) {
 	name, all := TableName(t.ID), columnsOf(t)
 	old := make([]string, len(all))
@@ -127,8 +126,8 @@ func (c *ColumnsSQL) whereDirect(t *Table, where []workload.Range, change Change
 		change.Version), take)
 }
 
-// FindTelling finds out, with the row of the mark, how a database reports changed rows. exec runs a statement, text one
-// with an answer; refused reports whether an error is the server's answer. It rolls everything back.
+// FindTelling finds out how a database reports changed rows, with trials on the mark's row, which it rolls back. exec
+// runs a statement, text one that returns a text. refused reports whether an error is an answer of the server.
 func FindTelling(tables []Table, exec func(string) error, text func(string) (string, error), begin string,
 	refused func(error) bool) (tells Telling, err error) {
 	if !slices.ContainsFunc(tables, func(t Table) bool { return t.Direct }) {

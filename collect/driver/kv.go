@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The texts in key-value stores: a row is "version payload" or "version payload 1,2,3", a tombstone "version", a list
-// "1,2,3".
+// The texts in key-value stores: a row is "version payload" or "version payload 1,2,3"; a tombstone is "version"; a
+// list is "1,2,3".
 
 func RowText(r Row) []byte {
 	b := strconv.AppendInt(nil, r.Version, 10)
@@ -72,7 +72,7 @@ func appended(list string, element int64) []byte {
 	return strconv.AppendInt(b, element, 10)
 }
 
-// Texts is a session of a key-value store that reads and writes texts, on which KVOps builds rows and lists.
+// Texts is a session of a key-value store that reads and writes texts. KVOps stores rows and lists in them.
 type Texts interface {
 	GetText(key []byte) (string, bool, error)
 	PutText(key, value []byte) error
@@ -84,7 +84,7 @@ const (
 	KeyPrefix  = "isovet/"
 )
 
-// KVKey returns a row's key: a prefix and the number in a form that keeps the order.
+// KVKey returns a row's key: a prefix and the number, written so that keys sort by number.
 func KVKey(prefix string, k int64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(prefix), uint64(k)^1<<63)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Lift replaces the numbers in a statement of isovet's by parameters: "?", or "$1" and so on. Text in quotes stays. A
-// sign belongs to its number if no operand stands before it.
+// Lift replaces the numbers in one of isovet's statements by parameters: "?", or "$1" and so on. It leaves text in
+// quotes alone. A sign belongs to a number unless an operand precedes it.
 func Lift(q string, numbered bool) (text string, numbers []int64) {
 	var b strings.Builder
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
@@ -58,7 +58,8 @@ func parameter(n int, numbered bool) string {
 	return "?"
 }
 
-// MostPrepared bounds the prepared statements of a session: statements with lists of keys differ in length.
+// MostPrepared bounds the prepared statements of a session. Statements with lists of keys differ in length, so that
+// there are many.
 const MostPrepared = 100
 
 // RowRunner is a runner that returns rows one by one.
@@ -73,8 +74,8 @@ type Preparing struct {
 	cache map[string]*sql.Stmt
 }
 
-// statement returns a prepared statement and its values; nil if it has no values, or too many are prepared: then it is
-// sent as text.
+// statement returns a prepared statement and its values. It returns nil, to send the text, if the statement has no
+// values or too many statements are prepared.
 func (p *Preparing) statement(ctx context.Context, q string, args []any) (*sql.Stmt, []any, error) {
 	if len(args) == 0 {
 		var numbers []int64

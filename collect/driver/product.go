@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Asker asks a server for the first value of a statement's first row; "" if it refuses.
+// Asker returns the server's answer to a statement, the first value of the first row, or "" if the server refuses.
 type Asker func(statement string) string
 
-// own finds the name and version that a fork or a re-implementation adds to those of the original database:
+// own finds the name and version that a fork or re-implementation adds to the original database's version:
 // "8.0.30-Vitess", "5.7.25-TiDB-v5.4.0", "PostgreSQL 13.14.0-RisingWave-1.7.0 (…)".
 var own = pattern.Lazy(`^(?:PostgreSQL )?[0-9][0-9.]*-([A-Za-z]{3,})(?:-?[vV]?([0-9][^ ,]*))?`)
 
-// notOwn are words in that place that name a build and not a product.
+// notOwn matches words in that place that name a build instead of a product.
 var notOwn = pattern.Lazy(`(?i)^(?:log|debug|ubuntu|debian|deb|beta|alpha|rc|dmr|server|community|enterprise|` +
 	`ndb|cluster|release|dev|devel|standard|google|azure|rds|commercial|snapshot|nightly|p?gdg|el)$`)
 
@@ -28,8 +28,7 @@ func ReleaseOf(v string) string {
 	return v
 }
 
-// ForkName returns the fork's name and version from a server's answer to a question for its version; "" if it names no
-// other product.
+// ForkName returns a fork's name and version from its answer about its version, or "" if that names no other product.
 func ForkName(version string) string {
 	if m := own().FindStringSubmatch(version); m != nil && !notOwn().MatchString(m[1]) {
 		return strings.TrimSpace(m[1] + " " + m[2])
@@ -37,7 +36,7 @@ func ForkName(version string) string {
 	return ""
 }
 
-// Refusal returns a server's reason for refusing a statement; "": it accepted the statement.
+// Refusal returns a server's reason for refusing a statement, or "" if it did not refuse.
 func Refusal(err error) string {
 	if err == nil {
 		return ""
@@ -46,7 +45,7 @@ func Refusal(err error) string {
 	return first
 }
 
-// ModuleVersion returns the version of a module that this program is linked with; "" if it is unknown.
+// ModuleVersion returns the version of a module that this program contains, or "" if it is unknown.
 func ModuleVersion(path string) string {
 	b, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -18,23 +18,21 @@ type Scheme struct {
 	Name  string   // of the driver
 	URLs  []string // schemes of its URLs, the usual one first
 	About string
-	// Isolations are the names of its levels, the default first, with other names after "=".
+	// Isolations are the names of its levels, the default first. Further names of a level follow after "=".
 	Isolations []string
 	// Embedded says that the database runs inside this program.
 	Embedded bool
 	// SQL says that its sessions implement Speaker.
 	SQL bool
-	// Promises are the documentation's statements about the isolations, for each database of the driver.
+	// Promises are the statements of the documentation about the isolation levels, for each database of the driver.
 	Promises []Promise
-	// Broken reports whether the database refused a user's statement because of the data, and Code returns the code
-	// of an error; see the functions of these names. Nil: unknown.
+	// Broken and Code are the implementations of the functions Broken and Code for this database; either may be nil.
 	Broken func(error) bool
 	Code   func(error) string
 	open   func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)
 }
 
-// registered has the drivers. Each registers itself in an init function. A program may add its own while others are in
-// use.
+// registered has the drivers. Each registers itself in an init function. A program may register its own at any time.
 var (
 	registering sync.Mutex
 	registered  []Scheme
@@ -47,13 +45,13 @@ func All() []Scheme {
 	return all()
 }
 
-// all is All; the caller holds the lock.
+// all is All for a caller that holds the lock.
 func all() []Scheme {
 	byName := func(a, b Scheme) int { return strings.Compare(a.Name, b.Name) }
 	return slices.SortedFunc(slices.Values(registered), byName)
 }
 
-// Register adds a database, at any time and from any goroutine.
+// Register adds a database. It may be called at any time by any goroutine.
 func Register(s Scheme, open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)) {
 	s.open = open
 	register(s)
@@ -74,14 +72,14 @@ func register(s Scheme) {
 	registered = append(registered, s)
 }
 
-// Broken reports whether a database refused a user's statement because of the data: a constraint, a value out of its
-// type's range, an error that a trigger raises. The transaction must be rolled back, and would be refused again.
+// Broken reports whether the database refused a user's statement because of the data: a constraint, a value outside its
+// type's range, an error raised by a trigger. The transaction must be rolled back. Trying it again would fail again.
 func Broken(err error) bool {
 	return slices.ContainsFunc(All(), func(s Scheme) bool { return s.Broken != nil && s.Broken(err) })
 }
 
-// Code returns the code that a database gives an error: an SQLSTATE of PostgreSQL's protocol, MySQL's number, SQLite's
-// extended code, etcd's code; "": it gives none.
+// Code returns the database's code for an error: SQLSTATE for PostgreSQL's protocol, MySQL's number, SQLite's extended
+// code, etcd's code, or "" if there is none.
 func Code(err error) string {
 	for _, s := range All() {
 		if s.Code == nil {
@@ -114,7 +112,7 @@ func lookup(schemes []Scheme, db string) (Scheme, error) {
 		strings.Join(names, ", "))
 }
 
-// Open opens a database: one URL, or one for each node of a cluster. No error holds a password.
+// Open opens a database: one URL, or one for each node of a cluster. Errors contain no passwords.
 func Open(ctx context.Context, urls []string, o Options) (DB, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("no database is named")
@@ -156,7 +154,7 @@ func Open(ctx context.Context, urls []string, o Options) (DB, error) {
 	return db, nil
 }
 
-// IsolationName returns the first name of an isolation of a database; want "" is the default.
+// IsolationName returns a database's first name for an isolation level. want "" means the default.
 func IsolationName(db, want string) (string, error) {
 	s, err := Lookup(db)
 	if err != nil {
@@ -165,7 +163,7 @@ func IsolationName(db, want string) (string, error) {
 	return isolation(s, want)
 }
 
-// isolation finds a level's name among those of a driver; each entry is "name=other=other".
+// isolation finds a level by name among those of a driver. Each entry is "name=other=other".
 func isolation(s Scheme, want string) (string, error) {
 	var names []string
 	for i, entry := range s.Isolations {
@@ -194,7 +192,7 @@ func host(db string) string {
 
 var (
 	userinfo = pattern.Lazy(`://[^/?#]*@`)
-	// inText matches userinfo within a text, where an @ may also stand far behind an address.
+	// inText matches a user and password within a text. The @ may be far from the scheme.
 	inText = pattern.Lazy(`://[^/?#@\s"'` + "`" + `]*@`)
 	secret = pattern.Lazy(`(?i)([?&;\s](?:[a-z_]*(?:password|passwd|pwd|secret|token)[a-z_]*)=)[^&;\s]*`)
 )
@@ -213,9 +211,9 @@ type redacted struct {
 func (r redacted) Error() string { return r.text }
 func (r redacted) Unwrap() error { return r.error }
 
-// clean removes the passwords of the URLs from an error of a library or the server: in the URL, in user and password
-// before an @, and in a parameter. Elsewhere it removes a password only if it is no ordinary word, since one such as
-// "sa" or "root" may be a part of other words.
+// clean removes the URLs' passwords from an error of a library or server: in a URL, in user and password before an @,
+// and in a parameter. In other places it leaves passwords that are plain words, since "sa" or "root" may be part of
+// other words.
 func clean(err error, urls []string) error {
 	text := err.Error()
 	for _, s := range urls {
@@ -257,6 +255,6 @@ func clean(err error, urls []string) error {
 
 var (
 	secretName = pattern.Lazy(`(?i)password|passwd|pwd|secret|token`)
-	// plainWord matches texts that may stand in a message by chance: a word, a number, a short name.
+	// plainWord matches texts that may be in a message by chance: a word, a number, a short name.
 	plainWord = pattern.Lazy(`^(?:[a-z_]*|[A-Z_]*|[A-Z][a-z]*|[0-9]*|.{0,4})$`)
 )

@@ -7,16 +7,16 @@ import (
 	"isovet/datasets/workload"
 )
 
-// SchemaChange changes the schema during a load without changing the answer to any of isovet's statements. Undo reverts
-// it; "": there is nothing to revert.
+// SchemaChange changes the schema of loaded tables without changing the answer to any of isovet's statements. Undo
+// reverts it; "" means that there is nothing to revert.
 type SchemaChange struct{ Do, Undo string }
 
-// SchemaChanges returns changes that databases of a dialect (Info.Dialect) are known to accept while others read and
-// write the tables of a load; nil: none are known. A database of the same dialect may refuse some.
+// SchemaChanges returns changes that databases of a dialect (Info.Dialect) are known to accept while others use the
+// loaded tables, or nil. Another database with this dialect may refuse some.
 //
-// An added column must not disturb inserts that name no columns: for MariaDB and MySQL it is invisible, for SQLite
-// generated. PostgreSQL accepts inserts with fewer values. Its manual (13.6) says that forms of ALTER TABLE that
-// rewrite the table break isolation: these changes are none of them.
+// An added column must not disturb inserts that name no columns: it is invisible in MariaDB and MySQL, and generated
+// in SQLite; PostgreSQL accepts inserts with fewer values. PostgreSQL's manual (13.6) says that forms of ALTER TABLE
+// that rewrite the table break isolation; none of these changes does.
 func SchemaChanges(dialect string, d Data) (all []SchemaChange) {
 	add := func(do, undo string) { all = append(all, SchemaChange{do, undo}) }
 	index := func(table, column string) {
@@ -72,7 +72,7 @@ func SchemaChanges(dialect string, d Data) (all []SchemaChange) {
 	return all
 }
 
-// SchemaPatience returns a setting that makes a waiting schema change give up soon, since sessions wait behind it.
+// SchemaPatience returns a setting that makes a waiting schema change give up soon, because sessions wait for it.
 func SchemaPatience(dialect string) string {
 	switch dialect {
 	case "postgres":

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// KVTable returns the statement that makes the table of plain rows, without its options.
+// KVTable returns the statement that makes the table of plain rows, without the options for tables.
 func KVTable(wide bool, integer, text string) string {
 	w := ""
 	if wide {
@@ -21,7 +21,7 @@ func KVTable(wide bool, integer, text string) string {
 	return fmt.Sprintf("create table isovet_kv(k %[1]s primary key, u %[1]s not null, p %[1]s%[2]s)", integer, w)
 }
 
-// KVGet returns the statement that reads a plain row, KVPut the one that writes it.
+// KVGet returns the statement that reads a plain row. KVPut returns the one that writes it.
 func KVGet(wide bool) string {
 	if wide {
 		return "select u, p, w from isovet_kv where k = ?"
@@ -151,7 +151,7 @@ func ExecOn(ctx context.Context, c *sql.Conn) func(string) error {
 	}
 }
 
-// Undoes checks, with the row of the mark, that a transaction can be rolled back: tables may be of a kind without
+// Undoes checks, with the mark's row, that a transaction can be rolled back. A table may be of a kind without
 // transactions, and some servers commit each statement at once.
 func Undoes(ctx context.Context, c *sql.Conn, begin, rollback, name string, mark int64) error {
 	for _, q := range []string{begin, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", MarkKey), rollback} {
@@ -167,7 +167,7 @@ func Undoes(ctx context.Context, c *sql.Conn, begin, rollback, name string, mark
 	return err
 }
 
-// SQLLoad inserts rows, batch rows a statement, those of tables with columns, and the mark last.
+// SQLLoad inserts rows, batch rows with each statement, then the rows of tables with columns, and the mark last.
 func SQLLoad(exec func(sql string) error, d Data, batch int) error {
 	const insert = "insert into isovet_kv values "
 	text, n := []byte(insert), 0
@@ -216,7 +216,7 @@ func SQLLoad(exec func(sql string) error, d Data, batch int) error {
 	return flush()
 }
 
-// Discard closes a connection rather than return it to the pool.
+// Discard closes a connection instead of returning it to the pool.
 func Discard(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
 	_ = c.Close()

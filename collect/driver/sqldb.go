@@ -13,35 +13,35 @@ import (
 	"isovet/collect/driver/dial"
 )
 
-// SQL describes a user's database with a driver for database/sql: RegisterSQL then makes all workloads run on it. Rows,
-// lists and tables with columns are tables, as in any other SQL database. The driver finds by trial how to overwrite a
-// row: by "on conflict", "on duplicate key", merge, or a read and then an update or an insert.
+// SQL describes a user's database that has a driver for database/sql. After RegisterSQL all workloads can run on it.
+// Rows, lists and tables with columns are stored as in any other SQL database. The driver finds by trial how to
+// overwrite a row: by "on conflict", "on duplicate key", merge, or a read and then an update or an insert.
 type SQL struct {
 	Scheme string // of its URLs, such as "mydb": --db mydb:…
 	About  string // for --help
-	// Isolations are the names of its levels, the default first, with other names after "=".
+	// Isolations are the names of its levels, the default first. Further names of a level follow after "=".
 	Isolations []string
-	// Levels maps the names to the levels for BeginTx; a missing name is sql.LevelDefault.
+	// Levels maps the names to levels for BeginTx. A missing name means sql.LevelDefault.
 	Levels   map[string]sql.IsolationLevel
 	Promises []Promise
 	// Embedded says that the database runs inside the program, and has no nodes.
 	Embedded bool
-	// Open opens the database that a URL names; every connection of it can be a session.
+	// Open opens the database of a URL. Every connection of it can become a session.
 	Open func(url string) (*sql.DB, error)
-	// Name is the product, Version a query for its version; "": none.
+	// Name is the product. Version is a query for its version, or "".
 	Name, Version string
-	// Text is the type of texts; "": "text". Lock is the text behind a select that locks its rows; "": none.
+	// Text is the type for texts, "text" if it is "". Lock is the text after a select that locks its rows, or "".
 	Text, Lock string
-	// Dual is the text behind a select without a table, such as " from dual".
+	// Dual is the text after a select without a table, such as " from dual".
 	Dual string
-	// Batch bounds the rows of an insert; 0: 500.
+	// Batch bounds the rows of an insert; 0 means 500.
 	Batch int
-	// Classify returns the class of an error. Lost connections and context errors are recognised without it.
+	// Classify returns the class of an error. It need not recognise lost connections and context errors.
 	Classify func(error) Class
-	// Breaks reports whether an error of class Fatal breaks an Embedded database until it is opened anew; nil: none
-	// does.
+	// Breaks reports whether an error of class Fatal breaks an Embedded database, so that it must be opened anew. nil
+	// means that none does.
 	Breaks func(error) bool
-	// Settings are statements that a session begins with; a refusal is noted.
+	// Settings are statements with which a session begins. A refusal is noted.
 	Settings []string
 }
 
@@ -54,7 +54,6 @@ func RegisterSQL(d SQL) {
 		})
 }
 
-// sqlDB is a registered SQL database.
 type sqlDB struct {
 	d      SQL
 	o      Options
@@ -108,7 +107,7 @@ func (s *sqlDB) closeNodes() (err error) {
 func (s *sqlDB) Info() Info { return s.info }
 func (s *sqlDB) Cut()       {}
 
-// Partition does nothing: a driver of database/sql makes its connections by itself.
+// Partition does nothing, since a driver of database/sql makes its own connections.
 func (s *sqlDB) Partition(int, bool) bool { return false }
 
 // Classify uses the adapter's Classify, and the usual errors of a lost connection.
@@ -188,7 +187,7 @@ func (s *sqlDB) undoes(ctx context.Context, c *sql.Conn, mark int64) error {
 	return err
 }
 
-// findUpsert finds, with the row of the mark, the statement that overwrites a row. It rolls each trial back.
+// findUpsert finds, with the mark's row, the statement that overwrites a row. It rolls each trial back.
 func (s *sqlDB) findUpsert(ctx context.Context, c *sql.Conn, d Data) error {
 	row := []string{strconv.Itoa(MarkKey), strconv.FormatInt(d.Mark, 10), "0", "''"}[:len(KVColumns(d.Wide))]
 	var all []error
@@ -250,13 +249,13 @@ type sqlSession struct {
 	db          *sqlDB
 	c           *sql.Conn
 	tx          *sql.Tx // nil: none is open
-	// The context of the last statement; nil: there was none.
+	// ctx is the context of the last statement, or nil.
 	ctx  context.Context
 	done func()
 }
 
-// within returns a context for the next statement, which must be answered in time. It ends the context of the statement
-// before, whose rows have been read.
+// within returns a context for the next statement, which must be answered in time. It ends the context of the previous
+// statement, whose rows have been read.
 func (x *sqlSession) within() context.Context {
 	x.settle()
 	ctx, cancel := context.WithTimeout(context.Background(), x.db.o.Timeout)
@@ -271,8 +270,8 @@ func (x *sqlSession) settle() {
 	}
 }
 
-// timed is a session's transaction whose statements must each be answered in time, whatever context they are given. A
-// library may return an error of its own for that.
+// timed is the transaction of a session. Each of its statements must be answered in time, whatever its context. A
+// library may report that with an error of its own.
 type timed struct{ x *sqlSession }
 
 func (t timed) ExecContext(_ context.Context, q string, args ...any) (sql.Result, error) {
@@ -287,7 +286,7 @@ func (t timed) QueryContext(_ context.Context, q string, args ...any) (*sql.Rows
 	return rows, late(ctx, err)
 }
 
-// late marks an error that came after the time was up.
+// late marks an error that came after the time for an answer.
 func late(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -302,7 +301,7 @@ func (x *sqlSession) Begin() (err error) {
 
 func (x *sqlSession) Commit() error { return x.tx.Commit() }
 
-// Rollback accepts that a failed commit may have ended the transaction.
+// Rollback accepts that a failed commit has already ended the transaction.
 func (x *sqlSession) Rollback() error {
 	if x.tx == nil {
 		return nil
@@ -327,7 +326,7 @@ func (x *sqlSession) Say(statement string) (Answer, error) {
 	return a, x.inTime(err)
 }
 
-// inTime marks an error in reading a statement's rows that came after the time was up.
+// inTime marks an error in reading a statement's rows that came after the time for an answer.
 func (x *sqlSession) inTime(err error) error {
 	if err != nil && x.ctx != nil {
 		return late(x.ctx, err)
@@ -385,7 +384,8 @@ func (x *sqlSession) Append(key, element int64) error {
 	return x.write(ListName, ListColumns, values, true, found)
 }
 
-// write inserts or overwrites a row. found says whether it exists, for databases without a statement that does both.
+// write inserts or overwrites a row. found says whether the row exists, for databases without a statement that does
+// both.
 func (x *sqlSession) write(table string, columns, values []string, appends, found bool) error {
 	switch {
 	case x.db.upsert != LookFirst:

@@ -8,15 +8,15 @@ import (
 	"isovet/datasets/workload"
 )
 
-// Statements returns the statements that sessions of a database send, for people to read and to repeat by hand. The
-// texts come from the statements that the sessions use, with all values written out.
+// Statements returns the statements that sessions send, for people to read and to repeat by hand. The texts come from
+// the code of the sessions, with all values written out.
 type Statements struct {
 	// Tables are the statements that make the tables of the last load.
 	Tables []string
 	// After are the statements that follow the load, such as analyze.
 	After []string
 	Begin string
-	// Access is Begin for read-only transactions; "": there is none.
+	// Access has the variants of Begin for read-only transactions; "" if there is none.
 	Access Accesses
 	Alone  string // a session's setting for statements outside of transactions; "": none
 
@@ -26,14 +26,14 @@ type Statements struct {
 
 // Speller is a DB that has Statements.
 type Speller interface {
-	// Statements returns the statements of the last load; nil before the first.
+	// Statements returns the statements of the last load, or nil before the first.
 	Statements() *Statements
 }
 
-// Accesses are statements that begin a transaction, by workload.Access.
+// Accesses has, for each workload.Access, a statement that begins a transaction.
 type Accesses [workload.Deferrable + 1]string
 
-// Or returns the statement for an access, or plain.
+// Or returns the statement for an access or, if there is none, plain.
 func (x *Accesses) Or(a workload.Access, plain string) string {
 	if int(a) < len(x) && x[a] != "" {
 		return x[a]
@@ -41,8 +41,8 @@ func (x *Accesses) Or(a workload.Access, plain string) string {
 	return plain
 }
 
-// Find tries which of the statements the database accepts, and sets those that it refuses to "". It returns an error
-// only if a server does not answer.
+// Find tries which of the statements the database accepts, and sets the others to "". It returns an error only if the
+// server does not answer.
 func (x *Accesses) Find(exec func(string) error, rollback string, refused func(error) bool) error {
 	for a, q := range x {
 		if q == "" {
@@ -62,7 +62,7 @@ func (x *Accesses) Find(exec func(string) error, rollback string, refused func(e
 	return nil
 }
 
-// BeginAs returns the statement that begins a transaction; "": none.
+// BeginAs returns the statement that begins a transaction, or "".
 func (s *Statements) BeginAs(a workload.Access) string {
 	if a == workload.Alone {
 		return s.Alone
@@ -80,7 +80,7 @@ func literal(v any) string {
 	return "'" + strings.ReplaceAll(fmt.Sprint(v), "'", "''") + "'"
 }
 
-// Get returns the statements of a Session's Get; Put, Append and List those of the calls of these names.
+// Get returns the statements that Session.Get sends. Put, Append and List do the same for their calls.
 func (s *Statements) Get(key int64, lock bool) []string {
 	q := strings.Replace(KVGet(s.Wide), "?", literal(key), 1)
 	if lock {
@@ -108,8 +108,8 @@ func (s *Statements) List(key int64) []string {
 
 const ListGet = "select val from " + ListName + " where k = ?"
 
-// write returns the statement that inserts or updates. If the database has none, it returns a read of the row, and the
-// statement for an existing row.
+// write returns the statement that inserts or updates a row. If the database has none, it returns a read of the row,
+// and the statement for an existing row.
 func (s *Statements) write(look, table string, columns, values []string, appends bool) []string {
 	if u := s.Columns.Upsert; u != LookFirst {
 		return []string{u.SQL(table, columns, values, appends, s.Columns.dual)}
@@ -123,7 +123,7 @@ func (s *Statements) Locks() bool { return s.Columns.Lock != "" }
 // Shares reports whether a read can take the row's read lock.
 func (s *Statements) Shares() bool { return s.Columns.Share != "" }
 
-// asked returns a ColumnsSQL that notes its statements in said and answers them with found.
+// asked returns a ColumnsSQL that stores its statements in said and answers them with found.
 func (s *Statements) asked(found []Match) (c ColumnsSQL, said *[]string) {
 	c, said = s.Columns, &[]string{}
 	c.Ask = func(q string, row func([]int64) error) error {
@@ -139,7 +139,7 @@ func (s *Statements) asked(found []Match) (c ColumnsSQL, said *[]string) {
 	return c, said
 }
 
-// GetRow returns the statements of a Columnar's GetRow; PutRow, DeleteRow and Where those of the calls of these names.
+// GetRow returns the statements that Columnar.GetRow sends. PutRow, DeleteRow and Where do the same for their calls.
 // found is the result of Where.
 func (s *Statements) GetRow(table int, pk int64, lock bool) []string {
 	c, said := s.asked(nil)

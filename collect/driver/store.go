@@ -8,35 +8,35 @@ import (
 	"strings"
 )
 
-// Store describes a user's key-value database: RegisterStore then makes workloads run on it. Rows and lists become keys
+// Store describes a user's key-value database. After RegisterStore workloads can run on it. Rows and lists become keys
 // and values, as in any other key-value store. It has no conditions on columns.
 type Store struct {
 	Scheme string // of its URLs, such as "mydb": --db mydb:…
 	About  string // for --help
-	// Isolations are the names of its levels, the default first, with other names after "=".
+	// Isolations are the names of its levels, the default first. Further names of a level follow after "=".
 	Isolations []string
 	Open       func(url, isolation string) (KV, error)
 	// Promises are the documentation's statements about the isolations.
 	Promises []Promise
-	// Name is product and version; "": the scheme.
+	// Name is product and version; "" means the scheme.
 	Name string
-	// Remote says that the store runs elsewhere. Classify may then return Lost for a lost connection, before and
-	// behind the commit; nil: only conflicts are recognised.
+	// Remote says that the store runs in another process. Classify may then return Lost for a lost connection, before
+	// and after the commit. If Classify is nil, only conflicts are recognised.
 	Remote   bool
 	Classify func(error) Class
 }
 
-// KV is an open store. It is safe for concurrent use. It may have a method Product() string that returns product and
+// KV is an open store. Several goroutines may use it. It may have a method Product() string that returns product and
 // version.
 type KV interface {
-	// Begin begins a transaction, which one goroutine uses.
+	// Begin begins a transaction. Only one goroutine uses the transaction.
 	Begin() (KVTxn, error)
 	Close() error
 }
 
-// KVTxn is a transaction; Rollback is called after an error of Commit too. An error that wraps ErrConflict says that
-// the store refused the transaction and that it had no effect. After any other error of Commit the outcome is unknown;
-// any other error of Get and Put ends the run.
+// KVTxn is a transaction. Rollback is also called after an error of Commit. An error that wraps ErrConflict says that
+// the store refused the transaction, which had no effect. After another error of Commit the outcome is unknown;
+// another error of Get or Put ends the run.
 type KVTxn interface {
 	Get(key []byte) (value []byte, found bool, err error)
 	Put(key, value []byte) error
@@ -65,11 +65,10 @@ func RegisterStore(s Store) {
 		}})
 }
 
-// storeDB is a registered store.
 type storeDB struct {
 	kv   KV
 	info Info
-	// classify is the store's own, or nil
+	// classify is the store's own function, or nil.
 	classify func(error) Class
 	run      string // part of the keys: each load has its own, so that it sees no earlier one
 }
@@ -83,7 +82,7 @@ func (s *storeDB) Connect(context.Context, int) (Session, error) {
 	return &storeSession{KVOps{t}, t}, nil
 }
 
-// Classify returns an unknown outcome for a commit that failed for another reason than a conflict.
+// Classify returns Unclear if a commit failed for another reason than a conflict.
 func (s *storeDB) Classify(err error) Class {
 	var c commitError
 	switch {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Upsert is the way in which a database inserts a row or overwrites an existing one.
+// Upsert is the database's way to insert a row or overwrite an existing one.
 type Upsert uint8
 
 const (
@@ -19,8 +19,8 @@ func (u Upsert) String() string {
 	return [...]string{"on conflict", "on duplicate key", "merge", "a look, then update or insert"}[u]
 }
 
-// change returns the part of a statement that overwrites the columns behind the key; appends says that the last column
-// is added to a list.
+// change returns the part of a statement that overwrites the columns after the key. appends says that the last column
+// is appended to a list.
 func (u Upsert) change(table string, columns []string, appends bool) string {
 	set := make([]string, len(columns))
 	for i, c := range columns {
@@ -46,7 +46,8 @@ func (u Upsert) value(column string) string {
 	return "excluded." + column
 }
 
-// SQL returns the whole statement for one row, with the key first; dual is the text behind a select without a table.
+// SQL returns the statement that writes one row, given with the key first. dual is the text after a select without a
+// table.
 func (u Upsert) SQL(table string, columns, values []string, appends bool, dual string) string {
 	if u != Merge {
 		how := " on conflict (k) do update set "
@@ -65,7 +66,7 @@ func (u Upsert) SQL(table string, columns, values []string, appends bool, dual s
 		u.change(table, columns[1:], appends), strings.Join(columns, ", "), strings.Join(theirs, ", "))
 }
 
-// UpdateSQL returns the statement of LookFirst for an existing row.
+// UpdateSQL returns the statement that overwrites an existing row; LookFirst uses it.
 func UpdateSQL(table string, columns, values []string, appends bool) string {
 	set := make([]string, len(columns)-1)
 	for i, c := range columns[1:] {

@@ -14,11 +14,11 @@ import (
 // Group is the violations of one kind.
 type Group struct {
 	Kind level.Anomaly
-	// Txns are the names of the workload's transactions in them, the most frequent first.
+	// Txns are the names of the workload's transactions in the violations, the most frequent first.
 	Txns []string
-	// Rounds counts the rounds with such violations, Anomalies the violations that the checks listed.
+	// Rounds counts the rounds with such a violation. Anomalies counts the violations that the checks listed.
 	Rounds, Anomalies int
-	// First is the first round that showed one.
+	// First is the first round with such a violation.
 	First Round
 	// Text describes the first violation.
 	Text string
@@ -71,7 +71,7 @@ func (g *Group) count(names []string) {
 	})
 }
 
-// namesOf returns the names of an anomaly's transactions, each once.
+// namesOf returns the names of an anomaly's transactions without repetition.
 func namesOf(res *evidence.Result, a *evidence.Anomaly) (names []string) {
 	h := res.H
 	for _, t := range a.Txns {

@@ -19,17 +19,16 @@ import (
 
 // Config describes a hunt.
 type Config struct {
-	// Config is the configuration of each round. Txns is the size of a round, 0: 2,000; Duration is ignored. If
-	// Keys is 0, rounds alternate between few keys, which collide most, and the workload's own number. If no
-	// workload is named, and Custom and Own are nil, rounds alternate between the workloads of Loads. Seed is the
-	// first round's.
+	// Config is the configuration of each round. Txns is the size of a round; 0 means 2,000. Duration is ignored. If
+	// Keys is 0, rounds alternate between few keys, which collide most, and the workload's own number. If no workload
+	// is named, and Custom and Own are nil, rounds alternate between the workloads of Loads. The first round uses Seed.
 	collect.Config
 	Level level.Level
 	For   time.Duration // 0: 60 s
 	// GoOn makes the hunt go on after a violation until the time is up.
 	GoOn bool
-	// Keep, if set, is called with the first violation of each group while the database is still open. The hunt
-	// waits for it; its time does not count.
+	// Keep, if set, is called with the first violation of each group while the database is still open. The time of the
+	// hunt stops meanwhile.
 	Keep func(ctx context.Context, f *collect.Found, g []*Group) error
 	// Told, if set, is called after each round.
 	Told func(Round)
@@ -39,17 +38,18 @@ type Config struct {
 type Round struct {
 	Number int // from 1
 	Seed   uint64
-	// Workload and Variant are those of the round, as in Config.
+	// Workload and Variant are the round's, as in Config.
 	Workload, Variant string
 	Keys              int // 0: the workload's own
-	// Send is the way of sending statements, as in Config, and Fault the fault injected.
+	// Send is the round's way of sending statements, as in Config; Fault is the injected fault.
 	Send  string
 	Fault collect.Fault
 
 	Summary collect.Summary
 	Verdict evidence.Verdict
 	Reason  string // of an unknown verdict
-	// Ahead is the number of checks during the round; Early says that one of them found a violation and ended it.
+	// Ahead is the number of checks during the round. Early says that one of them found a violation and ended the
+	// round.
 	Ahead int
 	Early bool
 	At    time.Duration // end of its check, since the begin of the hunt
@@ -57,7 +57,7 @@ type Round struct {
 
 // Hunted is the result of a hunt.
 type Hunted struct {
-	// Last is the check of the last round, or of the last violation. Nil if no round ended.
+	// Last is the check of the last round, or of the last violation; nil if no round ended.
 	Last     *evidence.Result
 	Violated bool
 	Rounds   []Round
@@ -65,11 +65,11 @@ type Hunted struct {
 	Found     []*Group
 	Committed int // in all rounds
 	Undecided int // rounds whose check ended without an answer
-	// Attempts counts the transactions that the rounds tried, Refused those that the database refused; Aborts has
-	// the reasons.
+	// Attempts counts the transactions that were tried, Refused those that the database refused. Aborts has the
+	// reasons.
 	Attempts, Refused int
 	Aborts            []collect.Abort
-	// Broken are the errors that broke the database (driver.Breaker). It was opened anew for the next round.
+	// Broken are the errors that broke the database (driver.Breaker), which was then opened again for the next round.
 	Broken      []string
 	Elapsed     time.Duration
 	Interrupted bool
@@ -78,13 +78,13 @@ type Hunted struct {
 }
 
 const (
-	// FewCommits is the number of commits below which a hunt without violations means nothing.
+	// FewCommits is the least number of commits for which a hunt without violations has any meaning.
 	FewCommits = 100
-	// MostRefused is the share of refused attempts above which such a hunt means nothing.
+	// MostRefused is the largest share of refused attempts for which it has.
 	MostRefused = 0.9
 )
 
-// Inconclusive says why a hunt without violations means nothing; "": it means something.
+// Inconclusive says why a hunt without violations has no meaning, or returns "" if it has.
 func (h *Hunted) Inconclusive() string {
 	refused := ""
 	if len(h.Aborts) > 0 {
@@ -111,8 +111,8 @@ func (h *Hunted) Inconclusive() string {
 // bounds has the time limits of a hunt.
 type bounds struct {
 	until time.Time
-	// Grace is the time for sessions to end before they are cut off; late bounds a check that runs when the time is
-	// up, so that a recorded history still gets an answer.
+	// Grace is how long sessions may take to end before they are cut off. late bounds a check that runs when the time
+	// is up, so that a recorded history still gets a verdict.
 	grace, late time.Duration
 	spent       time.Duration // time of a round outside the run: the load, connections
 }
@@ -122,13 +122,13 @@ func newBounds(d time.Duration) *bounds {
 		time.Second)}
 }
 
-// left returns the time that a round's clients may run.
+// left returns how long a round's clients may still run.
 func (b *bounds) left() time.Duration { return time.Until(b.until) - b.grace - b.spent }
 
-// Run collects histories from a database and checks them, each with a new seed, until one of them violates the level or
-// the time is up. Each round has fresh tables. It is checked during the round too, unless the workload has the user's
-// own statements. Every verdict is certified. Run overshoots its time by at most a tenth, or a second. Errors are those
-// of Open and Collect, and internal ones; the result has the rounds before.
+// Run collects histories from a database and checks them, each with a new seed, until one violates the level or the
+// time is up. Each round has fresh tables. Checks also run during a round, unless the workload has the user's own
+// statements. Every verdict is certified. Run exceeds its time by at most a tenth, or a second. It returns errors of
+// Open and Collect, and internal ones, with the rounds before the error.
 func Run(ctx context.Context, c Config) (*Hunted, error) {
 	if c.For <= 0 {
 		c.For = 60 * time.Second
@@ -258,10 +258,10 @@ func (h *Hunted) add(r Round, res *evidence.Result) {
 	}
 }
 
-// mostBroken bounds the rounds in a row in which the database may break without a commit.
+// mostBroken bounds how many rounds in a row may break the database without a commit.
 const mostBroken = 3
 
-// survives notes an error that broke the database, and reports whether the hunt goes on with a reopened one.
+// survives records an error that broke the database, and reports whether the hunt goes on with a reopened one.
 func (h *Hunted) survives(t *collect.Target, round, committed int, err error) bool {
 	if err == nil || !t.Broken.Load() {
 		return false

@@ -11,7 +11,7 @@ import (
 	"isovet/datasets/workload"
 )
 
-// huntLoads are the workloads that a hunt alternates between if none is named. Those that find most come first: lost
+// huntLoads are the workloads between which a hunt alternates if none is named. Those that find most come first: lost
 // updates, write skew, lost updates of equal values, phantoms, and random statements by secondary indexes. Others take
 // further paths through a database: updates by an index in one statement, insert if absent, foreign keys, savepoints,
 // single statements without BEGIN.
@@ -35,7 +35,7 @@ func LoadName(workload, variant string) string {
 	return workload
 }
 
-// turn is a workload of a hunt, with the numbers of keys that its rounds alternate between.
+// turn is a workload of a hunt, with the numbers of keys between which its rounds alternate.
 type turn struct {
 	workload, variant string
 	sizes             []int
@@ -45,8 +45,8 @@ type turn struct {
 	schema            bool     // some rounds change the schema meanwhile
 }
 
-// turns returns a hunt's turns: one for the named workload, or one for each of huntLoads that allows c's number of
-// keys. SQL databases have other defaults.
+// turns returns a hunt's workloads: the named one, or those of huntLoads that can have c's number of keys. sql says
+// that the database has SQL, which has other defaults.
 func turns(c *collect.Config, sql bool) (all []*turn, err error) {
 	if c.Custom != nil || c.Own != nil {
 		return []*turn{{workload: c.Workload, variant: c.Variant, sizes: []int{c.Keys}}}, nil
@@ -75,8 +75,8 @@ func turns(c *collect.Config, sql bool) (all []*turn, err error) {
 	return all, err
 }
 
-// vary makes the turns use the database's other ways of sending statements, and change the schema during every third
-// round, unless the user has set these.
+// vary makes the turns use the database's other ways of sending statements, and change the schema in every third
+// round, except where the user has set these.
 func vary(all []*turn, c *collect.Config, db driver.DB) {
 	ways := []string{c.Send}
 	if s, ok := db.(driver.Sender); ok && c.Send == "" {
@@ -88,8 +88,8 @@ func vary(all []*turn, c *collect.Config, db driver.DB) {
 	}
 }
 
-// next returns the turn of round n, and sets its number of keys, way of sending statements and fault, so that in time
-// all combinations occur.
+// next returns the turn for round n. It sets the number of keys, the way of sending statements and the fault so that
+// in time all combinations occur.
 func next(all []*turn, n int, c *collect.Config, longest time.Duration) *turn {
 	t := all[n%len(all)]
 	k := t.rounds
@@ -106,7 +106,8 @@ func next(all []*turn, n int, c *collect.Config, longest time.Duration) *turn {
 	return t
 }
 
-// longest bounds a round, so that before the time is up every workload has rounds with few keys and with more.
+// longest bounds the time of a round, so that every workload gets rounds with few keys and with more before the time
+// is up.
 func longest(all []*turn, whole, left time.Duration) time.Duration {
 	if len(all) == 1 {
 		return left
@@ -114,7 +115,7 @@ func longest(all []*turn, whole, left time.Duration) time.Duration {
 	return min(left, max(whole/time.Duration(2*len(all)), 100*time.Millisecond))
 }
 
-// unfit removes a turn whose workload the database cannot run; false if no turn is left.
+// unfit removes a turn whose workload the database cannot run. It returns false if no turn would be left.
 func unfit(all []*turn, t *turn, err error) ([]*turn, bool) {
 	if !errors.Is(err, driver.ErrUnsupported) || len(all) == 1 {
 		return all, false
@@ -122,7 +123,8 @@ func unfit(all []*turn, t *turn, err error) ([]*turn, bool) {
 	return slices.DeleteFunc(all, func(x *turn) bool { return x == t }), true
 }
 
-// contended returns the numbers of keys that rounds alternate between: few first, since violations need collisions.
+// contended returns the numbers of keys between which rounds alternate. The first is small, since violations need
+// collisions.
 func contended(c *collect.Config, t *turn, sql bool) ([]int, error) {
 	info, err := workload.Lookup(t.workload)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"isovet/level"
 )
 
-// Phenomenon is an anomaly that Run looks for: schedules that cause it if the database allows it, and the weakest level
-// that forbids it. A schedule shows the phenomenon if its history violates that level.
+// Phenomenon is an anomaly that Run looks for. It has schedules that cause it on a database that allows it, and the
+// weakest level that forbids it. A schedule shows it if the schedule's history violates that level.
 type Phenomenon struct {
 	Name  string
 	About string
 	Level level.Level
-	// Kinds are the names under which checkers find it in a random load.
+	// Kinds are the names that checkers give it when they find it in a random load.
 	Kinds []level.Anomaly
 	// Schedules are in the notation of ParseSchedule.
 	Schedules []string
@@ -27,8 +27,8 @@ type Phenomenon struct {
 var phenomenaTSV string
 
 // Phenomena lists the phenomena that Run looks for, the worst first. The schedules are those of the papers that named
-// the phenomena: Berenson et al. (SIGMOD 1995) A1 to A5B and P4, Adya (1999) G0 to G2, Fekete et al. (2004) for the
-// read-only anomaly; with readers at the end where the writers' effects would not show otherwise.
+// them: Berenson et al. (SIGMOD 1995) A1 to A5B and P4, Adya (1999) G0 to G2, Fekete et al. (2004) for the read-only
+// anomaly. Readers are added at the end if the writers' effects would not show otherwise.
 func Phenomena() []Phenomenon {
 	var all []Phenomenon
 	_, rows, _ := strings.Cut(phenomenaTSV, "\n") // the columns' names

@@ -1,5 +1,5 @@
-// Package probe finds the anomalies that a database allows at each of its isolation levels, by schedules that cause
-// them if the database allows it, and by random load.
+// Package probe finds the anomalies that a database allows at each of its isolation levels. It plays schedules that
+// would cause them, and runs random load.
 //
 // Experimental: this package may still change.
 package probe
@@ -24,14 +24,14 @@ import (
 // Config describes a probe.
 type Config struct {
 	DB []string
-	// Isolations are the levels to ask the database for; nil: all that it offers.
+	// Isolations are the levels to ask the database for; nil means all that it offers.
 	Isolations []string
-	// Load is the total time of random load, after the schedules; 0: none.
+	// Load is the total time of the random load that follows the schedules; 0 means none.
 	Load     time.Duration
 	Sessions int // of the load; 0: 12
 	Seed     uint64
 	Timeout  time.Duration // of a database's answer; 0: 10 s
-	// Keep, if set, is called with each anomaly seen, while the database is open and still has the run's tables.
+	// Keep, if set, is called with each anomaly while the database is open and still has the run's tables.
 	Keep func(ctx context.Context, c *Cell, kinds []level.Anomaly, f *collect.Found) error
 	// Told, if set, is called with the current step.
 	Told func(what string, done, total int)
@@ -43,10 +43,10 @@ type Seen uint8
 const (
 	// NotSeen says that neither the schedules nor the load showed it.
 	NotSeen Seen = iota
-	// BySchedule and UnderLoad say what showed it.
+	// BySchedule and UnderLoad say how it was seen.
 	BySchedule
 	UnderLoad
-	// NotTried says that the database lacks the operations, or the run ended before.
+	// NotTried says that the database lacks the operations, or that the run ended before.
 	NotTried
 )
 
@@ -57,23 +57,23 @@ func (s Seen) String() string {
 // MarshalText returns the name.
 func (s Seen) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Cell is one phenomenon at one isolation of the database.
+// Cell is one phenomenon at one isolation level of the database.
 type Cell struct {
 	Phenomenon string
 	Isolation  string
 	Seen       Seen
-	// Documented is the promise of the database's documentation about it.
+	// Documented is what the database's documentation promises about it.
 	Documented driver.Documented
 	// How says how the database prevented it (steps waited, transactions were refused), or why it was not tried.
 	How string
-	// Schedule is the schedule, or the load, that showed it; Result is its history with the certified violation.
+	// Schedule is the schedule or load that showed it. Result has the history with the certified violation.
 	Schedule string
 	Result   *evidence.Result
 
 	found *collect.Found
 }
 
-// Contradicts reports whether the phenomenon was seen although the database's documentation rules it out.
+// Contradicts reports whether the phenomenon was seen although the database's documentation excludes it.
 func (c *Cell) Contradicts() bool {
 	return (c.Seen == BySchedule || c.Seen == UnderLoad) && c.Documented == driver.Forbidden
 }
@@ -85,9 +85,9 @@ type IsolationInfo struct {
 	Source string // place in the documentation with its promise
 	// Commits and Aborts count the load's transactions.
 	Commits, Aborts int
-	// Undecided lists the histories of the load without a verdict, and why.
+	// Undecided lists the load's histories without a verdict, and the reasons.
 	Undecided []string
-	// Other are kinds of anomalies that the load showed and that have no row in the table.
+	// Other are kinds of anomalies that the load showed but that have no row in the table.
 	Other []level.Anomaly
 }
 
@@ -122,7 +122,7 @@ func (p *Probed) Contradictions() []*Cell {
 	return out
 }
 
-// probeLoads are the workloads of the random load, with few keys, so that transactions collide.
+// probeLoads are the workloads of the random load. They have few keys, so that transactions collide.
 var probeLoads = []struct {
 	workload, variant string
 	keys              int
@@ -135,9 +135,9 @@ const (
 	checkLoad = 5 * time.Second
 )
 
-// Run tries each phenomenon at each isolation level of a database: first by schedules, then by random load that is
-// checked at every level. Every anomaly that it reports is certified. Errors are those of Open and of the database;
-// they come with the results so far.
+// Run tries each phenomenon at each isolation level of a database: first with schedules, then with random load that is
+// checked at every level. Every anomaly that it reports is certified. It returns errors of Open and of the database,
+// with the results so far.
 func Run(ctx context.Context, c Config) (_ *Probed, err error) {
 	begin := time.Now()
 	if err := (&collect.Config{DB: c.DB}).Validate(); err != nil {
@@ -249,7 +249,7 @@ func (p *prober) isolation(ctx context.Context, name string, n int) error {
 	return nil
 }
 
-// openNodes is Open for running servers, with their names from the start.
+// openNodes is Open for servers that run already, and keeps the names that they had at the start.
 func openNodes(ctx context.Context, c collect.Config, nodes []string) (*collect.Target, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -10,14 +10,14 @@ import (
 
 // Options prepare servers for faults.
 type Options struct {
-	// Apart gives each server a network namespace of its own, so that Split can cut them off. It needs Linux, root,
-	// the program ip and a cluster.
+	// Apart gives each server a network namespace of its own, so that Split can cut it off. It needs Linux, root, the
+	// program ip, and a cluster.
 	Apart bool
-	// Clocks gives each server a clock that Skew can set, by faketime's library.
+	// Clocks gives each server a clock that Skew can set, with faketime's library.
 	Clocks bool
 }
 
-// ErrNotHere says that this system, or this program's rights, do not allow the request.
+// ErrNotHere says that this system or the program's rights do not allow the request.
 var ErrNotHere = errors.New("not possible here")
 
 // host returns the address of the next node.
@@ -30,8 +30,8 @@ func (c *Cluster) hostOf(i int) string {
 	return c.net.address(i)
 }
 
-// Split cuts a server off from the other servers, or connects it again. Clients reach all of them either way. The
-// cluster must have been started with Options.Apart.
+// Split cuts a server off from the other servers, or connects it again. Clients reach it either way. The cluster must
+// have been started with Options.Apart.
 func (c *Cluster) Split(ctx context.Context, i int, cut bool) error {
 	if c.net == nil {
 		return fmt.Errorf("%w: the servers were not started in separate networks", ErrNotHere)
@@ -42,8 +42,8 @@ func (c *Cluster) Split(ctx context.Context, i int, cut bool) error {
 // mostApart bounds the servers of a network.
 const mostApart = 9
 
-// network has a network namespace for each server and one for a router between them and this program. The router can
-// drop packets silently.
+// network has a network namespace for each server, and one for a router between the servers and this program. The
+// router can drop packets silently.
 type network struct {
 	name string // of the namespaces, followed by a number; the router's has none
 	base string // of the addresses, such as 10.213.7.
@@ -97,7 +97,7 @@ func (n *network) add(ctx context.Context, i int) error {
 	)
 }
 
-// split makes the router drop, silently, all packets between one node and the others.
+// split makes the router drop, silently, all packets between one node and the other nodes.
 func (n *network) split(ctx context.Context, i, nodes int, cut bool) error {
 	verb := "del"
 	if cut {

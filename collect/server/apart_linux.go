@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newNetwork makes the router. Names contain this process's id; it chooses an address range that is free.
+// newNetwork makes the router. Names contain this process's id. It chooses a free range of addresses.
 func newNetwork(ctx context.Context) (_ *network, err error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("%w: partitions between servers need root", ErrNotHere)
@@ -64,7 +64,7 @@ func newNetwork(ctx context.Context) (_ *network, err error) {
 	})
 }
 
-// sweep removes the namespaces of programs that were killed. It ignores errors.
+// sweep removes the namespaces of killed programs. It ignores errors.
 func sweep(ctx context.Context) {
 	left, err := filepath.Glob("/run/netns/isovet-*-*")
 	if err != nil {
@@ -78,7 +78,7 @@ func sweep(ctx context.Context) {
 	}
 }
 
-// within calls do in a network namespace: processes started there stay there.
+// within calls do in a network namespace. Processes that do starts stay there.
 func within(space string, do func() error) (err error) {
 	runtime.LockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/net")

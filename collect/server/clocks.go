@@ -14,11 +14,11 @@ import (
 var fakers = []string{"/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib/faketime/libfaketimeMT.so.1",
 	"/usr/lib64/faketime/libfaketimeMT.so.1", "/usr/local/lib/faketime/libfaketimeMT.so.1"}
 
-// faked are the servers that faketime's library works with. Servers written in Go ask the kernel for the time, and no
-// library; Redis and H2 do not start with it.
+// faked are the servers that work with faketime's library. Servers written in Go ask the kernel for the time instead
+// of a library; Redis and H2 do not start with it.
 var faked = []string{"galera", "mariadb", "mysql", "postgres"}
 
-// clocks sets the servers' clocks: the library reads each clock's offset from a file.
+// clocks sets the servers' clocks. The library reads the offset of each clock from a file.
 type clocks struct{ library, dir string }
 
 func newClocks(kind, dir string) (*clocks, error) {
@@ -38,7 +38,7 @@ func newClocks(kind, dir string) (*clocks, error) {
 
 func (k *clocks) file(node int) string { return filepath.Join(k.dir, "clock"+strconv.Itoa(node+1)) }
 
-// env returns a node's environment. Monotonic clocks are not changed, since the server uses them for its own waits.
+// env returns the environment of a node. Monotonic clocks are not changed, since the server uses them for its waits.
 func (k *clocks) env(node int) []string {
 	return []string{"LD_PRELOAD=" + k.library, "FAKETIME_TIMESTAMP_FILE=" + k.file(node), "FAKETIME_NO_CACHE=1",
 		"DONT_FAKE_MONOTONIC=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"}
@@ -53,7 +53,8 @@ func (k *clocks) set(node int, off time.Duration) error {
 	return os.Rename(tmp, k.file(node)) // so that the server never reads half a number
 }
 
-// Skew sets the offset of a server's clock from this machine's. The cluster must have been started with Options.Clocks.
+// Skew sets how far a server's clock is ahead of this machine's. The cluster must have been started with
+// Options.Clocks.
 func (c *Cluster) Skew(i int, off time.Duration) error {
 	if c.clocks == nil {
 		return fmt.Errorf("%w: the servers were not started with clocks of their own", ErrNotHere)

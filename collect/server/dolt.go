@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// startDolt starts Dolt's SQL server, with a home folder of its own, so that it does not touch the user's files, and
-// without its usage reports.
+// startDolt starts Dolt's SQL server with its own home folder, so that it does not touch the user's files, and without
+// its usage reports.
 func startDolt(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	bin, ports, data, err := c.single("dolt", arg, "dolt", 1)
 	if err != nil {

@@ -65,7 +65,7 @@ func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) 
 	return nil
 }
 
-// etcdHealthy returns a check of a node's health: its cluster must have a leader.
+// etcdHealthy returns a check that a node is healthy: its cluster must have a leader.
 func etcdHealthy(client string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, client+"/health", nil)

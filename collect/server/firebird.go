@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Firebird is for programs that have a driver of it: they Register it.
+// Firebird is for programs that have a driver for it. They must call Register with it.
 var Firebird = Kind{"firebird", "firebird:start", startFirebird}
 
-// Register adds a kind of server that a program can start to All.
+// Register adds a kind of server to All.
 func Register(k Kind) { kinds = append(kinds, k) }
 
-// startFirebird starts a server with a folder of its own for settings, users and data. The address is bound by the
-// settings: the option for the port would make it listen on all addresses.
+// startFirebird starts a server with its own folder for settings, users and data. The settings name the address, since
+// with the option for the port the server would listen on all addresses.
 func startFirebird(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" {
 		return fmt.Errorf("%q; expected firebird:start", arg)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// h2Jars are the packages' paths of H2.
+// h2Jars are the paths where packages install H2.
 var h2Jars = []string{"/usr/share/java/h2.jar", "/usr/share/java/h2-*.jar"}
 
 // startH2 starts H2's server of PostgreSQL's protocol. Its settings are Java properties: h2:start?h2.maxCompactTime=0.

@@ -70,7 +70,7 @@ func (m mariadb) node(c *Cluster, data, host string, port int, settings map[stri
 	return c.server(m.server, args...)
 }
 
-// ready returns a check whether a server answers.
+// ready returns a check that a server answers.
 func (m mariadb) ready(host string, port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -107,11 +107,11 @@ func startMariaDB(ctx context.Context, c *Cluster, arg string, options url.Value
 	return c.add(ctx, "mariadb", mariadbURL(host, port), m.node(c, data, host, port, nil, options), m.ready(host, port))
 }
 
-// galeraFolders are the packages' folders of the replication library.
+// galeraFolders are the folders where packages install the replication library.
 var galeraFolders = []string{"/usr/lib/galera", "/usr/lib64/galera-4", "/usr/lib64/galera",
 	"/opt/homebrew/opt/galera/lib"}
 
-// startGalera starts a cluster, one node after the other: the first makes it, the others copy its data.
+// startGalera starts a cluster, one node after the other. The first node makes the cluster, the others copy its data.
 func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	n := 3
 	if arg != "" {

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// pgFolders are the packages' folders of the binaries.
+// pgFolders are the folders where packages install the binaries.
 var pgFolders = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin",
 	"/opt/homebrew/opt/postgresql@*/bin"}
 
-// startPostgres starts one server, or with "standby" a primary and its hot standby. A commit on the primary then waits
-// for the standby, and for the disk. Without a wait between the commit record and the visibility of the commit, the two
-// servers hardly ever show commits in different orders.
+// startPostgres starts one server or, with "standby", a primary and its hot standby. A commit on the primary then
+// waits for the standby, and for the disk. Without this wait, a commit would become visible so soon after its record
+// was written that the two servers would hardly ever show commits in different orders.
 func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Values) error {
 	if arg != "" && arg != "standby" {
 		return fmt.Errorf("%q; expected postgres:start or postgres:start:standby", arg)
@@ -86,7 +86,7 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 	return add("standby", standby, ports[1], "fsync=off", "hot_standby=on")
 }
 
-// postgresSettings returns the server's settings; the requested ones come last.
+// postgresSettings returns the server's settings. The requested ones come last, so that they win.
 func (c *Cluster) postgresSettings(standby bool, options url.Values) map[string]string {
 	settings := map[string]string{
 		"unix_socket_directories": c.dir, "max_connections": "300",
@@ -118,7 +118,7 @@ func (c *Cluster) letIn(data string) error {
 	return errors.Join(err, f.Close())
 }
 
-// postgresReady returns a check whether a server accepts clients: it connects like a client.
+// postgresReady returns a check that a server accepts clients. The check connects like a client.
 func postgresReady(host string, port int) func(context.Context) error {
 	const who = "user\x00postgres\x00database\x00postgres\x00\x00"
 	hello := binary.BigEndian.AppendUint32(nil, uint32(8+len(who)))
@@ -148,8 +148,8 @@ func postgresReady(host string, port int) func(context.Context) error {
 	}
 }
 
-// linkLibraries makes links to libraries in a folder of the cluster. A package from npm lacks them and lists them in
-// pg-symlinks.json.
+// linkLibraries makes links to libraries in a folder of the cluster. The npm package lacks these links and lists them
+// in pg-symlinks.json.
 func (c *Cluster) linkLibraries(at string) error {
 	text, err := os.ReadFile(filepath.Join(at, "pg-symlinks.json"))
 	if errors.Is(err, os.ErrNotExist) {

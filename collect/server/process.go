@@ -11,7 +11,7 @@ import (
 	"isovet/internal/safego"
 )
 
-// process is a running child process, with the end of its output for messages.
+// process is a running child process. It stores the end of its output for messages.
 type process struct {
 	cmd   *exec.Cmd
 	out   lastBytes
@@ -20,7 +20,7 @@ type process struct {
 	once  sync.Once
 }
 
-// launch starts a command in a process group of its own, so that an interrupt at the terminal does not reach it.
+// launch starts a command in its own process group, so that an interrupt at the terminal does not reach it.
 func launch(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.out, &p.out
@@ -36,7 +36,7 @@ func launch(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// launchIn is launch in a network namespace; "" is this program's.
+// launchIn is launch in a network namespace; "" means this program's.
 func launchIn(space string, cmd *exec.Cmd) (p *process, err error) {
 	if space == "" {
 		return launch(cmd)
@@ -58,8 +58,8 @@ func (p *process) kill() {
 	p.group.Wait()
 }
 
-// quit asks the process to end without delay and waits a little. PostgreSQL then ends its children itself; once it is
-// dead nobody could.
+// quit asks the process to end at once, and waits a little. PostgreSQL then ends its children, which nobody could
+// after its death.
 func (p *process) quit() {
 	if p == nil || p.cmd.Process.Signal(syscall.SIGQUIT) != nil {
 		return
@@ -73,7 +73,7 @@ func (p *process) quit() {
 // pause stops the process and its children, or lets them go on.
 func (p *process) pause(stop bool) error { return pauseTree(p.cmd.Process, stop) }
 
-// await waits until the process is ready; it is an error if it ends first.
+// await waits until the process is ready. It returns an error if the process ends first.
 func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
 	for {
 		err := ready(ctx)
@@ -92,7 +92,7 @@ func (p *process) await(ctx context.Context, ready func(context.Context) error) 
 
 func (p *process) log() string { return tail(p.out.String()) }
 
-// lastBytes is a writer that keeps the end of its input.
+// lastBytes is a writer that stores only the end of what is written.
 type lastBytes struct {
 	mu sync.Mutex
 	b  []byte

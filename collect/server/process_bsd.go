@@ -7,5 +7,5 @@ import "syscall"
 // dieWithParent does nothing: these systems have no such feature.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// descendants returns none: children with groups of their own notice by themselves that their parent is gone.
+// descendants returns none, since children with their own groups notice themselves that their parent has ended.
 func descendants(int) []int { return nil }

@@ -1,11 +1,12 @@
-// Package server starts throw-away database servers from installed binaries: on loopback, on free ports, in a folder of
-// their own that is removed at the end. A server can be killed and started again on the same data, and paused.
+// Package server starts throw-away database servers from installed binaries: on loopback, on free ports, each in a
+// folder that is removed at the end. A server can be killed and started again on the same data, and paused.
 //
-// The settings make servers fast: commits reach the operating system before they are answered, but not the disk. A
-// server loses nothing if it is killed, but may lose everything if the machine stops.
+// The settings make servers fast: a commit reaches the operating system before it is answered, but perhaps not the
+// disk. A killed server loses nothing, but if the machine stops it may lose everything.
 //
-// Files: server.go what is common; process.go a child process and its end, process_*.go by system; apart.go networks
-// between servers that can be cut, apart_*.go by system; clocks.go clocks that can be set; then one file a database.
+// Files: server.go code for all servers; process.go a child process and its end, process_*.go by system; apart.go
+// networks between servers that can be cut, apart_*.go by system; clocks.go clocks that can be set; then one file for
+// each database.
 //
 // Experimental: this package may still change.
 package server
@@ -57,7 +58,7 @@ func All() []Kind {
 // ErrMissing says that a server's binaries are not installed.
 var ErrMissing = errors.New("not installed")
 
-// Is reports whether a database's name asks for a server to start, like "postgres:start".
+// Is reports whether a database's name means a server to start, like "postgres:start".
 func Is(db string) bool {
 	_, rest, ok := strings.Cut(db, ":")
 	return ok && (rest == "start" || strings.HasPrefix(rest, "start:") || strings.HasPrefix(rest, "start?"))
@@ -90,11 +91,12 @@ type node struct {
 }
 
 // Start starts the servers of a name like "postgres:start:standby?synchronous_commit=off". The parameters after the
-// question mark are settings of the server, except bin, the folder of its binaries (or a binary), and client
-// parameters, which go to the URLs. Errors are ErrMissing if the binaries are not found, or quote the server's log.
+// question mark are settings of the server, except bin, the folder of its binaries (or a binary), and clients'
+// parameters, which go to the URLs. It returns ErrMissing if it does not find the binaries. Other errors quote the
+// server's log.
 func Start(ctx context.Context, db string) (*Cluster, error) { return StartWith(ctx, db, Options{}) }
 
-// StartWith is Start with preparations for further faults than Kill and Pause. Errors include ErrNotHere.
+// StartWith is Start for servers on which other faults than Kill and Pause are possible. Errors include ErrNotHere.
 func StartWith(ctx context.Context, db string, o Options) (_ *Cluster, err error) {
 	name, rest, _ := strings.Cut(db, ":")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -155,7 +157,7 @@ func StartWith(ctx context.Context, db string, o Options) (_ *Cluster, err error
 	return c, nil
 }
 
-// ofClient removes the parameters of client libraries from the settings and returns them.
+// ofClient removes the parameters for clients from the settings and returns them.
 func ofClient(options url.Values) string {
 	theirs := url.Values{}
 	for _, name := range []string{"default_query_exec_mode", "interpolateParams"} {
@@ -195,7 +197,7 @@ func (c *Cluster) Restart(ctx context.Context, i int) error {
 	return n.start(ctx)
 }
 
-// Pause stops a server without ending it: its clients wait. Resume lets it go on.
+// Pause stops a server without ending it, so that its clients wait. Resume lets it go on.
 func (c *Cluster) Pause(i int) error  { return c.nodes[i].pause(true) }
 func (c *Cluster) Resume(i int) error { return c.nodes[i].pause(false) }
 
@@ -205,7 +207,7 @@ func (n *node) pause(stop bool) error {
 	return n.p.pause(stop)
 }
 
-// Stall stops one process of a server, or one thread if the server is a single process, for a while.
+// Stall stops one process of a server, or one thread if the server is a single process, for time d.
 func (c *Cluster) Stall(i int, rng *rand.Rand, d time.Duration) error {
 	n := c.nodes[i]
 	n.mu.Lock()
@@ -280,8 +282,8 @@ func (c *Cluster) add(ctx context.Context, name, url string, command func() *exe
 // startWithin bounds the time until a server answers.
 const startWithin = 60 * time.Second
 
-// start starts the process and waits until it answers. For a while it retries a server that ends at once: children of a
-// killed one may still hold its resources.
+// start starts the process and waits until it answers. If it ends at once, start tries again for a while: the children
+// of a killed server may still hold its resources.
 func (n *node) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -302,7 +304,7 @@ func (n *node) start(ctx context.Context) error {
 	}
 }
 
-// freePorts returns free ports of loopback. It holds all until all are found, so that they differ.
+// freePorts returns free ports of loopback. It opens all of them before it closes any, so that they differ.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	var held []net.Listener
@@ -322,8 +324,8 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-// spaces makes the network namespaces of n nodes, if the cluster needs them, so that their addresses are known before
-// the nodes start.
+// spaces makes the network namespaces of n nodes, if the cluster needs them. The addresses are then known before the
+// nodes start.
 func (c *Cluster) spaces(ctx context.Context, n int) error {
 	if c.net == nil {
 		return nil
@@ -336,7 +338,7 @@ func (c *Cluster) spaces(ctx context.Context, n int) error {
 	return nil
 }
 
-// listening returns a check whether a port accepts connections.
+// listening returns a check that a port accepts connections.
 func listening(host string, port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var d net.Dialer
@@ -348,7 +350,7 @@ func listening(host string, port int) func(context.Context) error {
 	}
 }
 
-// find looks for a binary in the user's folder, or else in the given folders and in PATH.
+// find looks for a binary in the folder that the user names or, without one, in the given folders and in PATH.
 func (c *Cluster) find(name string, folders ...string) (string, error) {
 	if c.bin == "" {
 		return find(name, folders...)
@@ -363,7 +365,7 @@ func (c *Cluster) find(name string, folders ...string) (string, error) {
 	return at, nil
 }
 
-// find looks for a binary in the folders given, which may have wildcards (the last match is the newest), then in PATH.
+// find looks for a binary in the given folders, which may have wildcards (the last match is the newest), then in PATH.
 func find(name string, folders ...string) (string, error) {
 	for _, f := range folders {
 		found, err := filepath.Glob(filepath.Join(f, name))
@@ -389,7 +391,7 @@ func and(folders []string) string {
 	return " nor in " + strings.Join(folders, ", ")
 }
 
-// byVersion puts …/9.6/… before …/15/….
+// byVersion sorts paths by version: …/9.6/… comes before …/15/….
 func byVersion(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)
@@ -406,7 +408,7 @@ func (c *Cluster) sub(name string) (string, error) {
 	return d, c.user.own(d)
 }
 
-// as sets the user of servers that refuse to run as root, if this program runs as root.
+// as sets the user for servers that refuse to run as root, if this program runs as root.
 func (c *Cluster) as(name string) error {
 	var err error
 	if c.user, err = ownerNamed(name); err != nil {
@@ -438,7 +440,7 @@ func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// server makes a command that becomes a node.
+// server returns a function that makes the command for a node.
 func (c *Cluster) server(name string, args ...string) func() *exec.Cmd {
 	return func() *exec.Cmd {
 		cmd := exec.Command(name, args...)
@@ -466,7 +468,7 @@ func tail(s string) string {
 	return s
 }
 
-// single prepares a database of one server: its binary, ports and a folder for its data. arg must be empty.
+// single prepares a database with one server: its binary, its ports and a folder for its data. arg must be empty.
 func (c *Cluster) single(name, arg, binary string, ports int) (bin string, free []int, data string, err error) {
 	if arg != "" {
 		return "", nil, "", fmt.Errorf("%q; expected %s:start", arg, name)

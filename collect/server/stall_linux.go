@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stall stops one process of a server, or one thread if the server is a single process, for a while. It is no error if
-// that one ends meanwhile.
+// stall stops one process of a server, or one thread if the server is a single process, for time d. It is no error if
+// the process or thread ends meanwhile.
 func stall(server int, rng *rand.Rand, d time.Duration) error {
 	if all := descendants(server); len(all) > 0 {
 		pid := all[rng.IntN(len(all))]
@@ -47,7 +47,7 @@ func unlessEnded(err error) error {
 	return err
 }
 
-// stallThread stops a thread of another process as a debugger does: a signal would stop all threads.
+// stallThread stops a thread of another process like a debugger, because a signal would stop all threads.
 func stallThread(tid int, d time.Duration) error {
 	runtime.LockOSThread() // a tracee belongs to a thread
 	defer runtime.UnlockOSThread()

@@ -16,17 +16,18 @@ import (
 	"isovet/internal/safego"
 )
 
-// How long a process has to come to the function, and how long it is stopped there at most; gdb has to end within
-// gdbWithin.
+// comesWithin is how long a process has to call the function, stopsFor how long it is stopped there at most. gdb must
+// end within gdbWithin.
 const (
 	comesWithin = time.Second
 	stopsFor    = 100 * time.Millisecond
 	gdbWithin   = 20 * time.Second
 )
 
-// StopAt stops one session's process of a server wherever it calls a function, for 3 s, by gdb. At each stop it asks
-// for a condition, until which it waits, for 0.1 s at most. A process that does not call the function within a second
-// goes on; that is no error. Errors: there is no gdb, no such function, or no process a session.
+// StopAt uses gdb to stop one session's process of a server whenever it calls a function, for 3 s in all. At each stop
+// it calls stopped, and lets the process go on when over returns true, or after 0.1 s. A process that does not call
+// the function within a second goes on; this is no error. Errors: gdb, the function or a process for each session is
+// missing.
 func (c *Cluster) StopAt(i int, rng *rand.Rand, function string, stopped func() (over func() bool)) error {
 	n := c.nodes[i]
 	n.mu.Lock()
@@ -90,8 +91,8 @@ func stopAt(pid int, function string, stays time.Duration, stopped func() (over 
 	return cmp.Or(failed, err)
 }
 
-// met follows what gdb tells until it has been with the process for long enough, the process has been interrupted
-// because it did not come to the function, or has ended.
+// met handles gdb's messages until gdb has been with the process for long enough, the process was interrupted because
+// it did not call the function, or the process has ended.
 func met(told <-chan string, function string, stays time.Duration, stopped func() (over func() bool),
 	goOn func() error, interrupt func()) error {
 	var patience <-chan time.Time

@@ -10,21 +10,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parameter describes the random choice of a parameter's value.
+// Parameter says how a parameter's value is drawn.
 type Parameter struct {
-	// Int is a range of integers, including both ends; Zipf, above 1, is the exponent of a skew towards the lower
-	// end.
+	// Int is a range of integers with both ends. Zipf, above 1, is the exponent of a skew towards the lower end.
 	Int  []int64 `yaml:"int"`
 	Zipf float64 `yaml:"zipf"`
-	// Differs names a parameter whose value must differ from this one's.
+	// Differs names a parameter whose value must be different.
 	Differs string `yaml:"differs"`
-	// Choice lists the values.
+	// Choice lists the possible values.
 	Choice []any `yaml:"choice"`
 	// Unique gives each statement a new number, for versions.
 	Unique bool `yaml:"-"`
 }
 
-// UnmarshalYAML accepts the word "unique" too.
+// UnmarshalYAML also accepts the word "unique".
 func (p *Parameter) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		if n.Value != "unique" {
@@ -100,7 +99,7 @@ func (p *Parameter) draw(rng *rand.Rand) any {
 	return p.Int[0] + rng.Int64N(p.Int[1]-p.Int[0]+1)
 }
 
-// Draw draws a transaction and its parameters; the unique ones are drawn when a statement is made.
+// Draw draws a transaction and its parameters. Unique parameters are drawn later, when a statement is made.
 func (w *Workload) Draw(rng *rand.Rand) (*Transaction, map[string]any) {
 	total := 0.0
 	for _, t := range w.Transactions {

@@ -22,11 +22,11 @@ import (
 // Workload is the content of a file.
 type Workload struct {
 	Name string `yaml:"name"`
-	// Setup runs once before the load, Teardown once after it, Session in every new session.
+	// Setup is run once before the load, Teardown once after it, and Session in every new session.
 	Setup    []string `yaml:"setup"`
 	Session  []string `yaml:"session"`
 	Teardown []string `yaml:"teardown"`
-	// Tables are the tables whose rows are recorded; the file names the columns of their keys and versions.
+	// Tables are the tables whose rows are recorded, with the columns of their keys and versions.
 	Tables       map[string]*Table     `yaml:"tables"`
 	Parameters   map[string]*Parameter `yaml:"parameters"`
 	Transactions []*Transaction        `yaml:"transactions"`
@@ -34,7 +34,7 @@ type Workload struct {
 	postgres bool
 }
 
-// Table names a table's columns of the key, and of the version that the last write set.
+// Table names the columns of a table that have the key and the version, which the last write set.
 type Table struct {
 	Name    string `yaml:"-"`
 	Key     string `yaml:"key"`
@@ -52,24 +52,24 @@ type Transaction struct {
 	Steps    []*Step `yaml:"steps"`
 }
 
-// Step is a statement; the file has its text, or a map.
+// Step is a statement. In the file it is a text or a map.
 type Step struct {
 	SQL string `yaml:"sql"`
-	// Table, Key and Version describe a statement whose text is not understood: the table, the parameter of the key
-	// of its only row, and the parameter of the version that it writes.
+	// Table, Key and Version describe a statement whose text isovet does not understand: the table, the parameter with
+	// the key of its only row, and the parameter with the version that it writes.
 	Table   string `yaml:"table"`
 	Key     string `yaml:"key"`
 	Version string `yaml:"version"`
 	// Keep turns columns of the answer's first row into parameters of later statements: parameter → column.
 	Keep map[string]string `yaml:"keep"`
-	// Unrecorded statements are run and not recorded.
+	// Unrecorded says that the statement is run but not recorded.
 	Unrecorded bool `yaml:"unrecorded"`
 
 	line int
 	what statement
 }
 
-// UnmarshalYAML takes a text too.
+// UnmarshalYAML also accepts a text.
 func (s *Step) UnmarshalYAML(n *yaml.Node) error {
 	s.line = n.Line
 	if n.Kind == yaml.ScalarNode {
@@ -130,7 +130,7 @@ func Parse(text []byte, postgres bool) (*Workload, error) {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// Row is what a row of the table and its version are called in the history.
+// Row returns the names of a row and its version in the history.
 func (t *Table) Row(key, version any) (string, any) { return t.table.Row(key, version) }
 
 // check completes the workload and returns an error if it is wrong.
@@ -191,10 +191,10 @@ func (w *Workload) check() error {
 	return nil
 }
 
-// bare is a name without its quotes.
+// bare removes the quotes from a name.
 var bare = strings.NewReplacer("`", "", `"`, "", "[", "", "]", "").Replace
 
-// sql reads statements as the database's recorders do.
+// sql parses statements as the database's recorders do.
 func (w *Workload) sql(text string) ([]sqltext.Stmt, error) {
 	if w.postgres {
 		return sqltext.Parse(text)
@@ -222,7 +222,7 @@ func (w *Workload) checkTable(name string, t *Table) error {
 	return nil
 }
 
-// resolve finds the effect of a step.
+// resolve finds out what a step reads and writes.
 func (w *Workload) resolve(s *Step, kept map[string]bool) error {
 	if err := w.parse(s); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (st *statement) parameter(name string) sqltext.Operand {
 	return sqltext.Operand{Param: at + 1, Known: true}
 }
 
-// foreignParameter finds parameters that are not :name; texts, quoted names and comments are passed over.
+// foreignParameter finds parameters in other notations than :name. It skips texts, quoted names and comments.
 var foreignParameter = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`'[^']*'|"[^"]*"|` + "`[^`]*`" + `|--[^\n]*|(?s:/\*.*?\*/)|(\$\d+|\?\d*|@\w+)`)
 })

@@ -9,8 +9,8 @@ import (
 	"isovet/level"
 )
 
-// Anomaly looks up one of datasets.SynthesizedAnomalies as a family of one history, which violates serializability.
-// Errors: the name is unknown.
+// Anomaly returns one of datasets.SynthesizedAnomalies as an Instance; it violates serializability. It returns an
+// error if the name is unknown.
 func Anomaly(name string) (*Instance, error) {
 	for _, a := range datasets.SynthesizedAnomalies() {
 		if strings.EqualFold(a.Name, name) {
@@ -21,7 +21,7 @@ func Anomaly(name string) (*Instance, error) {
 	return nil, fmt.Errorf("unknown anomaly %q; expected one of %s", name, strings.Join(AnomalyNames(), ", "))
 }
 
-// AnomalyNames are the names that Anomaly knows.
+// AnomalyNames returns the names that Anomaly knows.
 func AnomalyNames() []string {
 	var names []string
 	for _, a := range datasets.SynthesizedAnomalies() {

@@ -1,5 +1,5 @@
-// Package hard makes histories that are hard to judge, or large in one direction: for isovet gen --hard, for tests and
-// their benchmarks.
+// Package hard makes histories that are hard to judge, or large in some respect. They serve isovet gen --hard, tests
+// and benchmarks.
 //
 // Experimental: this package may still change.
 package hard
@@ -15,11 +15,12 @@ import (
 	"isovet/level"
 )
 
-// Instance is a history that is hard, or large in one direction, by name. Verdicts are at Level.
+// Instance is a kind of histories that are hard, or large in some respect. Verdicts are for Level.
 type Instance struct {
 	Name, About string
 	Level       level.Level
-	// Valid and Violates say what the verdict is by construction; neither: it is not known beforehand.
+	// Valid and Violates give the verdict that follows from the construction. If both are false, the verdict is not
+	// known.
 	Valid, Violates bool
 	spec            datasets.Spec
 	formula         func(size int, seed uint64) Formula
@@ -30,7 +31,7 @@ type Instance struct {
 	build           func(size int, seed uint64) (*history.History, error)
 }
 
-// Instances returns the family, each with the size that makes it worth its name.
+// Instances returns all instances, each with a size at which it is hard.
 func Instances() []Instance {
 	threeSAT := func(planted bool) func(int, uint64) Formula {
 		return func(vars int, seed uint64) Formula {
@@ -44,7 +45,7 @@ func Instances() []Instance {
 		{Name: "contended", About: "blind writes on few keys, little session order, no times", Valid: true, size: 20000,
 			spec: datasets.Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: datasets.NoTimes,
 				NoAborted: true}},
-		{Name: "contended-fault", About: "contended, with a long fork in the middle", Violates: true, size: 20000,
+		{Name: "contended-fault", About: "contended with a long fork in the middle", Violates: true, size: 20000,
 			spec: datasets.Spec{Workload: "contended", Sessions: 100, Keys: 200, Times: datasets.NoTimes,
 				NoAborted: true, Fault: "long-fork"}},
 		{Name: "3sat", About: "random 3-SAT at 4.26 clauses a variable, as a history", size: 20,
@@ -59,13 +60,13 @@ func Instances() []Instance {
 		{Name: "mini-3sat", About: "random 3-SAT at 4.26 as mini-transactions without unique values, all concurrent: " +
 			"serializable, strict and snapshot isolation alike iff satisfiable", size: 20, formula: threeSAT(false),
 			unit: "variables", sizes: variables, mini: true},
-		{Name: "mini-3sat-satisfiable", About: "mini-3sat of a formula with a hidden solution",
-			Level: level.StrictSerializable, Valid: true, size: 20, formula: threeSAT(true), unit: "variables",
-			sizes: variables, mini: true},
+		{Name: "mini-3sat-satisfiable", About: "mini-3sat with a hidden solution",
+			Level: level.StrictSerializable, Valid: true, size: 20, formula: threeSAT(true),
+			unit: "variables", sizes: variables, mini: true},
 		{Name: "mini-pigeonhole", About: "size+1 pigeons in size holes as mini-transactions: refutations are long",
 			Level: level.SnapshotIsolation, Violates: true, size: 3, mini: true,
 			formula: func(n int, _ uint64) Formula { return pigeonhole(n) }, unit: "holes", sizes: holes},
-		{Name: "duplicates", About: "blind writes of three values a key, no times: a read has many possible writers",
+		{Name: "duplicates", About: "blind writes of three values per key, no times: reads have many possible writers",
 			Valid: true, size: 60,
 			spec: datasets.Spec{Workload: "mix", Variant: "uniform", Sessions: 20, Keys: 20, Values: 3,
 				Times: datasets.NoTimes, NoAborted: true}},
@@ -82,9 +83,9 @@ func Instances() []Instance {
 			size: 20000,
 			spec: datasets.Spec{Workload: "mix", Variant: "uniform", Keys: 1, Ops: 1, Times: datasets.NoTimes,
 				NoAborted: true}},
-		{Name: "busy-register", About: "80 clients at one register of five values; a fifth compares and sets",
+		{Name: "busy-register", About: "80 clients on one register of five values; a fifth compares and sets",
 			Level: level.Linearizable, Valid: true, size: 1000, build: busyRegister},
-		{Name: "million-keys", About: "a million keys, hardly one touched twice", Valid: true, size: 200000,
+		{Name: "million-keys", About: "a million keys, few of them used twice", Valid: true, size: 200000,
 			spec: datasets.Spec{Keys: 1000000}},
 		{Name: "thousand-operations", About: "transactions of a thousand operations", Valid: true, size: 1000,
 			spec: datasets.Spec{Ops: 1000, Keys: 100000}},
@@ -105,7 +106,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Lookup finds an instance by name; "php" is pigeonhole.
+// Lookup finds an instance by name. "php" means pigeonhole.
 func Lookup(name string) (*Instance, error) {
 	if name == "php" {
 		name = "pigeonhole"
@@ -119,7 +120,7 @@ func Lookup(name string) (*Instance, error) {
 	return nil, fmt.Errorf("unknown hard instance %q; expected one of %s", name, strings.Join(names, ", "))
 }
 
-// Build makes the instance; size 0 is its own: transactions, or variables of a formula.
+// Build makes the history. size counts transactions, or a formula's variables; 0 means the instance's own size.
 func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.History, error) {
 	if size == 0 {
 		size = in.size
@@ -137,8 +138,8 @@ func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.
 	return datasets.Generate(ctx, spec)
 }
 
-// Txns returns the number of transactions of an instance of a size, as Build takes it, and the meaning of the size:
-// "variables", "holes" or "elements" of a formula, or "transactions".
+// Txns returns the number of transactions of an instance of a size (see Build), and what the size counts: "variables",
+// "holes" or "elements" of a formula, or "transactions".
 func (in *Instance) Txns(size int) (txns float64, unit string) {
 	if size == 0 {
 		size = in.size
@@ -154,7 +155,7 @@ func (in *Instance) Txns(size int) (txns float64, unit string) {
 	return txns, in.unit
 }
 
-// pigeonhole says that holes+1 pigeons sit in so many holes, no two in one: unsatisfiable.
+// pigeonhole says that holes+1 pigeons are in so many holes, with no two in one. This is unsatisfiable.
 func pigeonhole(holes int) Formula {
 	f := Formula{Vars: holes * (holes + 1)}
 	in := func(p, h int) int { return p*holes + h + 1 }
@@ -175,8 +176,8 @@ func pigeonhole(holes int) Formula {
 	return f
 }
 
-// noFirst says of n elements that "before" is a total order, and that each has one before it: unsatisfiable, with long
-// refutations (the ordering principle).
+// noFirst says that "before" is a total order of n elements, and that each element has one before it. This is
+// unsatisfiable, with long refutations (the ordering principle).
 func noFirst(n int) Formula {
 	f := Formula{Vars: n * (n - 1) / 2}
 	before := func(i, j int) int { // i before j

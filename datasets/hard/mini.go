@@ -7,29 +7,29 @@ import (
 	"isovet/history"
 )
 
-// MiniFormula returns a history of mini-transactions without unique values (two reads and two writes at most, each
-// write after a read of its key) that satisfies serializability, snapshot isolation and the session and strict forms of
-// either iff the formula is satisfiable. It stands for the reductions of [MTC] Appendix C, Theorems 6 to 8: the first
-// two are quotations there, and the third does not reduce anything as printed (docs/errata.md, M9). Every transaction
-// has a session of its own, and all of them overlap in time, so that neither orders anything. The seed shuffles them.
+// MiniFormula returns a history of mini-transactions without unique values (at most two reads and two writes, each
+// write after a read of its key). It satisfies serializability, snapshot isolation and the session and strict forms of
+// both iff the formula is satisfiable. It replaces the reductions in [MTC] Appendix C, Theorems 6 to 8: the first two
+// are only cited there, and the third, as printed, is no reduction (docs/errata.md, M9). Every transaction has its own
+// session, and all overlap in time, so that neither orders any. The seed shuffles them.
 //
 // # The construction
 //
-// A switch is a key that is 0 while it is free, and has two sides. A side takes the key (reads 0, writes 1, or 2 for
-// the other side) and gives it back (reads that, writes 0). The value 0 is written again and again; but whoever takes
-// the key last gives it back last, so that one side is over before the other begins: the switch is on if side A comes
-// first. Between taking and giving back a side does its steps, each of which moves a counter of the side's own by one,
-// so that they come in their order. An edge u→v is a private key: the step u moves it from 0 to 1, the step v on to 2.
+// A switch is a key with two sides, which is 0 while it is free. A side takes the key (reads 0, writes 1, or 2 for the
+// other side) and releases it (reads that value, writes 0). The value 0 is written repeatedly; but the last side to
+// take the key is the last to release it, so that one side ends before the other begins. The switch is on if side A
+// comes first. Between taking and releasing the key a side does its steps. Each step increments a counter of the side,
+// which fixes their order. An edge u→v is a key of its own: step u changes it from 0 to 1, step v from 1 to 2.
 //
-// These are the switches of FromFormula: its writer is the beginning of a side with the steps that begin edges, its
-// readers are the steps behind them, at which edges end. That a reader has come before the other writer is that a side
-// is over before the other begins. What is known in FromFormula is known here, and no more: within a side nothing that
-// begins an edge comes after something at which one ends. So one is cyclic, whatever the switches, iff the other is.
+// These switches correspond to those of FromFormula. Its writer is here the beginning of a side, with the steps at
+// which edges begin; its readers are the later steps, at which edges end. "A reader precedes the other writer" becomes
+// "a side ends before the other begins". The known edges are the same, and no more: within a side, no step that begins
+// an edge follows one that ends an edge. So for every setting of the switches one graph has a cycle iff the other has.
 //
-// A transaction reads nothing that it does not write, so that whoever overwrites what it has read conflicts with it:
-// under snapshot isolation as under serializability one of the two ends before the other begins.
+// A transaction reads only keys that it writes, so that a transaction that overwrites one of its reads conflicts with
+// it: under snapshot isolation, as under serializability, one of the two ends before the other begins.
 //
-// Size: four transactions a variable and ten an occurrence.
+// Size: four transactions for each variable and ten for each occurrence of a literal.
 func MiniFormula(f Formula, seed uint64) (*history.History, error) {
 	m := minis{}
 	vars := make([]*miniSwitch, f.Vars)
@@ -66,16 +66,15 @@ func MiniFormula(f Formula, seed uint64) (*history.History, error) {
 	return m.build(seed, fmt.Sprintf("mini-sat-%d-%d", f.Vars, len(f.Clauses)))
 }
 
-// miniSwitch is a key that two sides take one after the other.
+// miniSwitch is a key that two sides take, one after the other.
 type miniSwitch struct {
 	key   int
 	sides [2]miniSide
 }
 
-// miniSide is one that takes it: the private keys of the edges that begin and that end at its steps.
+// miniSide is a side of a switch: the keys of the edges that begin and that end at its steps.
 type miniSide struct{ begin, end []int }
 
-// minis collects mini-transactions.
 type minis struct {
 	keys int
 	txns [][]miniMove
@@ -99,7 +98,6 @@ func (m *minis) edge(from, to *miniSide) {
 	from.begin, to.end = append(from.begin, k), append(to.end, k)
 }
 
-// add adds the transactions of a switch.
 func (m *minis) add(s *miniSwitch) {
 	for i, side := range s.sides {
 		counter, at, mine := m.newKey(), int64(0), int64(i+1)

@@ -8,8 +8,8 @@ import (
 	"isovet/internal/sorts"
 )
 
-// busyRegister is a linearizable history of one register with five values: 80 clients read, write and, one time in
-// five, compare and set. Each operation takes effect at a random moment between its start and its end.
+// busyRegister returns a linearizable history of one register with five values. 80 clients read, write and, one time
+// in five, compare and set. Each operation takes effect at a random moment between its start and its end.
 func busyRegister(size int, seed uint64) (*history.History, error) {
 	const clients, values, swaps, longest = 80, 5, 0.2, 1000
 	rng := rand.New(rand.NewPCG(seed, 1))

@@ -7,15 +7,15 @@ import (
 	"isovet/history"
 )
 
-// Formula is in conjunctive normal form: variables 1..Vars, literals v and -v as in DIMACS.
+// Formula is a formula in conjunctive normal form: variables 1..Vars, literals v and -v as in DIMACS.
 type Formula struct {
 	Vars    int
 	Clauses [][]int
 }
 
 // RandomFormula returns uniform random 3-SAT: each clause has three distinct variables (fewer if vars < 3) with random
-// signs. At 4.26 clauses a variable about half of the formulas are satisfiable and both answers are hardest. If
-// planted, every clause satisfies a hidden assignment.
+// signs. With 4.26 clauses for each variable about half of the formulas are satisfiable, and these are the hardest. If
+// planted is set, a hidden assignment satisfies every clause.
 func RandomFormula(seed uint64, vars, clauses int, planted bool) Formula {
 	rng := rand.New(rand.NewPCG(seed, 0x3547))
 	hidden := make([]bool, vars)
@@ -41,36 +41,38 @@ func RandomFormula(seed uint64, vars, clauses int, planted bool) Formula {
 	return f
 }
 
-// FromFormula returns a history, without times and with every transaction in a session of its own, that is serializable
-// iff the formula is satisfiable. Its reads are consistent by themselves; all of its difficulty lies in the order of
-// blind writes. The seed shuffles the transactions.
+// FromFormula returns a history that is serializable iff the formula is satisfiable. It has no times, and every
+// transaction has its own session. Its reads are consistent by themselves; only the order of blind writes is
+// difficult. The seed shuffles the transactions.
 //
 // # The construction
 //
-// A switch is a key with two blind writers A and B and readers of either. Whoever comes first, its readers come before
-// the other: the switch is on (A first) and then every reader of A precedes B, or off (B first) and then every reader
-// of B precedes A. A known edge u→v is a private key that u writes and v reads.
+// A switch is a key with two blind writers, A and B, and readers of either. The readers of the first writer precede
+// the second writer. So the switch is on (A first), and every reader of A precedes B, or it is off (B first), and
+// every reader of B precedes A. A known edge u→v is a key of its own that u writes and v reads.
 //
-// Each variable has a switch, on = true. Each occurrence of a literal in a clause has a switch too, its copy, which may
-// be on only if the literal is true. For a literal x, were x's switch off and the copy on, these would close a cycle:
+// Each variable has a switch; on means true. Each occurrence of a literal in a clause has a switch too, its copy,
+// which can be on only if the literal is true. For a literal x, these edges would close a cycle if x's switch were off
+// and the copy on:
 //
 //	reader of x's B → x's A          (x off)
 //	x's A → reader of the copy's A   (known)
 //	reader of the copy's A → copy's B (copy on)
 //	copy's B → reader of x's B       (known)
 //
-// with a reader for this occurrence alone in x's switch; for ¬x the same with x's A and B exchanged. In a clause, the
-// copies' "off" edges are tied to a ring by known edges: copy i's A → a reader of copy i+1's B. All copies off close
-// it.
+// This occurrence has a reader of its own in x's switch. For ¬x, x's A and B are exchanged. In each clause, known
+// edges link the copies' "off" edges to a ring: copy i's A → a reader of copy i+1's B. If all copies are off, the ring
+// is a cycle.
 //
-// If the formula is unsatisfiable, any serial order sets the variables' switches, some clause has only false literals,
-// hence only copies that are off, and its ring is a cycle. If it is satisfiable, set each switch by a satisfying
-// assignment and each copy to its literal's value: a path that enters a reader on the side not in force ends there (a
-// reader has no other way out); what remains goes from variables to copies that are on and ends at variable readers not
-// in force, or from copies that are off along a ring up to a copy that is on, or into a variable and to copies not in
-// force. No cycle; a topological order is a serial order.
+// If the formula is unsatisfiable: any serial order sets the variables' switches; some clause has only false literals,
+// so that all its copies are off, and its ring is a cycle. If it is satisfiable: set each variable's switch by a
+// satisfying assignment and each copy to its literal's value. A path that enters a reader of the second writer ends
+// there, since this reader has no outgoing edge. Other paths go from variables to copies that are on and end at such
+// readers of variables, or they go from copies that are off along a ring to a copy that is on, or into a variable and
+// to readers of second writers. So there is no cycle, and a topological order is a serial order.
 //
-// Size: two transactions a variable and five an occurrence (four, and the reader in the variable's switch).
+// Size: two transactions for each variable and five for each occurrence (four, and the reader in the variable's
+// switch).
 func FromFormula(f Formula, seed uint64) (*history.History, error) {
 	g := gadgets{}
 	type sw struct{ key, a, b int }
@@ -126,7 +128,7 @@ func FromFormula(f Formula, seed uint64) (*history.History, error) {
 	return g.build(seed, fmt.Sprintf("sat-%d-%d", f.Vars, len(f.Clauses)))
 }
 
-// gadgets collects transactions and private keys.
+// gadgets collects the transactions and keys of the construction.
 type gadgets struct {
 	keys int
 	ops  [][]gadgetOp
@@ -151,14 +153,14 @@ func (g *gadgets) read(t, key int, val int64) {
 	g.ops[t] = append(g.ops[t], gadgetOp{key, val, false})
 }
 
-// edge makes u come before v.
+// edge adds a known edge from u to v.
 func (g *gadgets) edge(u, v int) {
 	g.write(u, g.keys, 1)
 	g.read(v, g.keys, 1)
 	g.keys++
 }
 
-// build shuffles the transactions. Their reads come before their writes; no transaction reads what it writes.
+// build shuffles the transactions. In each, reads precede writes; none reads a version of its own.
 func (g *gadgets) build(seed uint64, name string) (*history.History, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x6ad6e7))
 	b := history.NewBuilder()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// kafka is three logs and one group of consumers; the last poll has all. A faulty one loses a value that it
+// kafka is three logs and one group of consumers. The last poll reads everything. A faulty one loses a value that it
 // acknowledged.
 func kafka() *object {
 	const keys, most = 3, 5

@@ -1,6 +1,6 @@
-// Package objects makes histories of objects that are no databases: queues, sets, counters, banks, as clients of a
-// Jepsen test saw them, in EDN. Each operation takes effect at one instant of its time; a faulty object breaks its
-// promise once.
+// Package objects makes histories of objects that are not databases: queues, sets, counters, banks, as clients of a
+// Jepsen test saw them, in EDN. Each operation takes effect at one instant between its call and its return. A faulty
+// object breaks its promise once.
 //
 // Experimental: this package may still change.
 package objects
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Spec says what is made.
+// Spec says which history to make.
 type Spec struct {
 	Workload string
 	Ops      int // operations
@@ -25,15 +25,15 @@ type Spec struct {
 	Faulty   bool
 }
 
-// object is a workload's object: ask draws what a client invokes, do answers it. Where broken is set, do breaks the
-// promise if the answer can, and says so. failed: the operation did nothing.
+// object is the object of a workload. ask draws what a client invokes, do answers it. If broken is set, do breaks the
+// promise if this answer can, and returns broke. failed says that the operation did nothing.
 type object struct {
 	about string
 	ask   func(r *rand.Rand, n int) (f, in string)
 	do    func(r *rand.Rand, f, in string, broken bool) (out string, failed, broke bool)
-	// told, if set, hears of each answer that a client gets.
+	// told, if set, is called with each answer that a client gets.
 	told func(f, in, out string)
-	// last is a client's last operation, when all others have returned; "": none.
+	// last is the last operation of a client, after all other operations have returned, or "".
 	last   string
 	client int // who asks
 }
@@ -53,13 +53,13 @@ var kinds = map[string]func() *object{
 	"dirty-read": dirty,
 }
 
-// Names are the workloads that [Generate] knows.
+// Names returns the workloads that [Generate] knows.
 func Names() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// About is a line on a workload's histories.
+// About returns one line about a workload's histories.
 func About(name string) string { return kinds[name]().about + ", as operations in EDN; variant faulty" }
 
-// Generate makes a history; broke is the line of the invocation whose answer breaks the promise, 0 where none does.
+// Generate makes a history. broke is the line of the invocation whose answer breaks the promise, or 0.
 func Generate(spec Spec) (text string, broke int) {
 	r := rand.New(rand.NewPCG(spec.Seed, 0x0b7ec7))
 	x := kinds[spec.Workload]()
@@ -111,7 +111,7 @@ func Generate(spec Spec) (text string, broke int) {
 	}, broken)
 }
 
-// write writes the events of operations in the order of their times. A client whose operation has no answer goes on as
+// write writes the events of operations sorted by time. After an operation without an answer, its client goes on as
 // another process.
 func write(n int, op func(i int) (client int, call, ret int64, f, in, out, kind string), broken int) (string, int) {
 	type event struct {
@@ -162,11 +162,11 @@ func write(n int, op func(i int) (client int, call, ret int64, f, in, out, kind 
 
 func first(*rand.Rand, int) int { return 0 }
 
-// far is the number of values between one that a faulty queue or stack gives and the right one.
+// far is how many values apart the wrong and the right answer of a faulty queue or stack are at least.
 const far = 30
 
-// list is a queue or stack of distinct values; which is the one that is taken out. A faulty one gives one from the
-// other end, or one that nobody put in.
+// list is a queue or stack of distinct values. which returns the index of the value to take. A faulty one returns a
+// value from the other end, or one that was never put in.
 func list(put, take string, which func(r *rand.Rand, n int) int) *object {
 	var in []string
 	return &object{about: "a queue or stack of distinct values", ask: func(r *rand.Rand, n int) (string, string) {
@@ -201,7 +201,7 @@ func list(put, take string, which func(r *rand.Rand, n int) int) *object {
 	}}
 }
 
-// drained is a queue that is emptied at the end; a faulty one loses a value.
+// drained is a queue that is emptied at the end. A faulty one loses a value.
 func drained(x *object) *object {
 	x.last = "drain"
 	do := x.do

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// longFork is pairs of keys that are written once each; a faulty one shows two reads the writes in opposite orders.
+// longFork has pairs of keys that are each written once. A faulty one shows the two writes to two reads in opposite
+// orders.
 func longFork() *object {
 	written, seen := map[int]bool{}, map[int]bool{} // seen: an answer has the first key of a pair and not the second
 	asked := map[int]int{}
@@ -43,8 +44,8 @@ func longFork() *object {
 	}}
 }
 
-// causal is a register a key, which one client uses, each operation after the one that it links to; a faulty one gives
-// an older value.
+// causal has a register for each key. One client uses it, and each operation links to the one before. A faulty one
+// returns an older value.
 func causal() *object {
 	type chain struct {
 		key, step, value, at int
@@ -86,7 +87,7 @@ func causal() *object {
 	return x
 }
 
-// claims is two inserts a key, of which one succeeds at most; a faulty one lets both.
+// claims has two inserts for each key, at most one of which may succeed. A faulty one accepts both.
 func claims() *object {
 	taken, told := map[string]bool{}, map[string]bool{}
 	key := func(v string) string { return strings.Fields(v)[0] }
@@ -101,7 +102,7 @@ func claims() *object {
 	}, told: func(_, v, _ string) { told[key(v)] = true }}
 }
 
-// parts is keys whose two parts are written in order; a faulty one shows the second alone.
+// parts has keys with two parts that are written in order. A faulty one shows the second part without the first.
 func parts() *object {
 	written := map[string]bool{}
 	return &object{about: "keys written in parts", ask: func(r *rand.Rand, n int) (string, string) {
@@ -123,7 +124,7 @@ func parts() *object {
 	}}
 }
 
-// rising is rows whose values rise with their timestamps; a faulty one puts one before another.
+// rising has rows whose values increase with their timestamps. A faulty one puts one before another.
 func rising() *object {
 	var rows []string
 	return &object{about: "rows whose values rise", last: "read", ask: func(*rand.Rand, int) (string, string) {
@@ -142,7 +143,8 @@ func rising() *object {
 	}}
 }
 
-// dirty is values that are read one by one, and at the end all; a faulty one loses a value that it acknowledged.
+// dirty has values that are read one by one, and all together at the end. A faulty one loses a value that it
+// acknowledged.
 func dirty() *object {
 	var in []string
 	return &object{about: "values, read one by one, and all of them at the end", last: "strong-read",

@@ -22,10 +22,10 @@ var breakNames = [...]string{"", "version", "lock", "first-updater", "certifier"
 
 func (b Break) String() string { return breakNames[b] }
 
-// Breaks returns the names of what can be broken.
+// Breaks returns the names of the parts that can fail.
 func Breaks() []string { return breakNames[1:] }
 
-// ParseBreak reads a name; "" is nothing.
+// ParseBreak reads the name of a part. "" means nothing.
 func ParseBreak(s string) (Break, error) {
 	for i, n := range breakNames {
 		if n == s {
@@ -35,7 +35,7 @@ func ParseBreak(s string) (Break, error) {
 	return 0, fmt.Errorf("%q cannot be broken; expected one of %s", s, strings.Join(Breaks(), ", "))
 }
 
-// Has reports whether an isolation has the part that is to be broken.
+// Has reports whether the concurrency control of an isolation level has this part.
 func (i Isolation) Has(b Break) bool {
 	switch b {
 	case BreakVersion:
@@ -48,14 +48,14 @@ func (i Isolation) Has(b Break) bool {
 	return true
 }
 
-// ownWrite is a write without a lock, of a transaction to which a lock was given that another holds.
+// ownWrite is a write of a transaction that ignored another transaction's lock.
 type ownWrite struct {
 	row      int32
 	val, pay int64
 }
 
-// breaks reports whether the part fails now, in favour of session i: the first time that it could after cfg.BreakAt
-// commits, and for the rest of that transaction. If it aborts, the next time.
+// breaks reports whether part b fails now for session i. It fails at the first opportunity after cfg.BreakAt commits,
+// and for the rest of that transaction. If the transaction aborts, it fails again at the next opportunity.
 func (s *store) breaks(b Break, i int32) bool {
 	if s.cfg.Break != b || s.broken || s.log.Stats.Committed < s.cfg.BreakAt || s.breaker != none && s.breaker != i {
 		return false
@@ -64,7 +64,7 @@ func (s *store) breaks(b Break, i int32) bool {
 	return true
 }
 
-// mended ends the failure with its transaction.
+// mended ends the failure when its transaction ends.
 func (s *store) mended(i int32, committed bool) {
 	if s.breaker == i {
 		s.broken, s.breaker = committed, none
@@ -72,8 +72,8 @@ func (s *store) mended(i int32, committed bool) {
 	s.sess[i].own = s.sess[i].own[:0]
 }
 
-// unlocked runs an operation of a plain row without its lock, if another transaction has that and locks fail now; or on
-// what it wrote so before. ok: it did.
+// unlocked runs an operation on a plain row without the lock, if another transaction has the lock and locks fail now,
+// or if this transaction wrote the row so before. It returns whether it did.
 func (s *store) unlocked(i, r int32, op *workload.Op) (ok bool) {
 	x, w := &s.sess[i], &s.rows[r]
 	mine := -1

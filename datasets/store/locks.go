@@ -1,6 +1,6 @@
 package store
 
-// readLock is a shared lock (two-phase locking) or a SIREAD mark (SSI): a transaction has read a row. It stands in two
+// readLock is a shared lock (two-phase locking) or a SIREAD mark (SSI): its owner has read the row. It is in two
 // lists, its row's and its owner's.
 type readLock struct {
 	row        int32
@@ -9,7 +9,7 @@ type readLock struct {
 	own        int32 // the owner's next
 }
 
-// addRead puts an owner's mark on a row; list is the head of the owner's list.
+// addRead adds an owner's mark to a row. list is the head of the owner's list.
 func (s *store) addRead(owner, r int32, list *int32) {
 	i := s.freeRead
 	if i != none {
@@ -28,7 +28,7 @@ func (s *store) addRead(owner, r int32, list *int32) {
 	*list = i
 }
 
-// dropReads takes an owner's marks off their rows.
+// dropReads removes all marks of an owner.
 func (s *store) dropReads(list *int32) {
 	for i := *list; i != none; {
 		l := &s.reads[i]
@@ -93,7 +93,7 @@ func (s *store) lockX(i, r int32) outcome {
 	return s.wait(i, r, true, upgrade)
 }
 
-// grantX gives the lock; until the first write the pending version is the present one.
+// grantX grants the write lock. Until the first write the pending version equals the current one.
 func (s *store) grantX(i, r int32) {
 	w := &s.rows[r]
 	w.x = i
@@ -102,7 +102,7 @@ func (s *store) grantX(i, r int32) {
 	s.sess[i].xrows = append(s.sess[i].xrows, r)
 }
 
-// wait queues a session for a row's lock, or refuses where the wait would close a cycle.
+// wait queues a session for a row's lock, or refuses if the wait would close a cycle.
 func (s *store) wait(i, r int32, exclusive, upgrade bool) outcome {
 	if s.deadlock(i, r) {
 		s.log.Stats.Deadlocks++
@@ -124,17 +124,17 @@ func (s *store) wait(i, r int32, exclusive, upgrade bool) outcome {
 	return blocked
 }
 
-// deadlock reports whether a session's wait for row r would close a cycle of waits. A session that waits for a row can
-// go on only after all holders of the row have ended (those queued before it wait for the same holders), so the holders
-// are the only edges. The victim is the one that asks: sessions already waiting are never taken from a queue.
+// deadlock reports whether a session's wait for row r would close a cycle of waits. A waiting session can go on only
+// after all holders of the row have ended (sessions queued before it wait for the same holders). So edges to the
+// holders suffice. The asking session is the victim: a session that waits already stays in its queue.
 func (s *store) deadlock(i, r int32) bool {
 	s.mark++
 	s.stack = append(s.stack[:0], r)
 	return s.cycle(i, true)
 }
 
-// waitSession makes a session wait for another's end, or refuses where the wait would close a cycle. Its operation then
-// begins anew.
+// waitSession makes a session wait for the end of session h, or refuses if the wait would close a cycle. The session
+// then repeats its operation.
 func (s *store) waitSession(i, h int32) outcome {
 	s.mark++
 	s.stack = s.stack[:0]
@@ -148,8 +148,8 @@ func (s *store) waitSession(i, h int32) outcome {
 	return blocked
 }
 
-// cycle reports whether from the rows in s.stack the waits lead to session i; first says that i itself is about to wait
-// for the first of them.
+// cycle reports whether waits lead from the rows in s.stack to session i. first says that i itself is about to wait
+// for the first row.
 func (s *store) cycle(i int32, first bool) bool {
 	for ; len(s.stack) > 0; first = false {
 		n := len(s.stack) - 1
@@ -176,8 +176,8 @@ func (s *store) cycle(i int32, first bool) bool {
 	return false
 }
 
-// follow adds the row that a holder waits for to the search, at the end of a chain of sessions that wait for sessions;
-// it reports whether the chain leads to i.
+// follow goes from a holder along sessions that wait for sessions, and adds the row that the last one waits for to the
+// search. It reports whether it reaches session i.
 func (s *store) follow(i, h int32) bool {
 	for h != none {
 		if h == i {
@@ -197,7 +197,7 @@ func (s *store) follow(i, h int32) bool {
 	return false
 }
 
-// unlock releases all locks of a session and lets those go on that waited for them.
+// unlock releases all locks of a session and lets the sessions go on that waited for them.
 func (s *store) unlock(i int32, now int64) {
 	x := &s.sess[i]
 	for _, r := range x.xrows {
@@ -233,7 +233,7 @@ func (s *store) unlock(i int32, now int64) {
 	x.waiters = x.waiters[:0]
 }
 
-// grant gives a row's lock to as many at the head of its queue as can have it.
+// grant gives a row's lock to as many sessions at the head of its queue as possible.
 func (s *store) grant(r int32, now int64) {
 	w := &s.rows[r]
 	for w.waitHead != none {

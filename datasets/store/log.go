@@ -9,10 +9,10 @@ import (
 // NoTime marks a time that the log does not have.
 const NoTime = math.MinInt64
 
-// Absent is the value that a read finds where there is no row, and that a delete writes.
+// Absent is the value that a read finds if there is no row, and that a delete writes.
 const Absent = -1
 
-// Initial is the value that loaded rows hold at first.
+// Initial is the value that loaded rows have at first.
 const Initial = 0
 
 // Status is a transaction's outcome as its client knows it.
@@ -37,9 +37,9 @@ const (
 	ScriptWrite
 )
 
-// LogOp is one operation. Value is the version read or written: Absent, else in a plain table the unique id of the
-// write, or Initial; in a table with columns the place in Log.Cells where the row stands; in a table of lists the last
-// element's in Log.Elems.
+// LogOp is an operation. Value identifies the version read or written. It is Absent or, in a plain table, the unique
+// id of the write, or Initial; in a table with columns, the index of the row in Log.Cells; in a table of lists, the
+// index of the last element in Log.Elems.
 type LogOp struct {
 	Value      int64
 	Start, End int64
@@ -47,7 +47,7 @@ type LogOp struct {
 	Kind       OpKind
 }
 
-// LogPred is an operation with a condition and the rows of which it was true, Matched[Off:Off+N].
+// LogPred is an operation with a condition. Matched[Off:Off+N] are the rows for which the condition was true.
 type LogPred struct {
 	Table int
 	Where []workload.Range
@@ -55,23 +55,23 @@ type LogPred struct {
 	N     int32
 }
 
-// LogMatch is a row of which a condition was true, the version of it and, in a predicate write, the new version.
+// LogMatch is a row for which a condition was true, with its version and, in a predicate write, the new version.
 type LogMatch struct {
 	Row      uint32
 	Old, New int64
 }
 
-// LogElem is an element of a list and the place of the one before it, or Absent.
+// LogElem is an element of a list, and the index of the element before it, or Absent.
 type LogElem struct{ ID, Before int64 }
 
-// LogIs is true of one version of a row or, with Not, of all its others.
+// LogIs is a condition that is true for one version of a row or, with Not, for all other versions of the row.
 type LogIs struct {
 	Row     uint32
 	Version int64
 	Not     bool
 }
 
-// LogScriptPred is a predicate of a script: it is true where one of Of is. Matched is what it returned.
+// LogScriptPred is a predicate of a script. It is true if one of Of is. Matched is what it returned.
 type LogScriptPred struct {
 	Of      []LogIs
 	Matched []LogMatch
@@ -107,13 +107,13 @@ type Log struct {
 	cells []int // table with columns → where its loaded rows begin in Cells
 }
 
-// Loaded reports whether a row was there at the start.
+// Loaded reports whether a row existed at the start.
 func (l *Log) Loaded(row uint32) bool {
 	k := l.Rows[row]
 	return k.PK() < int64(l.Tables[k.Table()].Rows)
 }
 
-// First returns what a row held at the start.
+// First returns the value of a row at the start.
 func (l *Log) First(row uint32) int64 {
 	k := l.Rows[row]
 	t := k.Table()
@@ -126,7 +126,7 @@ func (l *Log) First(row uint32) int64 {
 	return int64(l.cells[t]) + k.PK()*int64(1+len(l.Tables[t].Columns))
 }
 
-// Columns returns the columns of a version of a table with columns, not Absent.
+// Columns returns the columns of a version, which must not be Absent, in a table with columns.
 func (l *Log) Columns(table int, version int64) []int64 {
 	return l.Cells[version+1 : version+1+int64(len(l.Tables[table].Columns))]
 }

@@ -9,15 +9,15 @@ import (
 	"isovet/internal/plural"
 )
 
-// Script is a fixed handful of transactions to be run on keys of the workload. In an operation, value 0 of a key is
-// what the key holds when the script begins; any other number stands for one new value.
+// Script is a few fixed transactions that run on keys of the workload. In an operation, value 0 of a key means the
+// value that the key has when the script begins. Each other number stands for a new value.
 type Script struct {
 	Name string
 	Keys int // the script's keys are 0..Keys-1
 	Txns []ScriptTxn
 }
 
-// ScriptTxn is a transaction of a script. Sessions are 0, 1, …; Start and End are steps of the script's own clock.
+// ScriptTxn is a transaction of a script. Sessions are 0, 1, …; Start and End are times of the script's own clock.
 type ScriptTxn struct {
 	Session    int
 	Start, End int64
@@ -25,8 +25,8 @@ type ScriptTxn struct {
 	Ops        []ScriptOp
 }
 
-// ScriptOp reads or writes (Kind Read, Write) value Val of key Key, Absent for no row; or it is a predicate read or
-// write (Kind ScriptRead, ScriptWrite) of a condition that is true of the versions Of, and found the versions Found.
+// ScriptOp reads or writes (Kind Read, Write) value Val of key Key; Absent means no row. With Kind ScriptRead or
+// ScriptWrite it is a predicate operation: its condition is true for the versions Of, and it found the versions Found.
 type ScriptOp struct {
 	Kind      OpKind
 	Key       int
@@ -34,7 +34,7 @@ type ScriptOp struct {
 	Of, Found []ScriptMatch
 }
 
-// ScriptMatch is value Old of a key and, in what a predicate write found, the value New that it wrote.
+// ScriptMatch is value Old of a key and, for a row found by a predicate write, the value New that it wrote.
 type ScriptMatch struct {
 	Key      int
 	Not      bool // in Of: true of every version but Old
@@ -81,11 +81,11 @@ const (
 	scriptDone
 )
 
-// scriptStep is the length of a step. The whole script must be shorter than the way back of any answer (half of
-// netTime), so that operations that reach the server meanwhile can be thought of as running after it.
+// scriptStep is the length of a step. The whole script must take less time than any answer on its way back (half of
+// netTime), so that an operation that reaches the server meanwhile can count as executed after the script.
 const scriptStep = 400
 
-// scriptTries is how often keys without locks are looked for before all sessions are held back.
+// scriptTries bounds the tries to find keys without locks before all sessions are held back.
 const scriptTries = 64
 
 type scriptRun struct {
@@ -98,7 +98,7 @@ type scriptRun struct {
 	all      bool // hold back every session
 }
 
-// checkScript refuses a run that is too small for its scripts.
+// checkScript returns an error if the run is too small for its scripts.
 func checkScript(cfg Config) error {
 	long := 0
 	if cfg.LongTxn {
@@ -141,7 +141,7 @@ func (r *scriptRun) init(cfg Config) {
 	}
 }
 
-// begin makes script n the one that waits for its turn.
+// begin prepares script n, whose turn is next.
 func (r *scriptRun) begin(cfg Config) {
 	r.at = cfg.Scripts[r.n].At
 	// What is reserved for those before it has committed by then.
@@ -158,7 +158,7 @@ func (r *scriptRun) begin(cfg Config) {
 	r.state, r.tries, r.all = scriptWaiting, 0, false
 }
 
-// recruitIdle takes sessions that rest already.
+// recruitIdle holds back sessions that are idle.
 func (s *store) recruitIdle() {
 	s.script.state = scriptRecruiting
 	for len(s.idle) > 0 && s.script.state == scriptRecruiting {
@@ -168,13 +168,12 @@ func (s *store) recruitIdle() {
 	}
 }
 
-// recruit holds a session back.
 func (s *store) recruit(i int32) {
 	s.script.held = append(s.script.held, i)
 	s.enough()
 }
 
-// enough puts the script's event into the heap once enough sessions are held back.
+// enough schedules the script when enough sessions are held back.
 func (s *store) enough() {
 	r := &s.script
 	need := s.cfg.Scripts[r.n].Script.sessions()
@@ -195,7 +194,7 @@ func (s *store) enough() {
 	s.heap.Push(at+1, int32(len(s.sess)))
 }
 
-// runScript runs the script at one moment, or puts it off while too many keys are locked.
+// runScript runs the script in one step, or puts it off while too many keys are locked.
 func (s *store) runScript(now int64) {
 	r, sc := &s.script, s.cfg.Scripts[s.script.n].Script
 	keys := s.freeRows(sc.Keys)
@@ -233,8 +232,8 @@ func (s *store) runScript(now int64) {
 	}
 }
 
-// putOff lets the sessions go that were held back for a script, for which there are too few rows: the half of what is
-// left of the run later there may be more, in a workload that begins with empty tables.
+// putOff releases the sessions that were held back for a script for which there are too few rows. The script tries
+// again after half of the rest of the run: in a workload that begins with empty tables there may then be more rows.
 func (s *store) putOff(now int64) {
 	r, sc := &s.script, s.cfg.Scripts[s.script.n].Script
 	last := s.cfg.Txns - r.reserved
@@ -260,10 +259,11 @@ func (s *Script) length() int64 {
 	return n + 1
 }
 
-// lately is among how many operations a script looks for rows first.
+// lately is the number of latest operations among whose rows a script first looks for its own.
 const lately = 256
 
-// freeRows picks loaded rows that nobody has locked, those touched last first; nil if there are too few.
+// freeRows returns loaded rows that nobody has locked, preferring those touched last. It returns nil if there are too
+// few.
 func (s *store) freeRows(n int) []int32 {
 	var keys []int32
 	try := func(r int32) bool {
@@ -305,7 +305,7 @@ func (s *store) freeRows(n int) []int32 {
 	return nil
 }
 
-// play writes the script's transactions into the log and its last committed versions into the store.
+// play appends the script's transactions to the log and writes their last committed versions to the store.
 func (s *store) play(now int64, keys []int32) {
 	sc, held := s.cfg.Scripts[s.script.n].Script, s.script.held
 	v := s.valuesOf(keys)
@@ -351,20 +351,20 @@ func (s *store) play(now int64, keys []int32) {
 	}
 }
 
-// scriptRef is a value that the script names.
+// scriptRef is a value in a script.
 type scriptRef struct {
 	key int
 	val int64
 }
 
-// scriptValues are the values of the store that stand for the script's.
+// scriptValues maps the values of a script to values of the store.
 type scriptValues struct {
 	*store
 	keys  []int32
 	value map[scriptRef]int64
 }
 
-// valuesOf begins with what the rows hold.
+// valuesOf returns a mapping with the current values of the rows.
 func (s *store) valuesOf(keys []int32) *scriptValues {
 	v := &scriptValues{s, keys, make(map[scriptRef]int64)}
 	for k, r := range keys {
@@ -374,7 +374,7 @@ func (s *store) valuesOf(keys []int32) *scriptValues {
 	return v
 }
 
-// of is the value that stands for the script's; one that is new is the session's.
+// of returns the store's value for a value of the script. A new value is one of session sess.
 func (s *scriptValues) of(sess int32, k int, val int64) int64 {
 	if val == Absent {
 		return Absent
@@ -411,7 +411,7 @@ func (s *scriptValues) matches(sess int32, ms []ScriptMatch, kind OpKind) []LogM
 	return out
 }
 
-// enact records a transaction of the script; last are the values that it leaves.
+// enact logs a transaction of the script. last receives the values that it writes.
 func (s *scriptValues) enact(i int32, t *ScriptTxn, rec LogTxn) (last map[int]int64) {
 	var ops []LogOp
 	wide := (rec.Commit - rec.Start) / int64(len(t.Ops)+1)
@@ -439,7 +439,8 @@ type scriptEdge struct {
 	end  bool
 }
 
-// edges are in the order of time. The store's clock follows the script's: at equal steps ends come before starts.
+// edges returns the starts and ends of transactions in the order of time. If a start and an end have equal times, the
+// end comes first.
 func (s *Script) edges() (edges []scriptEdge) {
 	for i, t := range s.Txns {
 		edges = append(edges, scriptEdge{t.Start, i, false}, scriptEdge{t.End, i, true})
@@ -456,7 +457,8 @@ func (s *Script) edges() (edges []scriptEdge) {
 	return edges
 }
 
-// pivot enters a transaction of the script that counts as a pivot: who has an anti-dependency to it must abort.
+// pivot adds a transaction of the script to SSI as a pivot, so that a transaction with an anti-dependency to it must
+// abort.
 func (s *store) pivot(keys []int32, start, commit int64) (id int32) {
 	id = s.newRec(start)
 	s.recs[id].outCts = 0

@@ -38,8 +38,8 @@ type session struct {
 	own      []ownWrite // see broken.go
 }
 
-// unit is an exponential distribution's quantiles ×1024, 64 of them, mean 1024: times have long tails without a
-// logarithm a draw.
+// unit has 64 quantiles of an exponential distribution, ×1024, with mean 1024. It gives times long tails without a
+// logarithm for each draw.
 var unit = [64]int64{
 	8, 24, 41, 58, 75, 92, 110, 127, 146, 164, 183, 202, 222, 242, 262, 283,
 	304, 326, 348, 370, 394, 417, 441, 466, 492, 518, 545, 572, 600, 629, 659, 690,
@@ -47,7 +47,8 @@ var unit = [64]int64{
 	1423, 1486, 1553, 1624, 1701, 1783, 1871, 1968, 2073, 2190, 2321, 2470, 2642, 2847, 3136, 4968,
 }
 
-// delay draws a time of the given mean: half of it fixed, half exponential, and a few low bits so that ties are rare.
+// delay draws a time with the given mean: half of it is fixed, half is exponential. A few random low bits make ties
+// rare.
 func (x *session) delay(mean int64) int64 {
 	x.lat ^= x.lat << 13
 	x.lat ^= x.lat >> 7
@@ -56,7 +57,7 @@ func (x *session) delay(mean int64) int64 {
 	return mean/2 + (unit[hi]*mean)>>11 + int64(lo>>58) + 1
 }
 
-// next lets a session begin a transaction at time t, or rest when enough transactions are under way.
+// next lets a session begin a transaction at time t, or makes it idle if enough transactions have begun.
 func (s *store) next(i int32, t int64) {
 	x := &s.sess[i]
 	x.ready = t
@@ -74,7 +75,6 @@ func (s *store) next(i int32, t int64) {
 	s.begin(i, t)
 }
 
-// begin starts an attempt of the session's transaction.
 func (s *store) begin(i int32, t int64) {
 	x := &s.sess[i]
 	x.txn.Reset()
@@ -93,7 +93,7 @@ func (s *store) begin(i int32, t int64) {
 	s.heap.Push(x.sent+x.delay(netTime), i)
 }
 
-// event is the arrival of a session's next operation at the server.
+// event handles the arrival of a session's next operation at the server.
 func (s *store) event(i int32, now int64) {
 	x := &s.sess[i]
 	if x.snap == NoTime {
@@ -132,7 +132,7 @@ func (s *store) event(i int32, now int64) {
 	s.heap.Push(x.sent+x.delay(netTime), i)
 }
 
-// wakeLong lets the long transaction go on once everybody else is done.
+// wakeLong lets the long transaction go on when all others are done.
 func (s *store) wakeLong(now int64) {
 	x := &s.sess[0]
 	if !x.long {
@@ -151,7 +151,7 @@ const (
 	refused
 )
 
-// exec runs an operation at the server and logs it, times apart.
+// exec runs an operation at the server and logs it, except for its times.
 func (s *store) exec(i int32, op *workload.Op) outcome {
 	if op.Kind.Conditional() {
 		return s.execWhere(i, op)
@@ -203,7 +203,7 @@ func (s *store) exec(i int32, op *workload.Op) outcome {
 	return done
 }
 
-// read is exec of a read, whose lock for update it has.
+// read runs a read whose lock, if it needs one, is granted.
 func (s *store) read(i, r int32, op *workload.Op) outcome {
 	x, w := &s.sess[i], &s.rows[r]
 	var val, pay int64
@@ -256,7 +256,7 @@ func (s *store) read(i, r int32, op *workload.Op) outcome {
 	return done
 }
 
-// widePayload returns the numbers that a version holds.
+// widePayload returns the numbers in a version.
 func (s *store) widePayload(tab *workload.Table, pk, val, pay int64) []int64 {
 	switch {
 	case val == Absent:
@@ -267,7 +267,7 @@ func (s *store) widePayload(tab *workload.Table, pk, val, pay int64) []int64 {
 	return s.wide[pay]
 }
 
-// writeRow writes or deletes a row of a table with columns, of which the session has the lock.
+// writeRow writes or deletes a row of a table with columns. The session must have its lock.
 func (s *store) writeRow(i, r int32, op *workload.Op) outcome {
 	h := hit{row: r, new: Absent}
 	if op.Kind == workload.Write {
@@ -286,7 +286,7 @@ func (s *store) writeRow(i, r int32, op *workload.Op) outcome {
 	return done
 }
 
-// version returns what the history has of a write of a plain row.
+// version returns the value by which the history identifies a write of a plain row.
 func (s *store) version(i int32, op *workload.Op) int64 {
 	if s.log.Tables[op.Key.Table()].Counter {
 		return op.Payload
@@ -302,7 +302,7 @@ func (s *store) value(i int32) int64 {
 	return v
 }
 
-// commit ends a session's transaction as its client asked.
+// commit ends a session's transaction as its client wants: by a commit or a rollback.
 func (s *store) commit(i int32, now int64) {
 	x := &s.sess[i]
 	if x.txn.Rollback {
@@ -374,7 +374,8 @@ func (s *store) commit(i int32, now int64) {
 	}
 }
 
-// fate draws what becomes of a transaction that its client commits: Aborted, or Unknown, which takes effect or not.
+// fate draws the outcome of a commit: Committed, Aborted or, if its answer is lost, Unknown; apply says whether it
+// takes effect.
 func (s *store) fate(x *session) (status Status, apply bool) {
 	if s.cfg.AbortRate+s.cfg.UnknownRate > 0 {
 		switch u := x.rng.Float64(); {
@@ -387,7 +388,7 @@ func (s *store) fate(x *session) (status Status, apply bool) {
 	return Committed, true
 }
 
-// abort ends a session's transaction without effect; again says that the session tries it once more.
+// abort ends a session's transaction without effect. again says that the session tries it once more.
 func (s *store) abort(i int32, now int64, again bool) {
 	x := &s.sess[i]
 	x.running = false
@@ -422,7 +423,7 @@ func (s *store) abort(i int32, now int64, again bool) {
 	s.wake()
 }
 
-// wake lets a resting session take up the transaction that another one has given up.
+// wake lets an idle session take over the transaction that another one has given up.
 func (s *store) wake() {
 	if n := len(s.idle); n > 0 && s.log.Stats.Committed+s.active+s.script.reserved < s.cfg.Txns {
 		i := s.idle[n-1]
@@ -431,7 +432,6 @@ func (s *store) wake() {
 	}
 }
 
-// record appends a transaction to the log.
 func (s *store) record(t LogTxn, ops []LogOp) {
 	l := s.log
 	t.Off, t.N = len(l.Ops), int32(len(ops))

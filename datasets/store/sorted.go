@@ -2,8 +2,8 @@ package store
 
 import "slices"
 
-// sorted is the index of a column: a multiset of (value, row) in order, one entry for each version that is kept or
-// pending. It is cut into chunks of at most maxChunk entries, so that a change moves few of them. Invariant: no chunk
+// sorted is the index of a column: a multiset of (value, row) in order, with one entry for each committed or pending
+// version. It consists of chunks of at most maxChunk entries, so that a change moves few entries. Invariant: no chunk
 // is empty.
 type sorted struct{ chunks [][]entry }
 
@@ -30,7 +30,7 @@ func (x *sorted) chunk(e entry) int {
 	return lo
 }
 
-// place returns where in a chunk the first entry is that is not below e.
+// place returns the index of the first entry of a chunk that is not below e.
 func place(c []entry, e entry) int {
 	lo, hi := 0, len(c)
 	for lo < hi {
@@ -64,7 +64,7 @@ func (x *sorted) add(e entry) {
 	x.chunks[i] = slices.Insert(c, place(c, e), e)
 }
 
-// remove takes out one entry that is there.
+// remove removes one entry, which must exist.
 func (x *sorted) remove(e entry) {
 	i := x.chunk(e)
 	if i == len(x.chunks) {

@@ -2,12 +2,12 @@ package store
 
 import "math"
 
-// txnRec is what SSI remembers of a transaction until nobody is concurrent with it.
+// txnRec is what SSI remembers of a transaction as long as another one is concurrent with it.
 //
 // The rule is that of Ports and Grittner (VLDB 2012, Theorem 1): a cycle under snapshot isolation has transactions t1
-// →rw p →rw t3, each pair concurrent, of which t3 is the first of the whole cycle to commit (t1 = t3 is possible). So a
-// pivot p with an incoming anti-dependency must not commit once a t3 after it has. t3 itself never has to abort, so
-// somebody always gets on.
+// →rw p →rw t3. t1 and p are concurrent, and so are p and t3, and t3 is the first of the cycle to commit (t1 = t3 is
+// possible). So a pivot p with an incoming anti-dependency must not commit after such a t3 has committed. t3 itself
+// never has to abort, so that some transaction always makes progress.
 type txnRec struct {
 	snap, cts int64 // cts NoTime: active
 	outCts    int64 // the first commit among the transactions that overwrote what this one read; none: MaxInt64
@@ -18,8 +18,8 @@ type txnRec struct {
 	doomed    bool  // must abort
 }
 
-// antiDep is an anti-dependency between two transactions that were active when it was noted. It stands in two lists and
-// goes when both owners have gone.
+// antiDep is an anti-dependency between two transactions that were active when it was found. It is in two lists, and
+// is freed when both owners are gone.
 type antiDep struct {
 	reader, writer     int32
 	nextOut, nextIn    int32 // nextOut also links free ones
@@ -39,7 +39,7 @@ func (s *store) newRec(snap int64) int32 {
 	return i
 }
 
-// dropRec forgets a transaction that has aborted, or with which nobody is concurrent any more.
+// dropRec forgets a transaction that has aborted, or that no active transaction is concurrent with.
 func (s *store) dropRec(i int32) {
 	r := &s.recs[i]
 	aborted := r.cts == NoTime
@@ -74,8 +74,8 @@ func (s *store) dropDep(e int32) {
 	}
 }
 
-// recCommit keeps a committed transaction's record. As a t3 it dooms the pivots before it. Invariant: retired is sorted
-// by cts.
+// recCommit marks a transaction as committed. If it is a t3, it dooms the pivots before it. Invariant: retired is
+// sorted by cts.
 func (s *store) recCommit(i int32, cts int64) {
 	r := &s.recs[i]
 	r.cts = cts
@@ -100,8 +100,8 @@ func (s *store) retire() {
 	s.retired = append(s.retired[:0], s.retired[n:]...)
 }
 
-// conflict notes that reader read a version that writer overwrote; me is the one of the two that is asking. It returns
-// false where me must abort.
+// conflict adds an anti-dependency: reader read a version that writer overwrote. me, one of the two, is running. It
+// returns false if me must abort.
 func (s *store) conflict(reader, writer, me int32) bool {
 	a, b := &s.recs[reader], &s.recs[writer]
 	if b.cts != NoTime { // me reads: me as pivot before b, or b as pivot after me
@@ -131,8 +131,8 @@ func (s *store) conflict(reader, writer, me int32) bool {
 	return true
 }
 
-// noteRead tells of a session's read of a row: of the versions it does not see, committed or not, and of its mark for
-// those to come.
+// noteRead adds the anti-dependencies of a session's read of a row: to the writers of newer versions that it does not
+// see, committed or not. A mark on the row adds those to later writers.
 func (s *store) noteRead(i, r int32) bool {
 	x, w := &s.sess[i], &s.rows[r]
 	if w.x != none && w.x != i && !s.conflict(x.rec, s.sess[w.x].rec, x.rec) {
@@ -147,7 +147,8 @@ func (s *store) noteRead(i, r int32) bool {
 	return true
 }
 
-// noteWrite tells of a session's write of a row, to all concurrent transactions that have read it.
+// noteWrite adds the anti-dependencies of a session's write of a row, from all concurrent transactions that have read
+// it.
 func (s *store) noteWrite(i, r int32) bool {
 	x := &s.sess[i]
 	for l := s.rows[r].reads; l != none; l = s.reads[l].next {

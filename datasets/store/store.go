@@ -12,7 +12,7 @@ import (
 	"isovet/internal/heap"
 )
 
-// Isolation is a concurrency control of the store; the package comment says what each does.
+// Isolation is a concurrency control of the store. The package comment describes each.
 type Isolation uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	ReadUncommitted
 )
 
-// isolations are the names, the first of each the one shown.
+// isolations are the names of each concurrency control. The first is the one shown.
 var isolations = [...][]string{
 	Serializable:         {"serializable", "ser", "strict-serializable", "sser", "2pl", "s2pl"},
 	SerializableSnapshot: {"serializable-snapshot", "ssi", "serializable-ssi"},
@@ -50,7 +50,7 @@ func Isolations() []string {
 	return out
 }
 
-// ParseIsolation reads a name or short name; "" is Serializable.
+// ParseIsolation reads a name or short name. "" means Serializable.
 func ParseIsolation(s string) (Isolation, error) {
 	n := strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(s)))
 	if n == "" {
@@ -64,45 +64,45 @@ func ParseIsolation(s string) (Isolation, error) {
 	return 0, fmt.Errorf("the store has no isolation %q; expected one of %s", s, strings.Join(Isolations(), ", "))
 }
 
-// Config says what to run.
+// Config is the configuration of a run.
 type Config struct {
 	Workload  workload.Workload
 	Sessions  int
 	Txns      int // committed transactions, the script's among them
 	Isolation Isolation
 	Seed      uint64
-	// Progress, if set, gets the number of committed transactions every few thousand events.
+	// Progress, if set, is called with the number of committed transactions every few thousand events.
 	Progress func(committed int)
-	// AbortRate is the share of transactions that the client rolls back in the end; they are not retried.
+	// AbortRate is the share of transactions that the client rolls back at the end. They are not tried again.
 	AbortRate float64
 	// UnknownRate is the share of commits whose answer is lost; half of them took effect.
 	UnknownRate float64
-	// LongTxn leaves the first transaction of session 0 open through the whole run: its client begins it at once and
+	// LongTxn leaves the first transaction of session 0 open through the whole run: its client begins it at once, and
 	// sends its operations when all others are done.
 	LongTxn bool
-	// Break, if not BreakNothing, is the part of the concurrency control that fails once, when BreakAt transactions
-	// have committed.
+	// Break, unless it is BreakNothing, is the part of the concurrency control that fails once, after BreakAt
+	// transactions have committed.
 	Break   Break
 	BreakAt int
-	// Scripts run one after the other, each once so many transactions have committed.
+	// Scripts run one after the other, each when its number of transactions has committed.
 	Scripts []Planting
-	// Sink, if set, is given the log's transactions and operations each time there are some thousand of them, in order
-	// and each once; then they are left out of it. An error of Sink ends the run.
+	// Sink, if set, is called with the log whenever that has some thousand transactions, which are then removed from
+	// it. So Sink receives each transaction once, in order. An error of Sink ends the run.
 	Sink func(*Log) error
 }
 
-// Planting is a script, and how many transactions have committed when it may begin.
+// Planting is a script, and the number of committed transactions after which it may begin.
 type Planting struct {
 	Script *Script
 	At     int
 }
 
-// sinkTxns is about the number of transactions that Config.Sink gets at once.
+// sinkTxns is the approximate number of transactions in each call of Config.Sink.
 var sinkTxns = 4096
 
 func init() { bounds.Register("store.sink-txns", &sinkTxns) }
 
-// Mean times in nanoseconds; each is at least half of it and has an exponential tail.
+// Mean times in nanoseconds. Each time is at least half of its mean and has an exponential tail.
 const (
 	netTime     = 40_000 // one way
 	serviceTime = 20_000
@@ -113,7 +113,7 @@ const (
 
 const none = -1
 
-// row is one row of the store. Invariant: pend and pendPay mean something iff x ≥ 0.
+// row is one row of the store. Invariant: pend and pendPay have a meaning iff x ≥ 0.
 type row struct {
 	head              int32 // newest committed version
 	x                 int32 // session that holds the write lock, or none
@@ -163,7 +163,7 @@ type store struct {
 	rules
 }
 
-// tables are the rows, and where those of each table are.
+// tables has the rows, and where each table's rows begin.
 type tables struct {
 	rows     []row
 	base     []int // table → row of its first loaded key
@@ -173,7 +173,7 @@ type tables struct {
 	columns  bool        // there are such tables
 }
 
-// rules is what the isolation asks for, and what of it is broken.
+// rules has what the isolation level requires, and which part of it fails.
 type rules struct {
 	multi   bool // several versions are kept
 	locking bool // reads take locks
@@ -183,7 +183,7 @@ type rules struct {
 	breaker int32 // the session for which something fails, or none
 }
 
-// arenas have what is made and thrown away all the time: each a slice and the first free place in it.
+// arenas has memory for short-lived objects: slices with free lists.
 type arenas struct {
 	versions []version
 	freeVer  int32
@@ -195,9 +195,9 @@ type arenas struct {
 	freeDep  int32
 }
 
-// Run runs the workload until cfg.Txns transactions have committed and none is left running. Errors: a configuration
-// that cannot run, ctx's end. Cost: O(log sessions) an operation plus what it waits for; memory: the log, the rows, the
-// versions that a snapshot can see.
+// Run runs the workload until cfg.Txns transactions have committed and none is running. Errors: an impossible
+// configuration, ctx's end. Cost: O(log sessions) for each operation, and its waits. Memory: the log, the rows, and
+// the versions that a snapshot can see.
 func Run(ctx context.Context, cfg Config) (*Log, error) {
 	if cfg.Sessions < 1 || cfg.Txns < 0 {
 		return nil, fmt.Errorf("%d sessions, %d transactions; expected at least 1 session and no negative number",
@@ -254,7 +254,6 @@ func Run(ctx context.Context, cfg Config) (*Log, error) {
 	return s.log, nil
 }
 
-// drain gives the sink what is in the log.
 func (s *store) drain() error {
 	l := s.log
 	if err := s.cfg.Sink(l); err != nil {
@@ -319,7 +318,8 @@ func newStore(cfg Config) *store {
 	return s
 }
 
-// loaded returns the first version of a row of a table without columns; a wide payload is asked for when it is read.
+// loaded returns the first version of a row of a table without columns. A wide payload is computed only when it is
+// read.
 func loaded(tab *workload.Table, pk int64) version {
 	v := version{val: Initial, pay: tab.Payload, rec: none, prev: none}
 	switch {
@@ -360,7 +360,7 @@ func (s *store) addRow(k workload.Key, v version) int32 {
 	return i
 }
 
-// row finds a key's row, making an absent one where there is none.
+// row returns the row of a key. If there is none, it adds an absent one.
 func (s *store) row(k workload.Key) int32 {
 	t, pk := k.Table(), k.PK()
 	tab := &s.log.Tables[t]
@@ -396,7 +396,7 @@ func (s *store) newVersion(v version) int32 {
 	return int32(len(s.versions)) - 1
 }
 
-// install makes a version the newest of its row, and drops those that no snapshot can see any more.
+// install makes a version the newest of its row, and drops versions that no snapshot can see.
 func (s *store) install(r int32, v version) {
 	x := &s.rows[r]
 	if !s.multi {
@@ -433,7 +433,8 @@ func (s *store) visible(r int32, snap int64) *version {
 	return &s.versions[i]
 }
 
-// advance recomputes the oldest active snapshot now and then, and forgets transactions that nobody is concurrent with.
+// advance recomputes the oldest active snapshot from time to time, and forgets transactions with which no active one
+// is concurrent.
 func (s *store) advance() {
 	s.commits++
 	if s.commits*16 < len(s.sess) {

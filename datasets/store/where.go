@@ -6,16 +6,16 @@ import (
 	"isovet/datasets/workload"
 )
 
-// predLock is the trace of a condition that a transaction has looked at: under two-phase locking with range locks
-// nobody else may make a row come into its range or leave it (Eswaran et al., CACM 1976); under SSI it is a mark, as
-// those on rows are.
+// predLock says that a transaction has evaluated a condition. Under two-phase locking with range locks it is a lock:
+// no other transaction may move a row into its range or out of it (Eswaran et al., CACM 1976). Under SSI it is a mark
+// like those on rows.
 type predLock struct {
 	owner int32 // session, or SSI record
 	table int32
 	where []workload.Range
 }
 
-// hit is a row that an operation is about to touch, the version that its condition is true of, and the one to come.
+// hit is a row that an operation is about to touch, the version for which its condition is true, and the new version.
 type hit struct {
 	row      int32
 	old, new int64
@@ -42,7 +42,7 @@ func (s *store) view(i, r int32) int64 {
 	return head
 }
 
-// gather puts into s.cand, in order, the rows of a table of which the condition is true in some version, kept or
+// gather sets s.cand to the rows of a table, sorted, that the condition may match in some version, committed or
 // pending.
 func (s *store) gather(table int, where []workload.Range) {
 	s.cand = s.cand[:0]
@@ -68,8 +68,8 @@ func (s *store) gather(table int, where []workload.Range) {
 	}
 }
 
-// execWhere runs an operation with a condition. Where it has to wait it is run once more from the start afterwards;
-// what it has locked by then stays locked.
+// execWhere runs an operation with a condition. If it has to wait, it is repeated from the start afterwards; it keeps
+// the locks that it has.
 func (s *store) execWhere(i int32, op *workload.Op) outcome {
 	x := &s.sess[i]
 	table := op.Key.Table()
@@ -122,7 +122,7 @@ func (s *store) execWhere(i int32, op *workload.Op) outcome {
 	return done
 }
 
-// change computes what an operation makes of the rows that it has found.
+// change computes the new versions of the rows that an operation has found.
 func (s *store) change(op *workload.Op) {
 	if op.Kind == workload.DeleteWhere {
 		for j := range s.hits {
@@ -145,7 +145,7 @@ func (s *store) change(op *workload.Op) {
 	}
 }
 
-// touches reports whether a condition is true of what one of the rows is or will be.
+// touches reports whether a condition is true for the current or the new version of one of the rows.
 func (s *store) touches(table int, hits []hit, where []workload.Range) bool {
 	for j := range hits {
 		h := &hits[j]
@@ -157,8 +157,9 @@ func (s *store) touches(table int, hits []hit, where []workload.Range) bool {
 	return false
 }
 
-// mayWrite asks whether a session may write rows of which it has the locks: of all who have looked at a condition that
-// is true of them before or after it. Under two-phase locking it waits for them, under SSI it is an anti-dependency.
+// mayWrite decides whether a session may write rows whose locks it has. Conditions that others have evaluated may be
+// true for these rows before or after the write. Under two-phase locking the session waits for such a transaction;
+// under SSI it gets an anti-dependency from it.
 func (s *store) mayWrite(i int32, table int, hits []hit) outcome {
 	x := &s.sess[i]
 	if s.ssi {
@@ -191,8 +192,9 @@ func (s *store) mayWrite(i int32, table int, hits []hit) outcome {
 	return done
 }
 
-// noteWhere tells, under SSI, of a session's look at a condition: of the versions that it does not see, committed or
-// not, with which a row comes into the range or leaves it. s.cand has all rows of which some version is in it.
+// noteWhere adds, under SSI, the anti-dependencies of a session's condition: to the writers of versions that it does
+// not see, committed or not, by which a row enters the range or leaves it. s.cand has all rows with a version in the
+// range.
 func (s *store) noteWhere(i int32, table int, where []workload.Range) bool {
 	x := &s.sess[i]
 	for _, r := range s.cand {
@@ -213,7 +215,7 @@ func (s *store) noteWhere(i int32, table int, where []workload.Range) bool {
 	return true
 }
 
-// logWhere writes the rows found, logs the operation and hands the rows to the client.
+// logWhere writes the rows found, logs the operation and passes the rows to the client.
 func (s *store) logWhere(i int32, op *workload.Op) {
 	x, l := &s.sess[i], s.log
 	table := op.Key.Table()
@@ -240,14 +242,14 @@ func (s *store) logWhere(i int32, op *workload.Op) {
 	x.ops = append(x.ops, LogOp{Value: int64(len(l.Preds) - 1), Kind: kind})
 }
 
-// addCells puts a row into the log and returns its place, which is the version's name.
+// addCells adds a row to the log and returns its index, which identifies the version.
 func (s *store) addCells(u int64, columns []int64) int64 {
 	at := len(s.log.Cells)
 	s.log.Cells = append(append(s.log.Cells, u), columns...)
 	return int64(at)
 }
 
-// setPend gives a row of a table with columns, locked by its writer, its uncommitted version.
+// setPend sets the uncommitted version of a row in a table with columns. Its writer has the lock.
 func (s *store) setPend(r int32, val int64) {
 	w := &s.rows[r]
 	head := s.versions[w.head].val
@@ -260,7 +262,7 @@ func (s *store) setPend(r int32, val int64) {
 	}
 }
 
-// dropPends takes a session's uncommitted versions out of the indexes.
+// dropPends removes a session's uncommitted versions from the indexes.
 func (s *store) dropPends(i int32) {
 	if !s.columns {
 		return
@@ -274,7 +276,7 @@ func (s *store) dropPends(i int32) {
 	}
 }
 
-// enter adds a version to the indexes of its table, unindex takes it out.
+// enter adds a version to the indexes of its table. unindex removes it.
 func (s *store) enter(r int32, val int64) {
 	table := s.log.Rows[r].Table()
 	if val == Absent || s.index[table] == nil {
@@ -299,14 +301,14 @@ func (s *store) unindex(r int32, val int64) {
 	}
 }
 
-// dropPreds forgets what an owner has looked at.
+// dropPreds forgets the conditions that an owner has evaluated.
 func (s *store) dropPreds(owner int32) {
 	if len(s.preds) > 0 {
 		s.preds = slices.DeleteFunc(s.preds, func(p predLock) bool { return p.owner == owner })
 	}
 }
 
-// lookedAt reports whether a row's newest version is in the range of a condition that somebody has locked.
+// lookedAt reports whether a row's newest version is in the range of a locked condition.
 func (s *store) lookedAt(r int32) bool {
 	table := s.log.Rows[r].Table()
 	return slices.ContainsFunc(s.preds, func(p predLock) bool {

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// blindW is Cobra's BlindW. No transaction both reads and writes, so it can show neither write skew nor a lost update.
+// blindW is Cobra's BlindW. No transaction both reads and writes, so that it can show neither write skew nor lost
+// updates.
 type blindW struct {
 	keys, ops int
 	readOnly  uint64 // per cent
@@ -43,11 +44,11 @@ type blindWClient struct {
 	set distinct
 }
 
-// sortFrom is the size from which a transaction takes its keys in order, as bulk jobs do: under two-phase locking a
-// dozen transactions of a thousand random writes each would otherwise never be done with deadlocks.
+// sortFrom is the number of operations from which on a transaction uses its keys in order, as bulk jobs do. Otherwise,
+// under two-phase locking, a dozen transactions with a thousand random writes each would have endless deadlocks.
 const sortFrom = 64
 
-// Next draws the keys; a range is drawn as the complement of its first key.
+// Next draws the keys. A range is stored as the complement of its first key.
 func (c *blindWClient) Next(t *Txn) {
 	t.Name = "write"
 	if c.rng.Uint64N(100) < c.w.readOnly {

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// blindWPred has rows (v1, v2) in [0, predValues)². An update gives each row of its range a place of its own, (a +
-// b·pk) mod predValues with random a and b, so that however long the run is a range has as many rows on average, with a
-// variance that stays (three times the mean: an update empties its range). New values that lie close to each other
-// would move the rows of a range together, and these with others, until a few ranges had all rows and the others none.
+// blindWPred has rows (v1, v2) in [0, predValues)². An update gives each row of its range a new place, (a + b·pk) mod
+// predValues, with random a and b. So throughout the run a range has the same number of rows on average, with a
+// constant variance (three times the mean, because an update empties its range). If new values were close to each
+// other, rows of a range would move together, until a few ranges had all rows.
 type blindWPred struct {
 	keys, ops int
 	reads     uint64 // per cent
 	width     int64  // of a range
-	// sparse: what a database makes of it is to be transactions that commit. Ranges of one column in order lock rows in
-	// one order, more or less; an index with room keeps writers apart that a database knows by the page.
+	// sparse is for real databases, so that most transactions commit. Ranges of a single column, in order, lock rows
+	// in about one order. A roomy index separates writers in databases that detect conflicts by page.
 	sparse bool
 }
 
@@ -67,11 +67,11 @@ func (w *blindWPred) Client(_ int, rng *rand.Rand) Client { return &blindWPredCl
 type blindWPredClient struct {
 	w   *blindWPred
 	rng *rand.Rand
-	// lower ends of the ranges of a transaction
+	// lows has the lower ends of a transaction's ranges.
 	lows []int64
 }
 
-// Next draws column and lower end of each range and, in a write, two additions and two factors.
+// Next draws the column and the lower end of each range. For a write it also draws two additions and two factors.
 func (c *blindWPredClient) Next(t *Txn) {
 	t.Name = "predicate-write"
 	if c.rng.Uint64N(100) < c.w.reads {

@@ -25,9 +25,9 @@ const (
 	creditLimit  = 12 // hours that a customer may owe
 )
 
-// booking begins with empty tables. Two rules hold in every serial run: no two bookings of a room overlap, and nobody
-// who owes creditLimit hours books more. Both are checked by predicate reads before rows are inserted under keys of the
-// client's own, so neither row locks nor the first-updater rule of snapshot isolation protect them.
+// booking begins with empty tables. Two rules hold in every serial run: bookings of a room do not overlap, and a
+// customer who owes creditLimit hours books no more. Predicate reads check both before rows are inserted under new
+// keys of the client. So neither row locks nor the first-updater rule of snapshot isolation protect them.
 type booking struct {
 	rooms, sessions int64
 	rush            bool
@@ -76,7 +76,7 @@ func (c *bookingClient) Next(t *Txn) {
 	}
 }
 
-// overlaps is the condition of a room's bookings that overlap [start, end).
+// overlaps is the condition for a room's bookings that overlap [start, end).
 func overlaps(room, start, end int64) [3]Range {
 	return [3]Range{Equal(bookingRoom, room), {bookingStart, math.MinInt64, end}, {bookingEnd, start + 1,
 		math.MaxInt64}}

@@ -53,7 +53,7 @@ func (w *claim) Client(session int, rng *rand.Rand) Client {
 	return &claimClient{w: w, rng: rng, next: int64(session)}
 }
 
-// claimClient goes on to the next numbers with each transaction, as all others do.
+// claimClient moves on to the next numbers with each transaction, at the same pace as all other clients.
 type claimClient struct {
 	w    *claim
 	rng  *rand.Rand

@@ -37,7 +37,7 @@ func (c *countersClient) Next(t *Txn) {
 	t.Args = c.set.draw(t.Args[:0], n, Uniform(c.w.keys), c.rng)
 }
 
-// Step runs one counter after the other, each written one higher.
+// Step handles one counter after the other: it reads it, and writes its value plus one.
 func (c *countersClient) Step(t *Txn) {
 	if t.Name == "read" {
 		if t.Stage == 0 {

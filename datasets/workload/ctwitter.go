@@ -24,7 +24,7 @@ const (
 	clientBlock  = 1 << 24
 )
 
-// cTwitter: everybody follows himself at first. New tweets have ids of their client's own.
+// cTwitter is Cobra's Twitter clone. At first each user follows only himself. New tweets get ids of their client.
 type cTwitter struct {
 	users           int64
 	actor, followed Dist

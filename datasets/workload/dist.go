@@ -5,21 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-// Dist draws keys 0..n-1. It is immutable and may be shared; the randomness is the caller's.
+// Dist is a distribution of keys 0..n-1. It is immutable and may be shared. The caller passes the source of randomness.
 type Dist interface {
 	Draw(rng *rand.Rand) int64
 }
 
-// Uniform draws every key alike.
+// Uniform draws every key with equal probability.
 type Uniform int64
 
-// Draw implements Dist.
 func (n Uniform) Draw(rng *rand.Rand) int64 { return rng.Int64N(int64(n)) }
 
 // Hotspot makes 80 % of the draws from the first 20 % of the keys (CHRONOS, Table I).
 type Hotspot int64
 
-// Draw implements Dist.
 func (n Hotspot) Draw(rng *rand.Rand) int64 {
 	hot := max(int64(n)/5, 1)
 	if hot == int64(n) || rng.Uint64N(10) < 8 {
@@ -28,14 +26,14 @@ func (n Hotspot) Draw(rng *rand.Rand) int64 {
 	return hot + rng.Int64N(int64(n)-hot)
 }
 
-// Alias draws key k with any given weight, by Walker's alias method: two table entries a draw however many keys there
-// are.
+// Alias draws key k with any given weight, by Walker's alias method: each draw reads two table entries, however many
+// keys there are.
 type Alias struct {
 	keep  []float64
 	other []uint32
 }
 
-// NewZipf returns the Zipf distribution with P(k) ∝ 1/(k+1)^theta; theta may be below 1. Cost: O(n) once.
+// NewZipf returns the Zipf distribution with P(k) ∝ 1/(k+1)^theta. theta may be below 1. Cost: O(n) once.
 func NewZipf(n int, theta float64) *Alias {
 	w := make([]float64, n)
 	for k := range w {
@@ -55,7 +53,7 @@ func NewExponential(n int) *Alias {
 	return NewAlias(w)
 }
 
-// NewAlias returns the distribution with the given weights, not all zero, none negative.
+// NewAlias returns the distribution with the given weights. None may be negative, and one must be positive.
 func NewAlias(weight []float64) *Alias {
 	n := len(weight)
 	sum := 0.0
@@ -88,7 +86,6 @@ func NewAlias(weight []float64) *Alias {
 	return a
 }
 
-// Draw implements Dist.
 func (a *Alias) Draw(rng *rand.Rand) int64 {
 	k := rng.Int64N(int64(len(a.keep)))
 	if rng.Float64() < a.keep[k] {
@@ -97,8 +94,8 @@ func (a *Alias) Draw(rng *rand.Rand) int64 {
 	return int64(a.other[k])
 }
 
-// distinct draws keys that differ from each other. Its table holds the keys of the present draw only, marked by a
-// stamp, so that a transaction of a thousand operations costs no more a key than one of eight.
+// distinct draws different keys. A stamp marks the entries of the current draw in its table, so that for each key a
+// transaction of a thousand operations costs no more than one of eight.
 type distinct struct {
 	slot  []int64
 	stamp []uint32

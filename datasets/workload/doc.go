@@ -1,15 +1,15 @@
-// Package workload holds what clients do, as data and small step machines: which tables are loaded, which transactions
-// are drawn, which operations a transaction sends next once the answers to the earlier ones are there.
+// Package workload defines what clients do, as data and small step machines: the tables to load, the transactions to
+// draw, and the next operations of a transaction after the answers to earlier ones.
 //
-// A workload knows nothing of what runs it. The in-memory store of package store drives one in simulated time; a
-// collector drives the same one against a real database. Both do the following for each client session:
+// A workload does not know what runs it. The in-memory store of package store runs it in simulated time; a collector
+// runs the same workload against a real database. Both do this for each client session:
 //
 //	c := w.Client(session, rng)
 //	c.Next(t)                      draw a transaction: template and parameters, into t.Name, t.Args
 //	t.Reset()                      begin an attempt (again after an abort: same parameters)
 //	for {
 //		n := len(t.Ops)
-//		c.Step(t)                  append the operations that can be known now
+//		c.Step(t)                  append the operations that are known now
 //		if len(t.Ops) == n {       none: the transaction is over
 //			break
 //		}
@@ -17,12 +17,12 @@
 //	}
 //	commit, or roll back if t.Rollback
 //
-// Step sees the results of all earlier operations, so reads steer later operations; a transaction without such a
-// dependence is one call. The unique value of each write, the one that the history records, is the driver's: a workload
-// deals in payloads only (a balance, a quantity), which a history does not show.
+// Step sees the results of all earlier operations, so that later operations can depend on reads. A transaction without
+// such a dependence needs one call. The driver chooses the unique value of each write, which the history records. A
+// workload only has payloads (a balance, a quantity), which a history does not show.
 //
-// Files: workload.go the interface; workloads.tsv and registry.go the list of all; dist.go how keys are drawn; then one
-// file a workload.
+// Files: workload.go the interface; workloads.tsv and registry.go the list of all; dist.go distributions of keys; then
+// one file for each workload.
 //
 // Experimental: this package may still change.
 package workload

@@ -2,13 +2,13 @@ package workload
 
 import "math/rand/v2"
 
-// Fenced makes every client of a workload issue a fence transaction after every so many others: it reads the epoch, the
-// one row of a table of its own, and writes it. Fences are transactions like others, and since each reads the one that
-// it overwrites, their order is known: what a session did before its fence precedes what any session does after a later
-// one. That is what lets a checker forget.
+// Fenced makes every client of a workload run a fence transaction after every so many others. A fence reads and writes
+// the epoch, the only row of its own table. Fences are normal transactions. Since each reads the epoch that it
+// overwrites, their order is known: the transactions of a session before its fence precede those of any session after
+// a later fence. So a checker can forget old transactions.
 //
-// Source:  [Cobra] §5.
-// Differs: a fence always writes; the paper's only reads where another client has begun the epoch already.
+// Source:  [Cobra] §5. Differs: a fence always writes; the paper's only reads if another client has begun the epoch
+// already.
 func Fenced(w Workload, every int) Workload { return &fenced{w, every, len(w.Tables())} }
 
 type fenced struct {

@@ -17,8 +17,8 @@ func newListAppend(p Params) (Workload, error) {
 	return w, needKeys(p, 1)
 }
 
-// listAppend: all clients go on to the next list after as many appends of their own as make, for all of them together,
-// the appends that a list is to have.
+// listAppend appends to lists of limited length. Each client moves on to the next list after its share of a list's
+// appends.
 type listAppend struct {
 	keys, appends, own int64
 	ops                int
@@ -34,8 +34,8 @@ type listAppendClient struct {
 	appends int64
 }
 
-// Next draws the operations; an append is the complement of its list. The newest list has half of the operations, the
-// one before it half of the rest.
+// Next draws the operations. An append is stored as the complement of its list. Half of the operations use the newest
+// list, half of the rest the list before, and so on.
 func (c *listAppendClient) Next(t *Txn) {
 	t.Name = "append"
 	t.Args = t.Args[:0]

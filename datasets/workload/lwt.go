@@ -15,7 +15,7 @@ func (w *lwt) Client(session int, rng *rand.Rand) Client {
 	return &lwtClient{w: w, rng: rng, count: int64(session) << 32, seen: make([]int64, w.keys)}
 }
 
-// lwtClient remembers what it has seen of each register: 0, nothing; payloads are its own.
+// lwtClient remembers the value that it last saw in each register; 0 means none. Payloads are its own.
 type lwtClient struct {
 	w     *lwt
 	rng   *rand.Rand
@@ -23,7 +23,7 @@ type lwtClient struct {
 	seen  []int64
 }
 
-// Next draws the register, the value expected there, and the new one; a read has none.
+// Next draws the register, the value expected there, and the new value. A read has no new value.
 func (c *lwtClient) Next(t *Txn) {
 	k := c.rng.Int64N(int64(c.w.keys))
 	t.Args = append(t.Args[:0], k, c.seen[k], 0)
@@ -40,7 +40,7 @@ func (c *lwtClient) Next(t *Txn) {
 	t.Args[2] = c.count
 }
 
-// Step compares under the row's lock, as a database that has the operation does.
+// Step compares under the row's lock, like a database that has compare-and-set.
 func (c *lwtClient) Step(t *Txn) {
 	k, old, new := t.Args[0], t.Args[1], t.Args[2]
 	switch t.Stage {

@@ -9,7 +9,7 @@ func newMini(p Params) (Workload, error) {
 	return &mini{keys: p.Keys, dist: miniDist(p)}, nil
 }
 
-// miniDist is the distribution of a variant's keys, [MTC] §V-A: the four of YCSB's generator.
+// miniDist returns the distribution of a variant's keys: the four of YCSB's generator ([MTC] §V-A).
 func miniDist(p Params) Dist {
 	switch p.Variant {
 	case "zipf":

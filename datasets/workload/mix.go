@@ -6,7 +6,7 @@ type mix struct {
 	keys, ops int
 	reads     uint64 // per cent
 	dist      Dist
-	// whole: a transaction only reads, only writes, or writes each key that it has read.
+	// whole makes each transaction only read, only write, or write every key that it has read.
 	whole bool
 }
 
@@ -46,7 +46,7 @@ type mixClient struct {
 	rng *rand.Rand
 }
 
-// Next draws the operations; a write is drawn as the complement of its key. A key may come twice in a transaction.
+// Next draws the operations. A write is stored as the complement of its key. A transaction may use a key twice.
 func (c *mixClient) Next(t *Txn) {
 	t.Name = "mix"
 	t.Args = t.Args[:0]
@@ -63,7 +63,8 @@ func (c *mixClient) Next(t *Txn) {
 	}
 }
 
-// wholeTxn draws a transaction of one kind, with an operation less where the last would be a read without its write.
+// wholeTxn draws a transaction of one kind. It has one operation less if the last one would be a read without its
+// write.
 func (c *mixClient) wholeTxn(t *Txn) {
 	kind := c.rng.IntN(5)
 	for range c.w.ops {

@@ -7,7 +7,7 @@ func newReferences(p Params) (Workload, error) {
 		needKeys(p, 2)
 }
 
-// Tables of references, and their columns.
+// The tables of workload references, and their columns.
 const (
 	parents    = 0
 	parentSlot = 0
@@ -42,7 +42,7 @@ type referencesClient struct {
 	next int64 // key of its next parent and child: a key is never taken again
 }
 
-// Next draws what to do, a slot, another one, a number and a key.
+// Next draws an action, a slot, another slot, a number and a key.
 func (c *referencesClient) Next(t *Txn) {
 	slot := c.rng.Int64N(c.w.keys)
 	t.Args = append(t.Args[:0], slot, (slot+1+c.rng.Int64N(c.w.keys-1))%c.w.keys, c.rng.Int64N(1000), c.next)
@@ -61,7 +61,7 @@ func (c *referencesClient) Next(t *Txn) {
 	}
 }
 
-// Step looks at both slots, and then does what can be done there.
+// Step reads both slots, and then does an action that is possible there.
 func (c *referencesClient) Step(t *Txn) {
 	slot, other, n, fresh := t.Args[0], t.Args[1], t.Args[2], t.Args[3]
 	look := func(at int64) {

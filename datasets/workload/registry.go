@@ -10,17 +10,18 @@ import (
 	"sync"
 )
 
-// Params sizes a workload. A zero field is the workload's own default (Info.Keys, Info.Ops).
+// Params are the size of a workload. A zero field means the workload's own default (Info.Keys, Info.Ops).
 type Params struct {
 	Variant  string
 	Keys     int     // rows, customers, …: what the workload scales by
 	Ops      int     // operations a transaction
 	Zipf     float64 // exponent of the distribution of the keys, where the workload has one
 	Sessions int     // clients that will run it; some workloads split work by session
-	// Database says that an SQL database will run it: without a Variant it is the one made for that, if there is one.
+	// Database says that an SQL database will run it. Without a Variant, the default is then the variant for
+	// databases, if there is one.
 	Database bool
-	// Values is how many values there are for the writes of a key, FewValue saying which it is; 0: each write has a
-	// value of its own.
+	// Values is the number of different values for the writes of a key (FewValue); 0 means that each write has a
+	// unique value.
 	Values int
 }
 
@@ -48,8 +49,9 @@ type Info struct {
 	new      func(p Params) (Workload, error)
 }
 
-// workloadsTSV has a row for each workload, without a variant, and behind it one for each of its variants, the default
-// first. "for" says what a variant is for: "databases" that are given none, or "SQL" databases alone.
+// workloadsTSV has a row for each workload, without a variant, followed by a row for each of its variants, the default
+// first. The column "for" has "databases" if the variant is the default for databases, or "SQL" if only SQL databases
+// can run it.
 //
 //go:embed workloads.tsv
 var workloadsTSV string
@@ -78,10 +80,10 @@ var makers = map[string]func(p Params) (Workload, error){
 	"ycsb":        newYcsb,
 }
 
-// All returns every workload, in the order in which to show them, which is that of the table.
+// All returns every workload in the order of the table, in which they are shown.
 func All() []Info { return slices.Clone(registered()) }
 
-// registered are the rows of the table, read once.
+// registered returns the rows of the table, which is read once.
 var registered = sync.OnceValue(func() []Info {
 	var all []Info
 	_, rows, _ := strings.Cut(workloadsTSV, "\n") // the columns' names
@@ -109,7 +111,7 @@ var registered = sync.OnceValue(func() []Info {
 	return all
 })
 
-// ForSQL reports whether a variant, "" being the default, is for SQL databases alone.
+// ForSQL reports whether only SQL databases can run a variant. "" means the default variant.
 func (in Info) ForSQL(variant string) bool {
 	return slices.ContainsFunc(in.Variants, func(v Variant) bool { return strings.EqualFold(v.Name, variant) && v.SQL })
 }
@@ -123,7 +125,7 @@ func Names() []string {
 	return out
 }
 
-// Lookup finds a workload by name, in any case.
+// Lookup finds a workload by name, in upper or lower case.
 func Lookup(name string) (Info, error) {
 	for _, in := range All() {
 		if strings.EqualFold(in.Name, name) {
@@ -133,8 +135,8 @@ func Lookup(name string) (Info, error) {
 	return Info{}, fmt.Errorf("unknown workload %q; expected one of %s", name, strings.Join(Names(), ", "))
 }
 
-// New makes the workload with p's zero fields filled in, and returns the parameters used. Errors: an unknown variant, a
-// size that the workload cannot have.
+// New makes the workload after replacing p's zero fields by defaults. It returns the parameters used. Errors: an
+// unknown variant, an impossible size.
 func (in Info) New(p Params) (Workload, Params, error) {
 	i := max(0, slices.IndexFunc(in.Variants, func(v Variant) bool { return p.Database && v.Database }))
 	if p.Variant != "" {
@@ -186,12 +188,12 @@ func (in Info) New(p Params) (Workload, Params, error) {
 	return w, p, nil
 }
 
-// plain: what the history shows of a row is a number alone.
+// plain reports whether the history shows a row as a single number.
 func (t Table) plain() bool { return t.Columns == nil && !t.List && !t.Counter }
 
-// FewValue returns the value, of values many, that a write with this unique id stands for. A history has it in the id's
-// place, so that clients see what they would have seen had they written it, and a value may be written to its key more
-// than once. Values begin with 1, so none is that of a loaded row.
+// FewValue returns one of so many values for the write with a unique id. The history has it in place of the id, as if
+// the clients had written this value, so that a value may be written to its key several times. Values begin with 1, so
+// that none equals that of a loaded row.
 func FewValue(id int64, values int) int64 {
 	x := uint64(id) * 0x9e3779b97f4a7c15 // spread as SplitMix64 does
 	x ^= x >> 30

@@ -38,7 +38,7 @@ func (c *rmwClient) Next(t *Txn) {
 	}
 }
 
-// Step runs one key after the other, each written with its payload plus one.
+// Step handles one key after the other: it reads it, and writes its payload plus one.
 func (c *rmwClient) Step(t *Txn) {
 	if t.Name != "rmw" {
 		c.one(t)
@@ -56,7 +56,7 @@ func (c *rmwClient) Step(t *Txn) {
 	t.Ops = append(t.Ops, Op{Key: k, ForUpdate: c.w.lock})
 }
 
-// one is a transaction of one operation.
+// one runs a transaction of one operation.
 func (c *rmwClient) one(t *Txn) {
 	switch k := Key(t.Args[0]); {
 	case t.Stage > 0:

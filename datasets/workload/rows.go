@@ -13,10 +13,10 @@ const (
 	rowsTables   = 2
 )
 
-// rows keeps its tables about a third full: places become free and are taken again. A row that is put into a place has
-// a new key: for a database the row that was deleted under a key and the one inserted there later are two, which a
-// history cannot say (Adya's thesis, 4.1: an object that was deleted is not created again). At snapshot isolation one
-// transaction may delete a row, and another that has not seen that may insert one of the same key.
+// rows has tables that are about one third full: places become free and are used again. A row in a place used before
+// has a new key. To a database, the deleted row and a later one with the same key are two objects, which a history
+// cannot express (Adya's thesis, 4.1: a deleted object is never created again). At snapshot isolation one transaction
+// could delete a row while another one, which does not see this, inserts a row with the same key.
 type rows struct {
 	keys, groups, sessions int64
 	ops                    int
@@ -42,7 +42,8 @@ func newRows(p Params) (Workload, error) {
 	return w, needKeys(p, 2)
 }
 
-// Tables have columns of different names: a condition in a history names columns, and is about all rows that have them.
+// Tables returns tables whose columns have different names, since a condition in a history applies to all rows with
+// the columns that it names.
 func (w *rows) Tables() []Table {
 	load := func(pk int64, row []int64) { row[rowsGroup], row[rowsUnique], row[rowsPlain] = pk%w.groups, 2*pk, 0 }
 	return []Table{
@@ -61,15 +62,15 @@ type rowsClient struct {
 	w    *rows
 	rng  *rand.Rand
 	next int64 // key of its next row
-	// Of the attempt under way: the operation that is to come next, and whether it has looked.
+	// The next operation of the current attempt, and whether its read is done.
 	at     int
 	looked bool
 }
 
 const rowsArgs = 8 // of an operation
 
-// Next draws for each operation what it is, the table, a key to read, a place and another one, a group, a number; and
-// gives it a key of its own.
+// Next draws for each operation its kind, the table, a key to read, two places, a group and a number, and gives it a
+// new key.
 func (c *rowsClient) Next(t *Txn) {
 	t.Name = "change"
 	kinds := int64(100)
@@ -91,7 +92,7 @@ func (c *rowsClient) Next(t *Txn) {
 	}
 }
 
-// Step runs one operation after the other: some look before they write.
+// Step runs one operation after the other. Some read before they write.
 func (c *rowsClient) Step(t *Txn) {
 	if t.Stage == 0 {
 		c.at, c.looked = 0, false
@@ -104,11 +105,11 @@ func (c *rowsClient) Step(t *Txn) {
 	}
 }
 
-// rowsChange is the first of the kinds that change something.
+// rowsChange is the first of the kinds of operations that write.
 const rowsChange = 45
 
-// add appends an operation; what, a number below 100, is its kind. It returns whether it only looks, for a write that
-// is to come in the next step.
+// add appends an operation. Its kind is a[0], a number below 100. It returns true if it only read, and the next step
+// must write.
 func (c *rowsClient) add(t *Txn, a []int64) (looks bool) {
 	what, table, pk, place, other, group, n, fresh := a[0], int(a[1]), a[2], a[3], a[4], a[5], a[6], a[7]
 	in := Range{rowsGroup, group, group + 1 + n%2}

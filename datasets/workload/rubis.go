@@ -49,7 +49,7 @@ type rubisClient struct {
 	next int64 // key of whatever it makes next
 }
 
-// Next draws a user, items, a quantity, a region or nick name, and the key of what is made.
+// Next draws a user, items, a quantity, a region or nickname, and the key of a new row.
 func (c *rubisClient) Next(t *Txn) {
 	c.next++
 	n := c.rng.IntN(100)

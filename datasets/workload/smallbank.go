@@ -54,7 +54,7 @@ func (c *smallBankClient) Next(t *Txn) {
 	t.Args = append(t.Args, 1+c.rng.Int64N(100))
 }
 
-// Step reads in its first stage and writes what follows in its second.
+// Step reads in its first stage, and writes the results in its second.
 func (c *smallBankClient) Step(t *Txn) {
 	sav1, chk1, chk2 := MakeKey(savings, t.Args[0]), MakeKey(checking, t.Args[0]), MakeKey(checking, t.Args[1])
 	v := t.Args[2]

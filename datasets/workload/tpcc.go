@@ -31,8 +31,7 @@ const (
 	tpccLastOrders = 20 // that StockLevel looks at
 )
 
-// tpcc: orders have the keys order·10 + district, so that the loaded ones come first; their customers are a
-// permutation.
+// tpcc numbers orders order·10 + district, so that the loaded orders come first. Their customers are a permutation.
 type tpcc struct {
 	customers, items int64
 	deliver          int // districts of a Delivery
@@ -43,14 +42,14 @@ func unpackPair(p int64) (int64, int64)    { return p >> 32, p & (1<<32 - 1) }
 func packOrder(c, lines int64) int64       { return c<<8 | lines }
 func unpackOrder(p int64) (c, lines int64) { return p >> 8, p & 0xff }
 
-// orderCustomer returns whose loaded order o of district d is; loadedOrder is its inverse.
+// orderCustomer returns the customer of loaded order o in district d. loadedOrder is its inverse.
 func (w *tpcc) orderCustomer(d, o int64) int64 { return (o + 17*d) % w.customers }
 func (w *tpcc) loadedOrder(d, c int64) int64 {
 	return ((c-17*d)%w.customers + w.customers) % w.customers
 }
 func (w *tpcc) loadedLines(order int64) int64 { return 5 + int64(scatter(uint64(order))%11) }
 
-// names is the number of last names; customer c of a district has name c mod names.
+// names returns the number of last names. Customer c of a district has name c mod names.
 func (w *tpcc) names() int64 { return max(w.customers/3, 1) }
 
 func (w *tpcc) Tables() []Table {
@@ -109,8 +108,8 @@ type tpccItems struct{ c *tpccClient }
 
 func (d tpccItems) Draw(*rand.Rand) int64 { return d.c.nuRand(8191, d.c.w.items) }
 
-// Next draws the district, the customer, by name (1) or not, an amount or threshold, rollback (1) or not, a key of the
-// history, and items. Items stand in order: whoever locks several stocks locks the smaller first.
+// Next draws the district, the customer, by name (1) or not, an amount or threshold, rollback (1) or not, a key for
+// the history table, and items. Items are sorted, so that transactions lock stocks in the same order.
 func (c *tpccClient) Next(t *Txn) {
 	n := c.rng.IntN(100)
 	d, customer := c.rng.Int64N(tpccDistricts), c.nuRand(1023, c.w.customers)
@@ -142,7 +141,7 @@ func (c *tpccClient) Next(t *Txn) {
 
 func inDistrict(table int, d, n int64) Key { return MakeKey(table, n*tpccDistricts+d) }
 
-// line is the key of a line of an order.
+// line returns the key of a line of an order.
 func line(d, o, l int64) Key { return MakeKey(tpccOrderLine, (o*tpccDistricts+d)*tpccLines+l) }
 
 func (c *tpccClient) Step(t *Txn) {
@@ -271,7 +270,7 @@ func (c *tpccClient) orderStatus(t *Txn) {
 	}
 }
 
-// delivery serves one district after the other: the oldest undelivered order of each, where there is one.
+// delivery handles one district after the other: the oldest undelivered order of each, if there is one.
 func (c *tpccClient) delivery(t *Txn) {
 	if t.Stage == 0 {
 		c.at, c.phase = 0, 0

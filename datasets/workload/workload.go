@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// OpKind is what an operation does.
+// OpKind is the kind of an operation.
 type OpKind uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 // Conditional reports whether an operation has a condition.
 func (k OpKind) Conditional() bool { return k >= ReadWhere && k <= DeleteWhere }
 
-// Key names a row: a table of the workload and a primary key.
+// Key identifies a row: a table of the workload and a primary key.
 type Key int64
 
 const tableShift = 40
@@ -38,7 +38,7 @@ func (k Key) Table() int { return int(k >> tableShift) }
 // PK returns the primary key.
 func (k Key) PK() int64 { return int64(k) & (1<<tableShift - 1) }
 
-// Range is a condition on a column: Min ≤ value < Max. math.MinInt64 and math.MaxInt64 leave a side open.
+// Range is a condition on a column: Min ≤ value < Max. math.MinInt64 and math.MaxInt64 mean no bound.
 type Range struct {
 	Column   int
 	Min, Max int64
@@ -60,16 +60,15 @@ func Matches(where []Range, row []int64) bool {
 	return true
 }
 
-// Set gives a column of the rows of an UpdateWhere its new value: (old + Add + Mul·pk) mod Mod, pk being the row's
-// primary key. Without Keep the old value does not count; with Mod 0 nothing is taken off. None of them is negative
-// where Mod is not 0.
+// Set gives a column of the rows of an UpdateWhere a new value: (old + Add + Mul·pk) mod Mod, where pk is the row's
+// primary key. Without Keep, old counts as 0. Mod 0 means no remainder. If Mod is not 0, none of these may be negative.
 type Set struct {
 	Column        int
 	Keep          bool
 	Add, Mul, Mod int64
 }
 
-// Value computes it.
+// Value returns the new value.
 func (s Set) Value(old, pk int64) int64 {
 	v := s.Add + s.Mul*pk
 	if s.Keep {
@@ -81,36 +80,37 @@ func (s Set) Value(old, pk int64) int64 {
 	return v
 }
 
-// Found is a row that an operation with a condition found: as it was before the operation.
+// Found is a row that an operation with a condition found, as it was before the operation.
 type Found struct {
 	Key Key
 	Row []int64
 }
 
-// Op is one operation. Payload and Row are what a write stores or, once the driver has run it, what a read found;
-// Absent says that a read found no row (Payload is then 0, Row nil).
+// Op is one operation. Payload and Row are what a write stores or, after the driver has run it, what a read found.
+// Absent says that a read found no row; Payload is then 0 and Row nil.
 type Op struct {
 	Key     Key // of an operation with a condition: any key of the table
 	Payload int64
 	Kind    OpKind
 	Absent  bool
-	// ForUpdate asks for the write locks of what is read (SELECT … FOR UPDATE), ForShare for its read locks, of a
-	// ReadWhere only. The store in memory and key-value stores have no such locks for a ReadWhere, and only read.
+	// ForUpdate takes the write locks of the rows that it reads (SELECT … FOR UPDATE). ForShare takes their read
+	// locks; only a ReadWhere can have it. For a ReadWhere, the store in memory and key-value stores have no such
+	// locks, and only read.
 	ForUpdate, ForShare bool
-	// IfAbsent is for a Write to a table with columns: a row that is in the way, by a unique index, stays as it is, and
-	// Absent then says that none was inserted. Nobody else may write to the Key, and the client only once. The store in
-	// memory and key-value stores have no unique indexes: nothing is in the way.
+	// IfAbsent is for a Write to a table with columns: if another row conflicts with it by a unique index, that row
+	// stays, and Absent then says that none was inserted. Only this client may write to the Key, and only once. The
+	// store in memory and key-value stores have no unique indexes, so that no row conflicts.
 	IfAbsent bool
-	// Row has the columns of a table that has columns, or the numbers of a wide payload.
+	// Row has the columns in a table with columns, or the numbers of a wide payload.
 	Row []int64
-	// Where is the condition of a ReadWhere, an UpdateWhere, a DeleteWhere: all ranges hold. The first one is best on
-	// an indexed column.
+	// Where is the condition of a ReadWhere, an UpdateWhere or a DeleteWhere: all ranges must hold. The first one
+	// should be on an indexed column.
 	Where []Range
 	Set   []Set   // of an UpdateWhere
 	Found []Found // filled in by the driver; good until the attempt is over
 }
 
-// Access is how a transaction is begun, where the database has such a thing; the store in memory has not.
+// Access is how a transaction begins, if the database has such variants. The store in memory has none.
 type Access uint8
 
 const (
@@ -120,11 +120,11 @@ const (
 	Alone             // not begun: its one operation, a Read, a ReadWhere, a Write or an Append, commits by itself
 )
 
-// Txn is one transaction of a client, reused for the next.
+// Txn is one transaction of a client. It is reused for the next one.
 type Txn struct {
 	Name string  // template
 	Args []int64 // parameters, drawn by Next and kept over retries
-	// Access is drawn by Next, in every transaction or in none.
+	// Access is set by Next, in every transaction or in none.
 	Access Access
 
 	Stage    int  // how often Step was called in this attempt, this call not counted
@@ -161,7 +161,7 @@ func (t *Txn) Append(k Key) { t.Ops = append(t.Ops, Op{Key: k, Kind: Append}) }
 // ReadForUpdate appends a read that takes the row's write lock.
 func (t *Txn) ReadForUpdate(k Key) { t.Ops = append(t.Ops, Op{Key: k, ForUpdate: true}) }
 
-// Last returns the operation before the present step: what it found is there.
+// Last returns the operation before the current step, with its result.
 func (t *Txn) Last() *Op { return &t.Ops[len(t.Ops)-1] }
 
 // WriteRow appends a write of a row of a table with columns, or of a wide payload.
@@ -171,29 +171,29 @@ func (t *Txn) WriteRow(k Key, columns ...int64) {
 	t.Ops = append(t.Ops, Op{Key: k, Kind: Write, Row: t.cells[n:len(t.cells):len(t.cells)]})
 }
 
-// InsertRow appends a write of a row that is not to overwrite another one: Op.IfAbsent.
+// InsertRow appends a write of a row that must not overwrite another one (Op.IfAbsent).
 func (t *Txn) InsertRow(k Key, columns ...int64) {
 	t.WriteRow(k, columns...)
 	t.Last().IfAbsent = true
 }
 
-// Savepoint and RollbackTo append these; SQL databases alone have them (Variant.SQL).
+// Savepoint and RollbackTo append these operations. Only SQL databases have them (Variant.SQL).
 func (t *Txn) Savepoint()  { t.Ops = append(t.Ops, Op{Kind: Savepoint}) }
 func (t *Txn) RollbackTo() { t.Ops = append(t.Ops, Op{Kind: RollbackTo}) }
 
 // ReadWhere appends a predicate read.
 func (t *Txn) ReadWhere(table int, where ...Range) { t.where(ReadWhere, table, where) }
 
-// LockWhere appends a predicate read that takes the write locks of what it finds, or the read locks.
+// LockWhere appends a predicate read that takes the write locks of the rows it finds or, with share, the read locks.
 func (t *Txn) LockWhere(table int, share bool, where ...Range) {
 	t.where(ReadWhere, table, where)
 	t.Last().ForUpdate, t.Last().ForShare = !share, share
 }
 
-// DeleteWhere appends a deletion of all rows of which the condition is true.
+// DeleteWhere appends a deletion of all rows for which the condition is true.
 func (t *Txn) DeleteWhere(table int, where ...Range) { t.where(DeleteWhere, table, where) }
 
-// UpdateWhere appends an update of all rows of which the condition is true.
+// UpdateWhere appends an update of all rows for which the condition is true.
 func (t *Txn) UpdateWhere(table int, set []Set, where ...Range) {
 	t.where(UpdateWhere, table, where)
 	n := len(t.sets)
@@ -207,9 +207,9 @@ func (t *Txn) where(kind OpKind, table int, where []Range) {
 	t.Ops = append(t.Ops, Op{Key: MakeKey(table, 0), Kind: kind, Where: t.ranges[n:len(t.ranges):len(t.ranges)]})
 }
 
-// Plan is how a database is to look for the rows of a condition. Where several of a workload's tables have one, the
-// first counts: some databases can only be told for a whole session. A database that has no such plan, or cannot be
-// told, takes the one that it likes.
+// Plan is how a database should find the rows of a condition. If several tables of a workload have a plan, the first
+// counts, since some databases have one setting for a whole session. A database that lacks the plan, or cannot be
+// told, chooses its own.
 type Plan uint8
 
 const (
@@ -224,7 +224,7 @@ var plans = [...]string{"any", "sequential", "index", "index-only", "bitmap"}
 
 func (p Plan) String() string { return plans[p] }
 
-// ParsePlan reads a plan's name; "" is AnyPlan.
+// ParsePlan reads a plan's name. "" means AnyPlan.
 func ParsePlan(s string) (Plan, error) {
 	for p, name := range plans {
 		if s == name {
@@ -243,7 +243,7 @@ type Column struct {
 	Index bool   // there are conditions on it
 }
 
-// ForeignKey says that a column holds primary keys of a table, by its index among the workload's, before this one.
+// ForeignKey says that a column refers to primary keys of an earlier table, given by its index in the workload.
 type ForeignKey struct{ Column, Table int }
 
 // Table is a set of rows. Rows with primary keys 0..Rows-1 are loaded before the run; others may be inserted.
@@ -254,43 +254,42 @@ type Table struct {
 	// Sparse says that most loaded rows will never be touched.
 	Sparse    bool
 	PayloadOf func(pk int64) int64
-	// WideOf makes its payloads lists of numbers, in Op.Row's place; it says what loaded rows hold.
+	// WideOf, if set, makes payloads lists of numbers, in Op.Row. It returns those of a loaded row.
 	WideOf func(pk int64) []int64
-	// Columns makes its values rows: operations have Row in Payload's place, and may have conditions. Load fills in
-	// what a loaded row holds.
+	// Columns, if set, makes values rows: operations have Row instead of Payload, and may have conditions. Load fills
+	// in the columns of a loaded row.
 	Columns []Column
 	Load    func(pk int64, row []int64)
-	// Unique are those of the Columns with an index whose index is unique. The store in memory and key-value stores
-	// have no such thing: a workload must keep its own values apart, or take what it gets.
+	// Unique lists the columns whose index is unique. The store in memory and key-value stores have no unique indexes,
+	// so that a workload must keep values different itself, or accept duplicates.
 	Unique []int
-	// Foreign are its foreign keys: the database refuses a row without its parent, and the deletion of a parent that
-	// has rows. An attempt that is refused for it is tried again: a workload must not ask for what can never be. The
+	// Foreign lists its foreign keys. The database refuses a row without its parent, and the deletion of a parent with
+	// rows. Refused attempts are tried again, so that a workload must not request anything that is always refused. The
 	// store in memory and key-value stores have no foreign keys.
 	Foreign []ForeignKey
 	Plan    Plan
-	// Roomy says that indexes are to be built with room for more, where a database can be told so: PostgreSQL's
-	// serializable transactions fail each other by the page of an index, not by the row.
+	// Roomy says that indexes should have free space, if the database supports that. PostgreSQL's serializable
+	// transactions conflict by the page of an index instead of the row.
 	Roomy bool
-	// Direct says that an update or a delete with a condition is to find its rows by itself, in one statement, where a
-	// database can tell afterwards which they were; else a locking read finds them, and the change uses their keys.
-	// The store in memory knows one kind only.
+	// Direct says that an update or a delete with a condition finds its rows itself, in one statement, if the database
+	// can report them afterwards. Otherwise a locking read finds them, and the change uses their keys. The store in
+	// memory has only one way.
 	Direct bool
-	// Counter says that its rows have no unique id of their write: the history has payloads in the place of versions.
-	// Loaded rows must hold 0, and a client must not write a payload that somebody else may write to the row, but by
-	// mistake of the database.
+	// Counter says that rows have no unique id of their write: the history has payloads in place of versions. Loaded
+	// rows must have 0. Two clients must never write the same payload to a row, unless the database makes a mistake.
 	Counter bool
-	// List makes its values lists, which Append makes longer. Nothing is loaded.
+	// List makes values lists, to which Append adds elements. Nothing is loaded.
 	List bool
 }
 
-// Workload is what all clients of a run share. It is immutable; its clients are not safe for concurrent use.
+// Workload is shared by all clients of a run. It is immutable. Each of its clients is for one goroutine.
 type Workload interface {
 	Tables() []Table
-	// Client returns the client of one session; rng is its own.
+	// Client returns the client of one session. Only this client uses rng.
 	Client(session int, rng *rand.Rand) Client
 }
 
-// Client makes one session's transactions; the package comment says how it is driven.
+// Client makes the transactions of one session. The package comment says how to run it.
 type Client interface {
 	Next(t *Txn)
 	Step(t *Txn)

@@ -10,7 +10,7 @@ func newYcsb(p Params) (Workload, error) {
 		dist: NewZipf(p.Keys, p.Zipf)}, nil
 }
 
-// ycsb: popular records are scattered over the key space, new ones come after all others.
+// ycsb scatters popular records over the key space. New records come after all others.
 type ycsb struct {
 	keys     int64
 	ops      int
@@ -41,7 +41,7 @@ type ycsbClient struct {
 	set  distinct
 }
 
-// What an operation does; each has three arguments: this, a key, the length of a scan.
+// The kinds of operations. Each operation has three arguments: its kind, a key, the length of a scan.
 const (
 	ycsbRead = iota
 	ycsbUpdate
@@ -103,8 +103,8 @@ func (c *ycsbClient) insert() int64 {
 	return k
 }
 
-// latest draws a record by its age: of the client's own inserts if it is that young, for it knows of no others, and of
-// the loaded.
+// latest draws a record by its age. Young records are the client's own inserts, since it does not know others'; older
+// ones are loaded records.
 func (c *ycsbClient) latest() int64 {
 	age := c.w.dist.Draw(c.rng)
 	if k := c.next - c.w.sessions*(1+age/c.w.sessions); k >= c.w.keys {
@@ -140,7 +140,7 @@ func (c *ycsbClient) Step(t *Txn) {
 	}
 }
 
-// modify reads a record a step; the step after it writes it, if that is what was drawn, before reading the next.
+// modify reads one record in each step. If the operation is a read-modify-write, the next step first writes the record.
 func (c *ycsbClient) modify(t *Txn) {
 	n := 3 * t.Stage
 	if n > 0 && n <= len(t.Args) && t.Args[n-3] == ycsbModify {

@@ -19,8 +19,8 @@ import (
 	"isovet/internal/bounds"
 )
 
-// A history is text and numbers that repeat one another: gzip makes it 10 to 30 times smaller. A file that grows
-// hundreds of times during decompression, beyond a harmless size, is no history but a bomb.
+// Histories are repetitive text and numbers, which gzip makes 10 to 30 times smaller. A file that grows hundreds of
+// times during decompression, beyond a harmless size, is a bomb.
 const (
 	maxGrowth = 250
 	// The largest window that the program zstd accepts unless told otherwise; twice that of xz -9.
@@ -39,7 +39,7 @@ func init() {
 	bounds.Register("format.archive", &maxArchive)
 }
 
-// errBomb is the error for a file that grows like a bomb. It says what to do with one that is none.
+// errBomb is the error for a file that grows like a bomb. It says what to do with a file that is none.
 var errBomb = fmt.Errorf("it decompresses to more than %d times its size, unlike histories; if it is a "+
 	"history, decompress it yourself and name the plain file", maxGrowth)
 

@@ -38,7 +38,7 @@ var (
 		},
 	}
 	jepsenJSON = Format{
-		Name: "jepsen-json", About: "Jepsen's operations in JSON: an array of objects, or an object a line",
+		Name: "jepsen-json", About: "Jepsen's operations in JSON: an array of objects, or one object on each line",
 		Tool: "elle-cli", Holds: Times | Timestamps | Aborted | Unknown | Lists,
 		Detect: detect(func(head []byte) bool { return jepsen.Is(head, true) }),
 		Read:   jepsenRead(jepsen.Read, true), Events: true, tellsNil: true,
@@ -70,7 +70,7 @@ var (
 		}, false), Events: true, tellsNil: true,
 	}
 	cobraLog = Format{
-		Name: "cobra", About: "a folder of binary logs, T<n>.log, one a client",
+		Name: "cobra", About: "a folder of binary logs, T<n>.log, one for each client",
 		Tool: "Cobra, CobraBench, PolySI, VeriStrong", Holds: Times | Aborted | Unknown | Initial, Dir: true,
 		Detect: folder(cobralog.Is),
 		Read:   inFolder(cobralog.Read),
@@ -85,7 +85,7 @@ var (
 		}),
 	}
 	plumeText = Format{
-		Name: "plume", About: "text, r(key,value,session,txn) a line; aborted transactions have the id -1",
+		Name: "plume", About: "text, r(key,value,session,txn) on each line; aborted transactions have the id -1",
 		Tool: "Plume, C4, IsoVista, MTC", Holds: Aborted | Initial, Ext: []string{".txt"},
 		Detect: detect(plume.Is),
 		Read:   some(plume.Read),
@@ -93,9 +93,9 @@ var (
 			return plume.Write(w, h, n, true)
 		}),
 	}
-	// It is read as Plume's format, which includes it. It is a format of its own for writing files for PolySI.
+	// It is read as Plume's format, which includes it. It is a separate format only to write files for PolySI.
 	polysiText = Format{
-		Name: "polysi", About: "text as plume's, but without aborted and initial transactions",
+		Name: "polysi", About: "the text of plume without aborted transactions and without an initial transaction",
 		Tool: "PolySI", Holds: 0,
 		Detect: func([]byte, string) Confidence { return No },
 		Read:   some(plume.Read),
@@ -104,13 +104,13 @@ var (
 		}),
 	}
 	awditText = Format{
-		Name: "awdit", About: "text, r key value a line; lines of - separate transactions, lines of = sessions",
+		Name: "awdit", About: "text, r key value on each line; lines of - and = separate transactions and sessions",
 		Tool: "AWDIT", Holds: 0,
 		Detect: detect(awdit.Is),
 		Read:   some(awdit.Read),
 	}
 	viperJSON = Format{
-		Name: "viper", About: "a folder of logs, J<n>.log, one a client, a JSON object a line for each transaction",
+		Name: "viper", About: "a folder of logs, J<n>.log, one for each client, with JSON objects for transactions",
 		Tool: "Viper", Holds: Times | Predicates | Initial, Dir: true,
 		Detect: folder(viper.Is),
 		Read:   inFolder(viper.Read),
@@ -128,7 +128,7 @@ var (
 		Read:   some(dbcop.ReadJSON),
 	}
 	dbcopHist = Format{
-		Name: "dbcop-hist", About: "text, [x:=1 y==2] for a transaction; lines of - separate sessions",
+		Name: "dbcop-hist", About: "text, [x:=1 y==2] for each transaction; lines of - separate sessions",
 		Tool: "dbcop since 2026", Holds: Aborted, Ext: []string{".hist"},
 		Detect: detect(dbcop.IsText),
 		Read:   whole(dbcop.ReadText),
@@ -186,7 +186,7 @@ var (
 		Read: readParquet, // the writer is registered
 	}
 	porcupineKV = Format{
-		Name: "porcupine-kv", About: "log of a key-value store: get, put and append of strings, an event a line",
+		Name: "porcupine-kv", About: "log of a key-value store: get, put and append of strings, one event on each line",
 		Tool: "Porcupine", Holds: Times | Aborted | Unknown | Initial, Events: true,
 		Detect: detect(porcupine.IsKV),
 		Read: positions(func(data []byte, file string) (*history.History, error) {
@@ -201,7 +201,7 @@ var (
 	}
 )
 
-// detect makes a Detect of a test on a file's beginning that only files of this format pass.
+// detect makes a Format.Detect from a test that only beginnings of this format pass.
 func detect(is func(head []byte) bool) func([]byte, string) Confidence {
 	return func(head []byte, _ string) Confidence {
 		if head != nil && is(head) {
@@ -211,7 +211,7 @@ func detect(is func(head []byte) bool) func([]byte, string) Confidence {
 	}
 }
 
-// folder makes a Detect of a test on a folder.
+// folder makes a Format.Detect from a test of a folder.
 func folder(is func(dir string) bool) func([]byte, string) Confidence {
 	return func(head []byte, path string) Confidence {
 		if head == nil && path != "" && is(path) {
@@ -221,7 +221,7 @@ func folder(is func(dir string) bool) func([]byte, string) Confidence {
 	}
 }
 
-// whole makes a Read of a function that reads a file's bytes.
+// whole makes a Format.Read from a function that reads a file's bytes.
 func whole(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, _ Options) (*history.History, error) {
@@ -236,7 +236,8 @@ func whole(read func(data []byte, file string) (*history.History, error)) func(c
 	}
 }
 
-// some is whole for formats whose files have at least one transaction: in a file without any nothing was understood.
+// some is whole for formats whose files have at least one transaction. If a file has none, the reader understood
+// nothing.
 func some(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return whole(func(data []byte, file string) (*history.History, error) {
@@ -256,7 +257,7 @@ func some(read func(data []byte, file string) (*history.History, error)) func(co
 	})
 }
 
-// positions makes a Read of a function whose times are positions in the file.
+// positions makes a Format.Read from a function whose times are positions in the file.
 func positions(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
@@ -277,7 +278,7 @@ func positions(read func(data []byte, file string) (*history.History, error)) fu
 	}
 }
 
-// jepsenRead makes a Read of a function of package jepsen.
+// jepsenRead makes a Format.Read from a function of package jepsen.
 func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, error), json bool) func(context.Context,
 	*Input, Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, o Options) (*history.History, error) {
@@ -288,7 +289,7 @@ func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, err
 	}
 }
 
-// inFolder makes a Read of a function on a folder.
+// inFolder makes a Format.Read from a function that reads a folder.
 func inFolder(read func(ctx context.Context, dir string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, _ Options) (*history.History, error) {
@@ -300,7 +301,7 @@ func inFolder(read func(ctx context.Context, dir string) (*history.History, erro
 	}
 }
 
-// numbered makes a Write of a function that needs integers as keys and values.
+// numbered makes a Format.Write from a function that needs integers as keys and values.
 func numbered(name string, init integers.Explicit, write func(io.Writer, *history.History,
 	*integers.Numbers) error) func(io.Writer, *history.History, bool) error {
 	return func(w io.Writer, h *history.History, lossy bool) error {

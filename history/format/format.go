@@ -19,7 +19,7 @@ import (
 	"isovet/history"
 )
 
-// Confidence says how sure a format is that an input is its own.
+// Confidence says how certain a format is that an input is in this format.
 type Confidence uint8
 
 const (
@@ -29,7 +29,7 @@ const (
 	Certain                   // it says so itself
 )
 
-// Feature is a set of the things that a format can hold.
+// Feature is a set of features that a format can express.
 type Feature uint16
 
 const (
@@ -76,17 +76,17 @@ type Format struct {
 	// Events says that files list invocations and completions in the order of their occurrence, and that Read heeds
 	// Options.RealTime.
 	Events bool
-	// tellsNil says that Read heeds Options.Nil and Options.TextNumbers.
+	// tellsNil says that Read uses Options.Nil and Options.TextNumbers.
 	tellsNil bool
 
-	// Detect judges the first bytes of a file's content, decompressed (up to HeadSize of them), or, where head is nil,
-	// the folder at path. It must not judge by the file's name.
+	// Detect judges the first bytes of a file's decompressed content (at most HeadSize) or, if head is nil, the folder
+	// at path. It must not use the file's name.
 	Detect func(head []byte, path string) Confidence
 	// Read reads a history. Errors about the content are *history.InputError.
 	Read func(ctx context.Context, in *Input, o Options) (*history.History, error)
-	// Write writes a history; nil: the format is only read. A history with features beyond Holds has been refused
-	// before, unless lossy is set: then Write drops them, and returns an error for content that it cannot write at
-	// all.
+	// Write writes a history. It is nil if the format is only read. A history with features beyond Holds is refused
+	// before the call, unless lossy is set: then Write drops them, and returns an error for content that it cannot
+	// write at all.
 	Write func(w io.Writer, h *history.History, lossy bool) error
 	// WriteDir is Write for a format whose histories are folders: it fills an empty folder.
 	WriteDir func(dir string, h *history.History) error
@@ -95,7 +95,7 @@ type Format struct {
 // HeadSize bounds the part of a file that Detect sees.
 const HeadSize = 1 << 16
 
-// Options says how to read. The zero value detects the format and uses all cores.
+// Options say how to read. The zero value detects the format and uses all cores.
 type Options struct {
 	Format   string       // a format's name; "" or "auto": by content
 	Workers  int          // cores to use; 0: all
@@ -104,12 +104,13 @@ type Options struct {
 	Nil      Nil          // the meaning of a read of nil; "": as the file's own checker takes it
 	// TextNumbers reads a text that is an integer as that integer, in keys and values of Jepsen's files.
 	TextNumbers bool
-	// Progress, if set, is called now and then with the number of bytes read of the file, compressed as it is. Any
-	// goroutine may call it, one at a time. Formats that read a file as a whole do not call it for a plain file.
+	// Progress, if set, is called from time to time with the number of bytes read of the file, in its compressed size.
+	// Any goroutine may call it, but only one at a time. Formats that read a whole file at once do not call it for a
+	// plain file.
 	Progress func(done, total int64)
-	// MaxBytes bounds the decompressed size of a file; a larger one is an error. 0: no bound.
+	// MaxBytes bounds the decompressed size of a file. A larger file is an error. 0 means no bound.
 	MaxBytes int64
-	// Recorded is the number of bytes to read of a recording that still grows. 0: all.
+	// Recorded is how many bytes of a growing recording to read; 0 means all.
 	Recorded int64
 }
 

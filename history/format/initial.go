@@ -12,13 +12,13 @@ import (
 	"isovet/internal/plural"
 )
 
-// InitialValue gives registers an initial value, in place of the file's; "" keeps the one of the file's format. It is a
-// value as JSON (an integer, a string in quotes, true, false or null) for all keys, KEY=VALUE for one key, [FirstRead],
-// or a list of these with commas.
+// InitialValue gives registers an initial value instead of the file's; "" keeps the file's. It is a value as JSON (an
+// integer, a string in quotes, true, false or null) for all keys, KEY=VALUE for one key, [FirstRead], or a list of
+// these separated by commas.
 type InitialValue string
 
-// FirstRead is the InitialValue that takes a register's first read for its initial value, unless a transaction wrote
-// that value before. It is for databases that were not empty.
+// FirstRead takes a register's first read for its initial value, unless a transaction wrote that value before. It is
+// for databases that were not empty at the start.
 const FirstRead InitialValue = "first-read"
 
 // Check returns an error if v is no valid InitialValue.
@@ -187,7 +187,7 @@ func keyNamed(h *history.History, name string) (uint32, bool) {
 	return word, word != history.None
 }
 
-// Nil is the meaning of a read of nil in files of Jepsen's and Porcupine's. Their checkers disagree about it.
+// Nil is what a read of nil means in files of Jepsen and Porcupine. Their checkers disagree about it.
 type Nil string
 
 const (
@@ -199,7 +199,7 @@ const (
 // Nils are the values of Nil.
 func Nils() []string { return []string{string(NilAbsent), string(NilUnknown), string(NilInitial)} }
 
-// OneFile returns an error if an option needs a history in one file that is read at once.
+// OneFile returns an error if an option needs a history that is one file, read at once.
 func (o *Options) OneFile() error {
 	if o.Nil != "" || o.TextNumbers || o.Initial.ofKeys() {
 		return fmt.Errorf("--nil, --text-numbers, --initial KEY=VALUE and --initial first-read need a history in " +
@@ -208,7 +208,7 @@ func (o *Options) OneFile() error {
 	return nil
 }
 
-// tells returns an error if an option sets what files of the format say themselves.
+// tells returns an error if an option sets something that files of the format say themselves.
 func (o *Options) tells(f Format) error {
 	switch {
 	case f.tellsNil:

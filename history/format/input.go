@@ -25,7 +25,7 @@ type Input struct {
 	mapped []byte    // the content of a plain file
 	mark   int       // the length of its byte order mark
 	stream io.Reader // of anything else
-	// archive is the content of a file that is a zip archive, mapped into memory; nil: there is none.
+	// archive is the content of a zip archive, mapped into memory, or nil.
 	archive []byte
 	blank   newlines // number of blank lines of the stream before head
 	head    []byte   // the next bytes of the stream, not yet read by the reader
@@ -38,10 +38,10 @@ type Input struct {
 	said int64 // of these, the number last reported
 }
 
-// tellEvery is the number of bytes of the file between two calls of Options.Progress.
+// tellEvery is how many bytes are read between two calls of Options.Progress.
 const tellEvery = 1 << 20
 
-// read counts n more bytes read of the file.
+// read counts n more bytes as read.
 func (in *Input) read(n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -63,14 +63,14 @@ func (t noting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// release gives a part of the mapping that has been read back to the system.
+// release returns a part of the mapping that has been read to the system.
 func (in *Input) release(part []byte) {
 	in.read(len(part))
 	mapped.ReleasePart(part)
 }
 
-// Mapped returns the content of a plain file, mapped into memory, including a byte order mark. It returns false if the
-// input is not mapped: use Reader or Bytes. The bytes are valid until the format's Read returns.
+// Mapped returns the content of a plain file, mapped into memory, with its byte order mark if it has one. It returns
+// false if the input is not mapped; then use Reader or Bytes. The bytes are valid until the format's Read returns.
 func (in *Input) Mapped() ([]byte, bool) { return in.mapped, in.mapped != nil }
 
 // Reader returns the decompressed content.
@@ -115,8 +115,8 @@ func (in *Input) Close() error {
 // bom is the byte order mark. Some programs put it before a text in UTF-8; it is not part of the content.
 var bom = []byte("\xef\xbb\xbf")
 
-// marked returns the length of a text's byte order mark. A binary file may begin with the same bytes, but then has
-// zeros near.
+// marked returns the length of a text's byte order mark, or 0. A binary file that begins with the same bytes has zeros
+// near.
 func marked(head []byte) int {
 	if !bytes.HasPrefix(head, bom) || bytes.IndexByte(head[:min(64, len(head))], 0) >= 0 {
 		return 0
@@ -124,8 +124,8 @@ func marked(head []byte) int {
 	return len(bom)
 }
 
-// Head returns the beginning of the content, decompressed, up to HeadSize bytes; nil for a folder. If blank lines fill
-// that, Head skips them.
+// Head returns the beginning of the decompressed content, at most HeadSize bytes, or nil for a folder. If there are
+// only blank lines, Head skips them.
 func (in *Input) Head() ([]byte, error) {
 	if in.Dir {
 		return nil, nil
@@ -174,8 +174,8 @@ func (n *newlines) Read(p []byte) (int, error) {
 	return k, nil
 }
 
-// readUpTo reads n bytes, or fewer at the end. Unlike io.ReadFull it does not take a decompressor's "unexpected EOF"
-// for the end.
+// readUpTo reads n bytes, or fewer at the end. Unlike io.ReadFull it returns a decompressor's "unexpected EOF" as an
+// error.
 func readUpTo(r io.Reader, n int) ([]byte, error) {
 	buf := make([]byte, 0, n)
 	for len(buf) < n {
@@ -367,8 +367,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// apply applies RealTime to a history if the format's reader has not done so: Untimed drops the client's times. It
-// returns an error if the format lacks the source of times.
+// apply applies RealTime to a history unless the format's reader has done so: Untimed drops the client's times. It
+// returns an error if files of the format lack the requested source of times.
 func (r RealTime) apply(h *history.History, f Format) error {
 	switch {
 	case r == "" || r == ByFile || f.Events:

@@ -12,7 +12,7 @@ import (
 
 var isovet = Format{
 	Name:   "isovet-history",
-	About:  "JSON lines, a transaction a line; what isovet collects and generates",
+	About:  "JSON lines, one for each transaction; isovet collects and generates this format",
 	Tool:   "isovet",
 	Holds:  Everything,
 	Ext:    []string{".jsonl"},
@@ -40,8 +40,8 @@ var isovet = Format{
 	Write: func(w io.Writer, h *history.History, _ bool) error { return jsonl.Write(w, h) },
 }
 
-// detectJSONL knows its header and, without one, the field that every transaction has. An object at the beginning of a
-// line may be ours, if it is nobody else's: then its reader says what is wrong with it.
+// detectJSONL recognises the format's header and, without one, the field that every transaction has. If a line begins
+// with an object that no other format claims, the format is possible: then its reader says what is wrong.
 func detectJSONL(head []byte, path string) Confidence {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	rest, is := bytes.CutPrefix(head, []byte("{"))
@@ -74,7 +74,7 @@ var columnar = Format{
 		}
 		return No
 	},
-	// A plain file gets a mapping of its own, since that must outlive the Input.
+	// A plain file is mapped again, since this mapping must outlive the Input.
 	Read: func(ctx context.Context, in *Input, o Options) (*history.History, error) {
 		if _, ok := in.Mapped(); ok {
 			return native.ReadFile(ctx, in.Path, o.Workers)

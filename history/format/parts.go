@@ -69,9 +69,10 @@ func ReadPartList(dir string) (PartList, error) {
 	return l, nil
 }
 
-// Parts returns the files of a folder whose files are one history, in their order: that of the list, or else of their
-// names, with numbers in names by their value. It leaves out files whose names begin with a dot or an underscore. If
-// the history is being recorded, or the recording was broken off, Parts adds the files that end in partlist.Recording.
+// Parts returns the files of a folder whose files are one history: in the order of the list or, without a list, of
+// their names, with numbers in names by value. It leaves out names that begin with a dot or an underscore. If the
+// history is still being recorded, or its recording was interrupted, Parts adds the files with ending
+// partlist.Recording.
 func Parts(dir string) (paths []string, list *PartList, err error) {
 	for try := 0; ; try++ {
 		paths, list, err = partsOnce(dir)
@@ -151,7 +152,7 @@ func stem(name string) string {
 	return s
 }
 
-// IsParts reports whether a folder is a history in parts: it has a list of parts, or no format of folders fits it and
+// IsParts reports whether a folder is a history in parts: it has a list of parts, or it is in no format of folders and
 // its first file is in a format of files.
 func IsParts(dir string) bool {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {

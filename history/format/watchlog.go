@@ -122,9 +122,9 @@ func readSegment(dir string, n int) (path string, data []byte, err error) {
 	return path, data, err
 }
 
-// readLog reads the lines of all segments, without their places. It blanks the log's own lines and repeated headers, so
-// that line numbers count over all segments. A torn end, of an unfinished write, is no line. cut says that the first
-// segments were deleted; a header then comes from its own file.
+// readLog reads the lines of all segments, without their places. It blanks the log's own lines and repeated headers,
+// so that line numbers count over all segments. The incomplete end of an unfinished write is no line. cut says that
+// the first segments were deleted; the header then comes from its own file.
 func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) {
 	first, last, err := logSegments(dir)
 	if err == nil && first > 1 {
@@ -185,8 +185,8 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 	return all, cut, nil
 }
 
-// withoutBeginning drops reads that may depend on transactions missing from the beginning of a history. These are reads
-// of versions that no remaining transaction wrote, and all reads of predicates and lists. With timestamps they include
+// withoutBeginning drops reads that may depend on transactions missing at the beginning of a history: reads of
+// versions that no remaining transaction wrote, and all reads of predicates and lists. With timestamps it also drops
 // reads of a key before the first remaining commit that wrote it. Dropping reads makes no violation.
 func withoutBeginning(h *history.History) *history.History {
 	written := make([]bool, h.NumVersions())
@@ -240,8 +240,8 @@ func withoutBeginning(h *history.History) *history.History {
 	return part
 }
 
-// inSessions orders each session's transactions by their places, which may begin anywhere and have gaps. If one has no
-// place, the session keeps the order of arrival.
+// inSessions orders each session's transactions by their places, which may begin with any number and have gaps. If one
+// has no place, the session keeps the order of arrival.
 func inSessions(h *history.History, seqs jsonl.Seqs) {
 	for s := range h.NumSessions() {
 		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
@@ -251,8 +251,8 @@ func inSessions(h *history.History, seqs jsonl.Seqs) {
 	}
 }
 
-// passAgain blanks duplicate lines, and returns their number: each repeats an earlier line about a transaction of the
-// same id, or of the same place in a session. watch ignores them, too.
+// passAgain blanks duplicate lines and returns their number. A duplicate is about a transaction with the same id, or
+// the same place in a session, as an earlier line. watch ignores them too.
 func passAgain(data []byte, file string) (passed int) {
 	type place struct{ session, seq int64 }
 	ids, places := map[int64][]byte{}, map[place][]byte{}

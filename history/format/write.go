@@ -17,16 +17,16 @@ import (
 	"isovet/history"
 )
 
-// Write writes a history to a file, "-" being standard output. The format is the named one, or, for "" and "auto", the
-// one with the file name's ending, or the project's own. A name that ends in .gz or .zst is compressed. The file
-// appears under its name only when it is whole. A feature of the history that the format cannot hold is an error,
-// unless lossy drops it.
+// Write writes a history to a file; "-" is standard output. The format is the named one; for "" and "auto" it is the
+// format of the file name's ending, or isovet's own. A name that ends in .gz or .zst is compressed. The file gets its
+// name only when it is complete. If the format cannot express a feature of the history, it is an error, unless lossy
+// drops the feature.
 func Write(path string, h *history.History, name string, lossy bool) (err error) {
 	return WriteContext(context.Background(), path, h, name, lossy)
 }
 
-// Invocations reports whether a file of that name, or in the named format, consists of invocations and completions, as
-// Elle reads them. left lists features that it then drops and that no checker of such files needs: times of operations
+// Invocations reports whether a file of this name, or in the named format, has invocations and completions, as Elle
+// reads them. left lists features that are then dropped and that no checker of such files needs: times of operations
 // in a transaction, and an initial version other than nil.
 func Invocations(path, name string, h *history.History) (is bool, left Feature) {
 	f, err := writable(path, name)
@@ -95,8 +95,8 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 	return os.Rename(tmp.Name(), path)
 }
 
-// Special reports whether a path exists and is neither a file nor a folder: a device such as /dev/null, or a pipe. It
-// is written to, and never replaced by a file.
+// Special reports whether a path is neither a file nor a folder: a device such as /dev/null, or a pipe. Write writes
+// to it, and never replaces it by a file.
 func Special(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && !st.Mode().IsRegular() && !st.IsDir()
@@ -110,7 +110,7 @@ func createTemp(path string, special bool) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 }
 
-// Used returns the features of a history that only some formats can hold.
+// Used returns the features of a history that some formats cannot express.
 func Used(h *history.History) Feature {
 	var f Feature
 	for _, c := range [...]struct {

@@ -10,7 +10,8 @@ import (
 // etcdTypes are the requests of etcd's robustness tests.
 var etcdTypes = []string{"range", "txn", "leaseGrant", "leaseRevoke", "defragment", "compact"}
 
-// isEtcd reports whether an input is a request of etcd's robustness tests: a type, and the member of that name.
+// isEtcd reports whether an input is a request of etcd's robustness tests: it has a type, and a member with the type's
+// name.
 func (m Map) isEtcd() bool {
 	f, _ := m.Get("Type").(string)
 	return slices.Contains(etcdTypes, f) && slices.ContainsFunc(m, func(p Pair) bool {
@@ -19,8 +20,8 @@ func (m Map) isEtcd() bool {
 	})
 }
 
-// etcd reads a request and its answer, which the workload etcd takes apart. An error leaves the outcome unknown, and
-// says no time of return.
+// etcd reads a request and its answer; the workload etcd interprets them. If there is an error, the outcome is
+// unknown, and there is no time of return.
 func (r *goReader) etcd(in Map, at map[string]any, name map[string]string) error {
 	r.e.f, r.e.value, r.e.result = in.Get("Type").(string), in, at["output"]
 	out, is := at["output"].(Map)
@@ -37,7 +38,7 @@ func (r *goReader) etcd(in Map, at map[string]any, name map[string]string) error
 	return r.times(at, name)
 }
 
-// EtcdFiles are the files of a folder that etcd's robustness tests report operations in: client-N/operations.json.
+// EtcdFiles returns the files in which etcd's robustness tests report operations: client-N/operations.json.
 func EtcdFiles(dir string) []string {
 	dir = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", `\`, `\\`).Replace(dir)
 	files, _ := filepath.Glob(filepath.Join(dir, "client-*", "operations.json")) // the pattern is good

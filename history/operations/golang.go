@@ -15,8 +15,8 @@ import (
 	"isovet/history/format/edn"
 )
 
-// member are what a member of a Go program's operation, of its input or its output says, by the names that Go programs
-// give it, in small letters.
+// member maps the names that Go programs give to members of operations, inputs and outputs, in lower case, to their
+// meaning.
 type member map[string]string
 
 var (
@@ -31,13 +31,13 @@ var (
 
 var unspaced = strings.NewReplacer("_", "", "-", "", " ", "")
 
-// small is a name as those above are.
+// small returns a name in lower case.
 func small(name any) string {
 	s, _ := name.(string)
 	return unspaced.Replace(strings.ToLower(s))
 }
 
-// isGo reports whether a map is an operation of a Go program, as Porcupine has it.
+// isGo reports whether a map is an operation of a Go program in Porcupine's form.
 func (m Map) isGo() bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(m, func(p Pair) bool {
@@ -48,7 +48,8 @@ func (m Map) isGo() bool {
 	return has("call") && has("input")
 }
 
-// beginsGo reports whether a file is of a Go program's operations, by its beginning: JSON, or CSV with a line of names.
+// beginsGo reports by its beginning whether a file has a Go program's operations: in JSON, or in CSV with a line of
+// names.
 func beginsGo(head []byte) (json, comma bool) {
 	head = bytes.ToLower(beginning(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))))
 	if bytes.HasPrefix(head, []byte("{")) {
@@ -74,8 +75,8 @@ func (r *goReader) fail(field string, found any, expected string) error {
 	return r.bad
 }
 
-// members returns the members of a map by their known names, and the names that the map gives them. A member without a
-// known name must be zero, as Go writes members that are not set.
+// members returns the members of a map by their known names, and the map's own names for them. A member without a
+// known name must be zero, since Go also writes members that are not set.
 func (r *goReader) members(of string, m Map, known member) (at map[string]any, name map[string]string, err error) {
 	at, name = map[string]any{}, map[string]string{}
 	for _, p := range m {
@@ -93,7 +94,7 @@ func (r *goReader) members(of string, m Map, known member) (at map[string]any, n
 	return at, name, nil
 }
 
-// times reads who called when.
+// times reads the client and the times of call and return.
 func (r *goReader) times(at map[string]any, name map[string]string) error {
 	var is bool
 	if r.e.process = at["client"]; r.e.process != nil {
@@ -115,9 +116,8 @@ func (r *goReader) times(at map[string]any, name map[string]string) error {
 	return nil
 }
 
-// goEvent reads a map as an operation of a Go program: one of Porcupine's, whose input has an operation, a key and a
-// value, and whose output is a value, or has one with what became of the operation. Without a return and an output, its
-// outcome is unknown.
+// goEvent reads a map as an operation of a Go program, in Porcupine's form. Its input has an operation, a key and a
+// value. Its output is a value, or has a value and the outcome. Without a return and an output, the outcome is unknown.
 func goEvent(m Map, bad *history.InputError) (event, error) {
 	r := &goReader{bad: bad, e: event{own: true, golang: true, time: NoTime, index: NoTime, line: bad.Line}}
 	at, name, err := r.members("", m, goMembers)
@@ -205,8 +205,8 @@ func (r *goReader) output(of string, m Map) error {
 	return nil
 }
 
-// rows reads a table in CSV: its first line names the columns, which are the members of operations. Without a column
-// for the output, what reads gave stands as their value.
+// rows reads a table in CSV. Its first line names the columns, which are the members of operations. If there is no
+// column for the output, the results of reads are in the column of values.
 func (h *History) rows(data []byte) (events []event, err error) {
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
 	r.ReuseRecord, r.TrimLeadingSpace = true, true
@@ -277,7 +277,7 @@ func (h *History) row(names, row []string, line int) (e event, err error) {
 	return e, err
 }
 
-// cellValue is what a cell says: nothing, a number, true or false, a collection as in JSON or EDN, or a text.
+// cellValue returns the value of a cell: nothing, a number, true or false, a collection in JSON or EDN, or a text.
 func cellValue(cell string) (any, error) {
 	switch cell = strings.TrimSpace(cell); {
 	case cell == "" || cell == "null" || cell == "nil":

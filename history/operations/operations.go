@@ -1,20 +1,20 @@
-// Package operations holds what clients did to an object that is no database of keys and transactions: a queue, a set,
-// a counter, the accounts of a bank. It reads the histories of Jepsen's tests of such, in EDN, JSON, test.jepsen and
-// the lines of history.txt and jepsen.log, and a form of its own, a JSON object a line for each operation:
+// Package operations has the operations of clients on objects that are not databases of keys and transactions: a
+// queue, a set, a counter, the accounts of a bank. It reads histories of Jepsen's tests, in EDN, JSON, test.jepsen and
+// the lines of history.txt and jepsen.log, and isovet's own form, a JSON object on each line for each operation:
 //
 //	{:type :invoke, :process 3, :f :enqueue, :value 5, :time 57677097, :index 0}
 //	{:type :ok, :process 3, :f :enqueue, :value 5, :time 67936298, :index 1}
 //	3	:invoke	:dequeue	nil
 //	{"process": 3, "f": "dequeue", "value": null, "result": 5, "start": 57677097, "end": 67936298, "status": "ok"}
 //
-// And it reads the operations of Go programs, as Porcupine has them, in JSON or as a table in CSV:
+// It also reads the operations of Go programs in Porcupine's form, in JSON or as a table in CSV:
 //
 //	{"ClientId": 3, "Input": {"Op": "get", "Key": "x"}, "Call": 57, "Output": {"Value": "a"}, "Return": 67}
 //	call,return,client,op,key,value,output
 //
-// An invocation is completed by its process's next operation: ok took effect, fail did not, info or none may have. What
-// is not a client's (processes with names) is left out. Real time is the order of the file, by :index where all have
-// one, as Jepsen's checkers take it; in the form of its own it is start and end. There, status is ok, fail or unknown.
+// The next operation of its process completes an invocation: ok took effect, fail did not, info or a missing one may
+// have. Operations of no client (processes with names) are left out. Real time is the order of the file, by :index if
+// all have one, as in Jepsen's checkers. In isovet's own form it is start and end, and status is ok, fail or unknown.
 //
 // Experimental: this package may still change.
 package operations
@@ -41,7 +41,7 @@ const (
 	Failed
 )
 
-// NoTime is the time of what has none.
+// NoTime is the time of an operation without one.
 const NoTime = math.MinInt64
 
 // Op is an operation of a client.
@@ -50,8 +50,8 @@ type Op struct {
 	F       string
 	In, Out any // the values of the invocation and of the completion
 	Status  Status
-	// Call and Return order the operations in real time: positions in the file, or times. Return of an unknown one is
-	// the largest.
+	// Call and Return order the operations in real time. They are positions in the file, or times. An operation of
+	// unknown outcome has the largest possible Return.
 	Call, Return int64
 	Time, End    int64  // nanoseconds, or NoTime
 	Line, Lines  int    // of the invocation and of the completion, 0 where there is none
@@ -59,15 +59,15 @@ type Op struct {
 	Extra        Map    // other members of the completion
 }
 
-// History is what clients did, in the order of their calls.
+// History has the operations of clients, sorted by call.
 type History struct {
 	File string
 	Ops  []Op
-	// Times: Call and Return are times, not positions.
+	// Times says that Call and Return are times instead of positions.
 	Times bool
-	// Go: a Go program made them, with words of its own for functions.
+	// Go says that a Go program made the operations, with its own names for functions.
 	Go bool
-	// Test are the settings of the test's map that workloads take, where the file has it.
+	// Test has those settings of the test's map that workloads use, if the file has it.
 	Test Map
 }
 
@@ -79,7 +79,7 @@ type event struct {
 	time, index int64
 	line        int
 	extra       Map
-	// of the form of its own
+	// start and end are for isovet's own form.
 	start, end int64
 	result     any
 	status     string
@@ -114,7 +114,8 @@ func Read(data []byte, file string) (*History, error) {
 	return h, h.pair(events)
 }
 
-// beginning is a file from its first operation on: without comments and what opens a collection of all.
+// beginning returns a file from its first operation on, without comments and the opening brackets of a collection of
+// all.
 func beginning(data []byte) []byte {
 	for {
 		data = bytes.TrimLeft(data, " \t\r\n[(")
@@ -125,7 +126,7 @@ func beginning(data []byte) []byte {
 	}
 }
 
-// notation tells the notation of a file by its beginning: JSON or not, or lines of text.
+// notation finds a file's notation by its beginning: JSON or EDN, or lines of text.
 func notation(data []byte) (json, text bool) {
 	head := beginning(data)
 	if len(head) == 0 || head[0] != '{' {
@@ -135,7 +136,7 @@ func notation(data []byte) (json, text bool) {
 	return len(head) > 0 && head[0] == '"', false
 }
 
-// scan reads operations in EDN or JSON, alone, in a vector, or in one that is a test's :history.
+// scan reads operations in EDN or JSON: one after the other, in a vector, or in a test's :history.
 func (h *History) scan(data []byte, json bool) (events []event, err error) {
 	s := edn.Scanner{Data: data, File: h.File, JSON: json}
 	depth := 0
@@ -252,13 +253,13 @@ func eventOf(m Map, bad *history.InputError) (e event, err error) {
 	return e, nil
 }
 
-// client is a process's number; ok is false of what is no client.
+// client returns a process's number. ok is false if the process is no client.
 func (e *event) client() (n int64, ok bool) {
 	n, ok = e.process.(int64)
 	return n, ok
 }
 
-// ownEvents makes operations of the form of its own.
+// ownEvents makes operations from events in isovet's own form.
 func (h *History) ownEvents(events []event) error {
 	h.Times, h.Go = true, events[0].golang
 	for i := range events {
@@ -288,7 +289,7 @@ func (h *History) ownEvents(events []event) error {
 	return nil
 }
 
-// pair makes operations of Jepsen's invocations and completions.
+// pair makes operations from Jepsen's invocations and completions.
 func (h *History) pair(events []event) error {
 	indexed := true
 	for _, e := range events {

@@ -12,10 +12,10 @@ import (
 	"isovet/history/format/fressian"
 )
 
-// testBegins is the beginning of a test's map as package fressian tells it.
+// testBegins is the beginning of a test's map as package fressian returns it.
 var testBegins = []byte("{:history ")
 
-// testSettings are the keys of a test's map that workloads take.
+// testSettings are the keys of a test's map that workloads use.
 var testSettings = []string{"accounts", "total-amount", "negative-balances?", "sub-via", "ww-deps"}
 
 // stored reports whether a file is a test.jepsen or a test.fressian.
@@ -32,7 +32,7 @@ func TestOf(data []byte, file string) (Map, error) {
 	return h.Test, err
 }
 
-// settings reads a test's map, whose bracket is t, and leaves its history to ops.
+// settings reads a test's map whose bracket is t. It calls ops with the token of its history.
 func (h *History) settings(s *edn.Scanner, t edn.Token, ops func(t edn.Token) error) error {
 	return s.Fields(t, "", func(name edn.Token) error {
 		key := string(name.Text)
@@ -52,10 +52,10 @@ func (h *History) settings(s *edn.Scanner, t edn.Token, ops func(t edn.Token) er
 	})
 }
 
-// logger stands before the operations in a jepsen.log, with a colon or a dash behind it.
+// logger precedes the operations in a jepsen.log, followed by a colon or a dash.
 var logger, running = []byte("jepsen.util"), []byte("Running test:")
 
-// lines reads the lines of a history.txt, or the operations of a jepsen.log. The log has the test's map, too.
+// lines reads the lines of a history.txt, or the operations in a jepsen.log, which also has the test's map.
 func (h *History) lines(data []byte) (events []event, err error) {
 	log := bytes.Contains(data, logger)
 	n, first := 0, true

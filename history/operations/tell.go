@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// marks are what the operations of workloads have that no other history has: those of a file that may be such.
+// marks are words that only operations of workloads have. A file with one of them may be such a history.
 var marks = [][]byte{[]byte("enqueue"), []byte("dequeue"), []byte("transfer"), []byte("generate"), []byte("push"),
 	[]byte("pop"), []byte("poll"), []byte("add"), []byte("read-init"), []byte("strong-read"), []byte("insert"),
 	[]byte("assign"), []byte("subscribe")}
 
-// Is reports whether a file may be of operations, by its beginning: of the form of its own, or with a function that
-// only workloads have.
+// Is reports by its beginning whether a file may have operations: in isovet's own form, or with a function that only
+// workloads have.
 func Is(head []byte) bool {
 	if stored(head) {
 		return marked(head)
@@ -48,8 +48,8 @@ func marked(head []byte) bool {
 	return slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(head, m) })
 }
 
-// Tell is the workload that a history's functions name; "" where they do not, or where it is one that other readers
-// take: registers, mutexes and sets of Jepsen's.
+// Tell returns the workload that a history's functions show. It returns "" if they show none, or one that other
+// readers handle: registers, mutexes and sets of Jepsen.
 func Tell(h *History) string {
 	has := map[string]bool{}
 	number, collection, rows := false, false, false

@@ -11,17 +11,17 @@ import (
 
 // A value is nil, a bool, an int64, a Number, a string (keywords and symbols too), a []any, a Set or a Map.
 type (
-	// Number is a number that is no integer of 64 bits, as it stands in the file.
+	// Number is a number that is no 64-bit integer, as written in the file.
 	Number string
-	// Set is a set's members.
+	// Set has a set's members.
 	Set []any
-	// Map is a map's pairs in the file's order.
+	// Map has a map's pairs in the order of the file.
 	Map []Pair
 	// Pair is a key of a map with its value.
 	Pair struct{ Key, Value any }
 )
 
-// Get is the value of a name, nil if there is none.
+// Get returns the value of a name, or nil.
 func (m Map) Get(name string) any {
 	for _, p := range m {
 		if p.Key == any(name) {
@@ -78,7 +78,7 @@ func rest(s *edn.Scanner, t edn.Token) (any, error) {
 	return items, nil
 }
 
-// Text is a value as EDN has it, the same for equal values: members of sets and maps are sorted.
+// Text returns a value as EDN. Equal values have the same text: members of sets and maps are sorted.
 func Text(v any) string {
 	list := func(open, end string, vs []any, sorted bool) string {
 		words := make([]string, len(vs))
@@ -113,7 +113,7 @@ func Text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// plain reports whether a text can be told from all other values without quotes.
+// plain reports whether a text without quotes cannot be taken for another value.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c|0x20 < 'a' || c|0x20 > 'z' {
@@ -125,7 +125,7 @@ func plain(s string) bool {
 	return s != "" && s != "nil" && s != "true" && s != "false"
 }
 
-// Items are the members of a vector, list or set; ok is false of anything else.
+// Items returns the members of a vector, list or set. ok is false for any other value.
 func Items(v any) (items []any, ok bool) {
 	switch v := v.(type) {
 	case []any:

@@ -1,5 +1,5 @@
-// Package partlist is the list that a folder has of the files that one history is in, isovet-parts.json: what it looks
-// like and how it is written. Package format reads it.
+// Package partlist defines the list of the files of a history in parts, isovet-parts.json, and writes it. Package
+// format reads it.
 //
 // Experimental: this package may still change.
 package partlist
@@ -14,10 +14,10 @@ import (
 // Name is the file's name in the folder.
 const Name = "isovet-parts.json"
 
-// Format and Version are what the file begins with.
+// Format and Version are at the beginning of the file.
 const Format, Version = "isovet-parts", 1
 
-// Part is one of the files that a history is in, as the list in their folder has it.
+// Part is an entry of the list: one of the files of a history.
 type Part struct {
 	File  string `json:"file"` // its name in the folder
 	Bytes int64  `json:"bytes"`
@@ -25,25 +25,25 @@ type Part struct {
 	Ops   int64  `json:"operations"`
 }
 
-// List is the content of the file: it lists files that are whole.
+// List is the content of the file. It lists complete files.
 type List struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	// Unfinished says that parts are still being written, or that this was broken off: those that are there are not a
-	// history.
+	// Unfinished says that parts are still being written, or that the writing was interrupted. The listed files are
+	// then not a whole history.
 	Unfinished bool `json:"unfinished,omitempty"`
-	// Recording says that the history is still being recorded, or that this was broken off: it goes on in the folder's
-	// files whose names end in [Recording].
+	// Recording says that the history is still being recorded, or that the recording was interrupted. The history goes
+	// on in the folder's files with the ending [Recording].
 	Recording bool   `json:"recording,omitempty"`
 	Parts     []Part `json:"parts"`
-	// More is what the writer has to say of the history beside that, by name.
+	// More has the writer's own data about the history, by name.
 	More map[string]any `json:"more,omitempty"`
 }
 
-// Recording is the ending of a part that is being recorded, behind the name without its own ending: part-00003.partial.
+// Recording is the ending of a part that is being recorded, such as part-00003.partial.
 const Recording = ".partial"
 
-// Write writes the list of a folder's parts, whole or not at all.
+// Write writes the list of a folder's parts atomically.
 func Write(dir string, l List) error {
 	l.Format, l.Version = Format, Version
 	if l.Parts == nil {

@@ -18,18 +18,17 @@ import (
 	"isovet/internal/bounds"
 )
 
-// copyFrom is the size in bytes from which ReadMapped copies; compressed files count as eight times what they are.
+// copyFrom is the size in bytes from which on ReadMapped copies. Compressed files count eight times.
 var copyFrom = 64 << 20
 
 func init() { bounds.Register("split.copy-from", &copyFrom) }
 
-// ReadMapped is [Read] without holding all of the history in memory: it copies a large history of another format into a
-// native file in the folder dir, and maps that file. The file loses its name as soon as it is open, or, where the
-// system does not have that, is removed by the time ReadMapped returns, with an error or without; where the system maps
-// files its space is taken until the process ends. JSON lines and Parquet are copied in batches, in memory that does
-// not grow with the history but for what native.Writer keeps, some 25 bytes a version; other formats, and histories
-// whose sessions do not stand in order, are read into memory for the time of the copying. A history with locking reads
-// stays in memory: native files do not hold them.
+// ReadMapped is [Read] with less memory. It copies a large history of another format into a native file in the folder
+// dir, and maps that file. The file's name is removed when it is open or, if the system cannot do that, the file is
+// removed before ReadMapped returns. A mapped file takes space until the process ends. JSON lines and Parquet are
+// copied in batches; memory has only native.Writer's tables, some 25 bytes a version. Other formats, and histories
+// whose sessions are not in order, are in memory during the copying. A history with locking reads stays in memory,
+// since native files cannot express them.
 func ReadMapped(ctx context.Context, paths []string, o format.Options, dir string) (*history.History, error) {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -62,7 +61,7 @@ func ReadMapped(ctx context.Context, paths []string, o format.Options, dir strin
 	return c.mapped()
 }
 
-// large reports whether a history takes much memory and is no native file, which takes none.
+// large reports whether a history takes much memory and is no native file.
 func large(paths []string) bool {
 	var files []string
 	for _, p := range paths {
@@ -114,7 +113,7 @@ type copying struct {
 	positions bool
 }
 
-// errKeeps says that a history has what a native file does not hold.
+// errKeeps says that a native file cannot express something in the history.
 var errKeeps = errors.New("locking reads")
 
 // batches copies in batches.
@@ -152,7 +151,7 @@ func (c *copying) batches(paths []string) error {
 // errWhole says that a history cannot be read in part.
 var errWhole = errors.New("only as a whole")
 
-// pieces reads what Plan divides.
+// pieces reads the pieces of Plan.
 func (c *copying) pieces(paths []string, begin func(*Set) error, add func(*history.History) error) error {
 	o := Options{Format: c.o.Format, RealTime: c.o.RealTime, Initial: c.o.Initial, Workers: c.o.Workers, Whole: 1}
 	if told := c.o.Progress; told != nil {
@@ -189,8 +188,8 @@ func (c *copying) pieces(paths []string, begin func(*Set) error, add func(*histo
 	return err
 }
 
-// create creates the file, and removes its name at once, so that it is gone even if the process is killed; where open
-// files cannot be removed, close does it.
+// create creates the file and removes its name at once, so that it disappears even if the process is killed. If the
+// system cannot remove open files, close does.
 func (c *copying) create(write func(*bufio.Writer) error) (err error) {
 	if c.file, err = os.CreateTemp(c.dir, "isovet-copy-*.ivh"); err != nil {
 		return err

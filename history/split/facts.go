@@ -8,8 +8,8 @@ import (
 	"isovet/history"
 )
 
-// facts are what of a history can only be checked over all of it: that transactions' ids are unique, that the places
-// which lines of sessions give (seq) are 0, 1, 2, …, and that there is one initial transaction at most.
+// facts checks properties of the whole history: transactions' ids are unique, the places in sessions that lines give
+// (seq) are 0, 1, 2, …, and there is at most one initial transaction.
 type facts struct {
 	ids      idSet
 	sessions map[int64]*place
@@ -18,7 +18,7 @@ type facts struct {
 	initLine int64
 }
 
-// place is how far a session has come.
+// place is the progress of a session.
 type place struct {
 	n    int64 // its transactions so far
 	base int64 // of these, in files before the present one, if that counts its places from 0 again
@@ -27,8 +27,8 @@ type place struct {
 	none bool  // transactions give no places
 }
 
-// enter notes that a transaction of a file comes, with its place or history.NoTime: a file may count on from the one
-// before it, or begin with 0 again, as one does that is a history by itself.
+// enter prepares for the next transaction's place, or history.NoTime. A new file may continue the places of the file
+// before, or begin again with 0, as a file does that is a history by itself.
 func (p *place) enter(part int, seq int64) {
 	if p.part == part+1 {
 		return
@@ -40,7 +40,7 @@ func (p *place) enter(part int, seq int64) {
 	}
 }
 
-// head is what a transaction says of its name and place.
+// head has a transaction's id and place.
 type head struct {
 	id, line int64
 	init     bool
@@ -49,7 +49,7 @@ type head struct {
 	seq      int64 // its place there; history.NoTime: it gives none
 }
 
-// add takes the next transaction, of a file; ordered says that sessions are to stand in their order.
+// add checks the next transaction of a file. ordered says that each session's transactions must be in order.
 func (f *facts) add(file string, part int, x *head, ordered bool) error {
 	if err := f.unique(file, x.line, x.id); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (f *facts) unique(file string, line, id int64) error {
 		"(isovet check DIR/* checks each file by itself)", id)
 }
 
-// done is called behind the last file.
+// done is called after the last file.
 func (f *facts) done(name string) error {
 	id, twice, err := f.ids.done()
 	if err == nil && twice {
@@ -133,7 +133,7 @@ func (f *facts) session(name int64, has bool) *place {
 	return at
 }
 
-// history takes a file of which no transaction gives its place; sessions stand in their order.
+// history checks a file whose transactions give no places. Each session's transactions are in order.
 func (f *facts) history(file string, part int, h *history.History) error {
 	for t, id := range h.Txns.ID {
 		if err := f.unique(file, int64(h.Txns.Line[t]), id); err != nil {
@@ -161,7 +161,7 @@ func bad(file string, line int64, field, format string, args ...any) error {
 	return &history.InputError{File: file, Line: int(line), Off: -1, Field: field, Msg: fmt.Sprintf(format, args...)}
 }
 
-// idSet is a set of ids of which most stand near those before: pages of it that are full cost nothing.
+// idSet is a set of ids, most of which are near earlier ones. A page of ids that is full takes no memory.
 type idSet struct {
 	full  []span // page numbers, ascending, apart from one another
 	pages map[int64]*page
@@ -175,7 +175,7 @@ type span struct{ lo, hi int64 } // both within
 
 const pageBits = 12
 
-// page is the ids of one stretch.
+// page has the ids of one range.
 type page struct {
 	n    int
 	bits [1 << pageBits / 64]uint64
@@ -213,7 +213,7 @@ func (s *idSet) add(id int64) bool {
 	return true
 }
 
-// after is where the first span is that ends at no or behind it.
+// after returns the index of the first span that ends at no or later.
 func (s *idSet) after(no int64) int {
 	return sort.Search(len(s.full), func(i int) bool { return s.full[i].hi >= no })
 }
@@ -226,7 +226,7 @@ func (s *idSet) isFull(no int64) bool {
 	return s.full[i].lo <= no
 }
 
-// fill enters a page that is full.
+// fill marks a page as full.
 func (s *idSet) fill(no int64) {
 	i := s.after(no)
 	left := i > 0 && s.full[i-1].hi == no-1

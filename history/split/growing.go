@@ -13,7 +13,7 @@ import (
 	"isovet/history/partlist"
 )
 
-// recording reads a file that may be a recording in progress, as far as it goes.
+// recording reads a recording that may still be in progress, as far as it goes.
 func (p *planner) recording(ctx context.Context, path string, size int64) error {
 	if !strings.HasSuffix(path, partlist.Recording) || p.o.Format != "" && p.o.Format != "isovet-history" ||
 		size > p.o.Whole {
@@ -41,12 +41,12 @@ func (p *planner) recording(ctx context.Context, path string, size int64) error 
 	return nil
 }
 
-// goneError says that what was being recorded has been finished meanwhile, and is another file now.
+// goneError says that a recording was completed meanwhile and is another file now.
 type goneError struct{ *history.InputError }
 
 func (e *goneError) Unwrap() error { return e.InputError }
 
-// cannotOpen is the error of a file that cannot be opened.
+// cannotOpen returns the error for a file that cannot be opened.
 func cannotOpen(file string, err error) error {
 	in := &history.InputError{File: file, Off: -1, Msg: "cannot open: " + history.Reason(err)}
 	if _, serr := os.Stat(file); errors.Is(serr, fs.ErrNotExist) && strings.HasSuffix(file, partlist.Recording) {

@@ -13,13 +13,13 @@ import (
 	"isovet/internal/heap"
 )
 
-// maxPages bounds the pages of ids in memory; further ones are sorted in a temporary file.
+// maxPages bounds the pages of ids in memory. If there are more, ids are sorted in a temporary file.
 var maxPages = 1 << 17
 
 func init() { bounds.Register("split.id-pages", &maxPages) }
 
-// sorted are ids that were taken out of memory: runs in ascending order in one temporary file, which is gone when it is
-// closed. An id of which it is only seen in the end that it occurs twice has lost its line.
+// sorted has ids that were moved from memory to a temporary file, in sorted runs. If a duplicate is found there, its
+// line is not known.
 type sorted struct {
 	f    *os.File
 	runs []int64 // where they end
@@ -62,7 +62,7 @@ func (s *sorted) close() error {
 	return err
 }
 
-// twice returns an id that is in two runs, or in one and in a page that is full.
+// twice returns an id that is in two runs, or in a run and in a full page.
 func (s *sorted) twice(isFull func(page int64) bool) (id int64, found bool, err error) {
 	from := int64(0)
 	var readers []*bufio.Reader
@@ -99,7 +99,7 @@ func (s *sorted) twice(isFull func(page int64) bool) (id int64, found bool, err 
 	return 0, false, nil
 }
 
-// shed takes the pages out of memory.
+// shed moves the pages to the file.
 func (s *idSet) shed() error {
 	var ids []int64
 	for no, p := range s.pages {
@@ -115,7 +115,7 @@ func (s *idSet) shed() error {
 	return s.out.put(ids)
 }
 
-// done says whether an id was added twice of which add did not see it, and lets go of the temporary file.
+// done returns a duplicate id that add did not notice, and removes the temporary file.
 func (s *idSet) done() (id int64, found bool, err error) {
 	if s.out.f == nil {
 		return 0, false, nil

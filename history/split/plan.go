@@ -19,7 +19,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// planner is a Plan on its way.
+// planner is the state of Plan.
 type planner struct {
 	o     Options
 	set   *Set
@@ -31,13 +31,12 @@ type planner struct {
 	files int    // native ones, of which the number of keys is known
 }
 
-// Plan looks at the files of one history and divides it into pieces. A path is a file, or a folder of which each file
-// is a part of the history, or one history in a format of folders. Errors about the files are *history.InputError and
-// *OrderError. What takes all files to see is checked: that ids are unique, sessions' places (seq) in order and without
-// gaps, initial transactions one at most. Cost: a pass over JSON lines and over native files, for their checksums, in
-// memory that does not grow with them but for some bytes a key and a bit a transaction of the largest native file, and
-// 40 bytes a session; ids that are in no order at all are sorted in a temporary file, 8 bytes each. Other formats are
-// read as a whole.
+// Plan examines the files of one history and divides it into pieces. A path is a file, a folder with parts of the
+// history, or a history in a format of folders. Errors about the files are *history.InputError and *OrderError. It
+// checks properties of the whole: ids are unique, sessions' places (seq) are in order and without gaps, and there is
+// at most one initial transaction. Cost: a pass over JSON lines, and over native files for their checksums. Memory:
+// some bytes a key and a bit a transaction of the largest native file, and 40 bytes a session. If ids are in no order,
+// they are sorted in a temporary file, 8 bytes each. Files in other formats are read whole.
 func Plan(ctx context.Context, paths []string, o Options) (*Set, error) {
 	o.PieceBytes = cmp.Or(o.PieceBytes, pieceBytes)
 	o.Whole = cmp.Or(o.Whole, wholeBytes)
@@ -135,7 +134,7 @@ func (p *planner) tell(bytes int64) {
 	}
 }
 
-// file adds a file's pieces; txns is how many transactions a list says that it has, or -1.
+// file adds a file's pieces. txns is the number of transactions in the list of parts, or −1.
 func (p *planner) file(ctx context.Context, path string, st os.FileInfo, txns int64) error {
 	f := File{Path: path, Bytes: st.Size(), MTime: st.ModTime().UnixNano(), Format: p.o.Format}
 	plain := false
@@ -190,15 +189,14 @@ func (p *planner) file(ctx context.Context, path string, st os.FileInfo, txns in
 	return nil
 }
 
-// add adds a piece that follows those before it.
+// add adds a piece after the earlier ones.
 func (p *planner) add(q Piece) {
 	q.First = p.set.Txns
 	p.set.Txns += q.Txns
 	p.set.Pieces = append(p.set.Pieces, q)
 }
 
-// header takes what a file says of the whole, which must be what the others say. Texts are taken where the others have
-// none.
+// header merges a file's header into the set's. Both must agree, except for texts: the first file that has one decides.
 func (p *planner) header(file string, h Header) error {
 	s := &p.set.Header
 	if p.said == "" {
@@ -227,7 +225,7 @@ func (p *planner) header(file string, h Header) error {
 	return nil
 }
 
-// headerOf is what a history says of the whole.
+// headerOf returns a history's header.
 func headerOf(h *history.History) Header {
 	i := Initial{Kind: h.Initial.Kind, N: h.Initial.N}
 	if i.Kind == history.String || i.Kind == history.Row {
@@ -236,7 +234,7 @@ func headerOf(h *history.History) Header {
 	return Header{h.Meta, i}
 }
 
-// History returns a history without transactions that has the header, for what takes one.
+// History returns a history without transactions that has this header, for functions that need one.
 func (h *Header) History() (*history.History, error) {
 	b := history.NewBuilder()
 	b.Meta = h.Meta
@@ -321,8 +319,8 @@ func (p *planner) lines(ctx context.Context, f *File) error {
 	return nil
 }
 
-// heads looks at the heads of all lines of a file, and tells of each block how many bytes and transactions it has, and
-// how many lines the file has up to its end.
+// heads reads the heads of all lines of a file. For each block it passes on its bytes and transactions, and the number
+// of lines of the file up to its end.
 func (p *planner) heads(ctx context.Context, r io.Reader, f *File, block func(bytes int, txns, lines int64)) error {
 	before, lines := p.set.Txns, int64(0)
 	begins := true
@@ -401,7 +399,7 @@ func (p *planner) flow(ctx context.Context, f *File) error {
 	return nil
 }
 
-// prefix keeps what is read.
+// prefix stores everything that is read through it.
 type prefix struct {
 	r    io.Reader
 	seen []byte
@@ -413,7 +411,7 @@ func (p *prefix) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// whole adds the piece of a file, or folder, that is read as a whole.
+// whole adds the piece of a file, or folder, that is read whole.
 func (p *planner) whole(ctx context.Context, f *File) error {
 	if f.Bytes > p.o.Whole {
 		return &history.InputError{File: f.Path, Off: -1, Msg: fmt.Sprintf("format %s can only be read as a whole, "+
@@ -441,7 +439,7 @@ func (p *planner) whole(ctx context.Context, f *File) error {
 	return nil
 }
 
-// eachBlock gives f the content of r in blocks that end at line ends, or at the end; a block is not to be kept.
+// eachBlock calls f with the content of r in blocks that end at line ends, or at the end. f must not keep a block.
 func eachBlock(ctx context.Context, r io.Reader, file string, f func(block []byte) error) error {
 	buf := make([]byte, 0, batchBytes)
 	lines := 0

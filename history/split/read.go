@@ -14,10 +14,10 @@ import (
 	"isovet/history/format/native"
 )
 
-// Each reads the piece and gives f its batches in their order. A batch may be kept. Errors about the file are
-// *history.InputError; an error of f ends it. Several pieces may be read at the same time. Cost: memory for a batch,
-// and for its text of JSON lines; of a native file the pages of the versions that the piece names; of a file that is
-// read as a whole, all of it.
+// Each reads the piece and calls f with its batches in order. f may keep a batch. Errors about the file are
+// *history.InputError; an error of f ends Each. Several pieces may be read at the same time. Memory: a batch and, for
+// JSON lines, its text; for a native file, the pages of the versions that the piece names; for a file that is read
+// whole, all of it.
 func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 	if p.early == nil {
 		if err := p.unchanged(); err != nil {
@@ -76,7 +76,7 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 	return err
 }
 
-// unchanged checks that the file is the one that was planned with.
+// unchanged returns an error if the file has changed since Plan.
 func (p *Piece) unchanged() error {
 	st, err := os.Stat(p.File.Path)
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *Piece) countError(n int64) error {
 		"or transaction %d on; expected %d", n, p.From, p.Txns)}
 }
 
-// timed does to a batch what Options.RealTime says.
+// timed applies Options.RealTime to a batch.
 func (p *Piece) timed(h *history.History) error {
 	if p.By == asWhole {
 		return nil // its reader has
@@ -112,11 +112,11 @@ func (p *Piece) timed(h *history.History) error {
 	return nil
 }
 
-// View reads a piece of a native file in place: it gives f transactions lo to hi of the file's history, some thousand
-// at a time, of which the first one's place in the whole history is first. The history has all transactions, keys and
-// versions of the file; it and what is in it are gone when View returns, and it must be read only. ok is false, and f
-// was not called, where the piece cannot be read so: use Each then. Several pieces may be read at the same time. Cost:
-// memory for the pages of the versions that the piece names.
+// View reads a piece of a native file in place. It calls f with transactions lo to hi of the file's history, some
+// thousand at a time; first is the place of transaction lo in the whole history. The history has all transactions,
+// keys and versions of the file; it is invalid when View returns, and must not be changed. ok is false, and f was not
+// called, if the piece cannot be read so; use Each then. Several pieces may be read at the same time. Memory: the
+// pages of the versions that the piece names.
 func (p *Piece) View(ctx context.Context, f func(h *history.History, lo, hi uint32, first int64) error) (ok bool,
 	err error) {
 	if p.By != ByRows || p.anyOrder || p.Override != "" {
@@ -251,8 +251,8 @@ func (p *Piece) lines(ctx context.Context, give func(*history.History, []int64) 
 	})
 }
 
-// Lines gives f the JSON lines of r in batches, as [Piece.Each] does; header is what holds for all of them, file a name
-// for messages. What takes all of them to see is not checked.
+// Lines calls f with the JSON lines of r in batches, like [Piece.Each]. header is the header of all; file is a name
+// for messages. It does not check properties of the whole.
 func Lines(ctx context.Context, r io.Reader, file string, header *history.History,
 	f func(*history.History) error) error {
 	i := headerOf(header).Initial
@@ -288,7 +288,7 @@ func readWhole(ctx context.Context, f *File, by format.RealTime, most int64) (*h
 	return h, err
 }
 
-// places are the transactions' places in their sessions; nil if they stand in that order.
+// places returns the transactions' places in their sessions, or nil if the transactions are in that order.
 func places(h *history.History) []int64 {
 	seqs := make([]int64, h.NumTxns())
 	ordered := true
@@ -305,7 +305,7 @@ func places(h *history.History) []int64 {
 	return seqs
 }
 
-// ordered checks that the sessions of a history that was read as a whole stand in the file's order.
+// ordered returns an error if the sessions of a history that was read whole are not in order in the file.
 func (p *Piece) ordered(h *history.History) error {
 	for s := range h.NumSessions() {
 		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
@@ -319,7 +319,7 @@ func (p *Piece) ordered(h *history.History) error {
 	return nil
 }
 
-// whole makes a history that was read as a whole one of the set's batches.
+// whole makes a batch of a history that was read whole.
 func (p *Piece) whole(h *history.History) error {
 	name := h.Meta.Name
 	h.Meta = p.Header.Meta

@@ -1,36 +1,36 @@
-// Package split reads one history that stands in many files, or in large ones, piece by piece, in memory that does not
+// Package split reads one history that is in many files, or in large ones, piece by piece, in memory that does not
 // grow with the history.
 //
 // # Files and pieces
 //
-// [Plan] looks at the files of one history, in their order: the transactions of a file follow those of the file before
-// it, as if the files' lines stood in one. It divides them into pieces. A [Piece] is a small value that another process
-// or machine can be sent as JSON; its Each reads it in batches of some thousand transactions, each a history of its own
-// with its own numbering of keys, versions and texts. Native files, JSON lines and Parquet files are read in part; a
+// [Plan] examines the files of one history, in order: the transactions of a file follow those of the file before, as
+// if all lines were in one file. It divides them into pieces. A [Piece] is a small value that can be sent as JSON to
+// another process or machine. Piece.Each reads it in batches of some thousand transactions; each batch is a history
+// with its own numbers of keys, versions and texts. Native files, JSON lines and Parquet files are read in pieces; a
 // compressed file of JSON lines is one piece, read as a stream; any other file is one piece that is read whole.
 //
-// # What a batch does not say
+// # The whole history
 //
-// A batch knows of itself only. What holds for the whole history is told thus:
+// A batch does not know the other batches. The following tells about the whole history:
 //
 //   - Batch.First is the place of its first transaction in the whole history; places count all transactions.
-//   - Keys, values, sessions and ids are the same in all batches if they are equal as the file has them (Keys with
-//     Texts, SessName, Txns.ID): numbers within a batch mean nothing outside it.
-//   - The header's facts are the Set's: the files must agree on the initial value and the model ("initial", "model");
-//     a file without a header has those of the others. InitVer has only versions that the batch itself names.
-//   - The initial transaction, if there is one, is in one batch, wherever it stands in the files: Batch.H.Init.
-//   - A session's transactions stand in its order, over all batches in the order of their places: a history of which
-//     that is not so is refused with an [OrderError], as it takes all of it to put it in order.
+//   - Keys, values, sessions and ids are the same in all batches if they are equal in the files (Keys with Texts,
+//     SessName, Txns.ID). Numbers within a batch have no meaning outside it.
+//   - The Set has the header: the files must agree on the initial value and the model ("initial", "model"); a file
+//     without a header has those of the others. InitVer has only versions that the batch itself names.
+//   - The initial transaction, if there is one, is in one batch, wherever it is in the files: Batch.H.Init.
+//   - A session's transactions are in its order, over all batches. A history that is not so is refused with an
+//     [OrderError], since sorting it would need all of it.
 //   - A line without an id names its transaction by its ordinal in the whole history.
 //
-// Plan checks what takes all files to see, so that whoever reads pieces need not: that ids are unique, sessions' places
-// (seq) without gaps, and initial transactions one at most.
+// Plan checks properties of the whole, so that readers of pieces need not: ids are unique, sessions' places (seq) have
+// no gaps, and there is at most one initial transaction.
 //
 // # Files of this package
 //
 //   - split.go: Set, Piece, Batch; plan.go: from paths to pieces; read.go: from a piece to batches
-//   - facts.go: what is checked over all files; whole.go: all of a history in parts, in memory
-//   - write.go: writing one in parts
+//   - facts.go: checks over all files; whole.go: all of a history in parts, in memory
+//   - write.go: writing a history in parts
 //
 // Experimental: this package may still change.
 package split
@@ -45,19 +45,19 @@ import (
 	"isovet/internal/bounds"
 )
 
-// Options says how to divide a history. The zero value detects formats.
+// Options say how to divide a history. The zero value detects formats.
 type Options struct {
 	Format   string // a format's name; "" or "auto": each file's by its content
 	RealTime format.RealTime
 	Initial  format.InitialValue // "": what the files say
 
 	PieceBytes int64 // of a file, about, in a piece; 0: 64 MiB
-	// Whole is the largest file, in bytes as decompressed, that is read as a whole where its format demands that; 0: 1
-	// GiB. Reading it takes some times that in memory.
+	// Whole is the largest decompressed size, in bytes, of a file that is read whole because its format requires it; 0
+	// means 1 GiB. Reading it takes several times as much memory.
 	Whole   int64
 	Workers int // cores to use; 0: all
-	// Progress, if set, is told now and then how much of the files' bytes Plan has looked at. By one goroutine at a
-	// time.
+	// Progress, if set, is called from time to time with the number of bytes that Plan has examined. Only one
+	// goroutine calls it at a time.
 	Progress func(done, total int64)
 
 	anyOrder bool // sessions need not stand in their order: see Read
@@ -68,7 +68,7 @@ const (
 	wholeBytes = 1 << 30
 )
 
-// Bounds of a batch.
+// Limits of a batch.
 var (
 	batchTxns  = 8192    // of native files
 	batchOps   = 1 << 16 // unless a single transaction has more
@@ -88,18 +88,18 @@ type File struct {
 	Bytes  int64  `json:"bytes"`
 	MTime  int64  `json:"mtime"` // ns since 1970
 	Txns   int64  `json:"transactions"`
-	// Grows says that it is the recording of a run in progress: its first Bytes bytes are what counts.
+	// Grows says that it is the recording of a run in progress, of which only the first Bytes bytes are used.
 	Grows bool `json:"grows,omitempty"`
 }
 
-// Initial is what registers hold at first: a value, and the text of one that is a string or row.
+// Initial is the initial value of registers, with its text if it is a string or row.
 type Initial struct {
 	Kind history.ValueKind `json:"kind"`
 	N    int64             `json:"n,omitempty"`
 	Text []byte            `json:"text,omitempty"`
 }
 
-// Header is what holds for a whole history.
+// Header has what is the same for a whole history.
 type Header struct {
 	Meta    history.Meta `json:"meta"`
 	Initial Initial      `json:"initial"`
@@ -114,11 +114,12 @@ type Set struct {
 	Txns   int64   `json:"transactions"`
 	Bytes  int64   `json:"bytes"`
 	Init   bool    `json:"init"` // there is an initial transaction
-	// Keys is the files' numbers of keys together: the whole has at most so many. 0: not known.
+	// Keys is the sum of the files' numbers of keys, which bounds the number of keys of the whole; 0 means unknown.
 	Keys int64 `json:"keys,omitempty"`
 }
 
-// How a piece is read. One by rows may be cut: From, To, First and Txns then say which transactions it is.
+// How a piece is read. A piece by rows may be divided further: From, To, First and Txns then say which transactions it
+// has.
 const (
 	ByRows   = "rows"   // transactions From to To of a native file
 	byBytes  = "bytes"  // lines of a file of JSON lines, from byte From to byte To
@@ -127,8 +128,8 @@ const (
 	asWhole  = "whole"  // all of a file
 )
 
-// Piece is a part of a history: some transactions of one file. It is read by Each, and can be written as JSON and read
-// again elsewhere, where the file has the same path.
+// Piece is a part of a history: some transactions of one file. Each reads it. It can be written as JSON and read
+// elsewhere, if the file has the same path there.
 type Piece struct {
 	File  File   `json:"file"`
 	Index int    `json:"index"` // among the set's pieces
@@ -149,18 +150,18 @@ type Piece struct {
 	early    *history.History // of a recording in progress, as Plan has read it
 }
 
-// Batch is some transactions of a history that follow one another, as a history of their own.
+// Batch is some consecutive transactions of a history, as a history.
 type Batch struct {
 	H     *history.History
 	Piece int   // index of the piece that it is of
 	First int64 // place of H's first transaction in the whole history
-	// seqs are the places in their sessions that a file of JSON lines gives; nil: it gives none.
+	// seqs are the places in sessions that a file of JSON lines gives, or nil.
 	seqs []int64
 	part int // of the file among the set's
 }
 
-// OrderError says that a session's transactions do not stand in the file in their order, so that it takes all of the
-// file to put them in order.
+// OrderError says that a session's transactions are not in order in the file, so that sorting them needs the whole
+// file.
 type OrderError struct {
 	File string
 	Line int // 0: unknown
@@ -186,7 +187,7 @@ func (s *Set) Each(ctx context.Context, f func(*Batch) error) error {
 	return nil
 }
 
-// line makes a line's number one that a history can hold, 0 if it cannot.
+// line returns a line's number if a history can store it, otherwise 0.
 func line(n int64) uint32 {
 	if n > math.MaxUint32 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"isovet/history/format"
 )
 
-// table adds the pieces of a Parquet file: row groups that follow one another.
+// table adds the pieces of a Parquet file: consecutive row groups.
 func (p *planner) table(ctx context.Context, f *File) error {
 	return withTable(f.Path, func(t format.Table) error {
 		h, err := t.Header()
@@ -85,7 +85,7 @@ func (p *Piece) groups(ctx context.Context, give func(*history.History, []int64)
 	})
 }
 
-// history is one without transactions that says the same.
+// history returns a history without transactions with this header.
 func (h *Header) history() *history.History {
 	x := &history.History{Meta: h.Meta, Initial: history.Value{Kind: h.Initial.Kind, N: h.Initial.N},
 		Texts: new(history.Texts)}

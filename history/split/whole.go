@@ -12,8 +12,8 @@ import (
 	"isovet/history/format"
 )
 
-// Paths returns the files and folders that an argument stands for: itself or, where it is not there and has one of *?[
-// in it, what it matches, numbers in names by their value.
+// Paths returns the files and folders that an argument names: itself or, if it does not exist and contains one of *?[,
+// the matching ones, with numbers in names by value.
 func Paths(arg string) []string {
 	if _, err := os.Lstat(arg); err == nil || !strings.ContainsAny(arg, "*?[") {
 		return []string{arg}
@@ -31,8 +31,8 @@ func InParts(paths []string) bool {
 	return len(paths) > 1 || len(paths) == 1 && format.IsParts(paths[0])
 }
 
-// Read reads one history into memory, in parts or not, as the files of Plan. Cost: that of format.Read for one file;
-// of parts, one look-up for each operation.
+// Read reads one history into memory, in parts or not, from the files that Plan accepts. Cost: that of format.Read for
+// one file; for parts, one look-up for each operation.
 func Read(ctx context.Context, paths []string, o format.Options) (*history.History, error) {
 	if !InParts(paths) {
 		return format.Read(ctx, paths[0], o)
@@ -70,8 +70,8 @@ func readParts(ctx context.Context, paths []string, o format.Options) (*history.
 	return h, err
 }
 
-// whole reads all pieces into one history. ordered says that the sessions' orders are to be put in place by what the
-// files say of them; else transactions stand in them.
+// whole reads all pieces into one history. ordered says that sessions must be sorted by the places in the files;
+// otherwise the transactions are in order.
 func (s *Set) whole(ctx context.Context, ordered bool, told func(done, total int64)) (*history.History, error) {
 	j := joiner{b: history.NewBuilder(), ordered: ordered, sessions: map[int64]*place{}}
 	if ordered {
@@ -130,13 +130,13 @@ func (s *Set) override(h *history.History) error {
 	return s.Pieces[0].Override.Apply(h)
 }
 
-// partOf is what a file has of a session.
+// partOf is a file's part of a session.
 type partOf struct {
 	part    int
 	session int64
 }
 
-// begins finds out in which files sessions' places begin with 0.
+// begins finds in which files the places of a session begin with 0.
 func (j *joiner) begins(ctx context.Context, s *Set) error {
 	j.again = map[partOf]bool{}
 	for i := range s.Pieces {
@@ -154,7 +154,7 @@ func (j *joiner) begins(ctx context.Context, s *Set) error {
 	return nil
 }
 
-// joiner puts batches into one builder.
+// joiner joins batches in one builder.
 type joiner struct {
 	b        *history.Builder
 	ordered  bool
@@ -166,7 +166,7 @@ type joiner struct {
 	rows     []history.PredRow
 }
 
-// begin prepares for transactions of another history.
+// begin prepares for the transactions of another history.
 func (j *joiner) begin(h *history.History) {
 	j.text, j.key = j.text[:0], j.key[:0]
 	for range h.Texts.Len() {
@@ -196,7 +196,7 @@ func (j *joiner) add(b *Batch) {
 	j.some(b, 0, uint32(b.H.NumTxns()))
 }
 
-// Sub returns transactions lo to hi of a history as one of their own, sessions' transactions in the order of the
+// Sub returns transactions lo to hi of a history as a history. Each session has its transactions in the order of their
 // indices. Cost: linear in them, and in the history's keys and texts.
 func Sub(h *history.History, lo, hi uint32) (*history.History, error) {
 	j := joiner{b: history.NewBuilder()}
@@ -244,7 +244,7 @@ func (j *joiner) some(b *Batch, from, end uint32) {
 	}
 }
 
-// seq is the place of a transaction in its session, over all files.
+// seq returns a transaction's place in its session, over all files.
 func (j *joiner) seq(b *Batch, t uint32, name int64) int64 {
 	at := j.sessions[name]
 	if at == nil {

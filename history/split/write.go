@@ -20,7 +20,7 @@ import (
 	"isovet/history/format/native"
 )
 
-// Endings are the names' endings of the parts that Out can write.
+// Endings returns the name endings of the parts that Out can write.
 func Endings() []string {
 	all := []string{".ivh", ".jsonl", ".jsonl.gz", ".jsonl.zst"}
 	if f, _ := format.ByName("parquet"); f.Write != nil {
@@ -29,8 +29,8 @@ func Endings() []string {
 	return all
 }
 
-// Out writes a history that comes in batches into the parts of a folder. Each part is a history by itself too. Memory:
-// that of a part's keys and versions (native.Writer), or a buffer.
+// Out writes a history that comes in batches to the parts of a folder. Each part is also a history by itself. Memory:
+// a part's keys and versions (native.Writer), or a buffer.
 type Out struct {
 	dir, ending string
 	header      *history.History
@@ -61,8 +61,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Create begins a folder, which must not be there yet, or be empty. header is a history whose facts are those of the
-// whole.
+// Create begins a folder, which must be new or empty. header is a history with the header of the whole.
 func Create(dir, ending string, header *history.History) (*Out, error) {
 	if !slices.Contains(Endings(), ending) {
 		return nil, noEnding(ending)
@@ -87,7 +86,7 @@ func Create(dir, ending string, header *history.History) (*Out, error) {
 	return o, nil
 }
 
-// Add appends the transactions of a batch to the present part.
+// Add appends the transactions of a batch to the current part.
 func (o *Out) Add(h *history.History) error {
 	if o.tmp == nil {
 		if err := o.open(o.n); err != nil {
@@ -106,7 +105,7 @@ func (o *Out) Add(h *history.History) error {
 	return o.jsonl.Add(h)
 }
 
-// Now returns how many transactions and, about, bytes the present part has.
+// Now returns the number of transactions and the approximate number of bytes in the current part.
 func (o *Out) Now() (txns, bytes int64) {
 	switch {
 	case o.tmp == nil:
@@ -160,7 +159,7 @@ func (o *Out) open(n int) (err error) {
 	return nil
 }
 
-// Cut ends the present part, if there is one.
+// Cut ends the current part, if there is one.
 func (o *Out) Cut() error {
 	if o.tmp == nil {
 		return nil
@@ -204,7 +203,7 @@ func (o *Out) finish() error {
 	return errors.Join(err, o.buf.Flush())
 }
 
-// First writes a part that stands before all others, and ends the present one.
+// First writes a part before all others, and ends the current part.
 func (o *Out) First(h *history.History) error {
 	if err := o.Cut(); err != nil {
 		return err
@@ -225,8 +224,8 @@ func (o *Out) First(h *history.History) error {
 	return nil
 }
 
-// Finish ends the last part and lists them all; more is what the list is to say beside that. A history without
-// transactions has one part.
+// Finish ends the last part and writes the list of parts; more is added to the list. A history without transactions
+// has one part.
 func (o *Out) Finish(more map[string]any) error {
 	if o.tmp == nil && len(o.list.Parts) == 0 {
 		if err := o.open(o.n); err != nil {
@@ -240,8 +239,8 @@ func (o *Out) Finish(more map[string]any) error {
 	return format.WritePartList(o.dir, o.list)
 }
 
-// WritePart writes one part of a folder whose list somebody else keeps, whole or not at all, and safe on disk: what
-// batches adds.
+// WritePart writes one part of a folder whose list the caller writes, atomically, and syncs it. batches adds its
+// transactions.
 func WritePart(dir string, n int, ending string, header *history.History, batches func(add func(*history.History) error,
 ) error) (format.Part, error) {
 	if !slices.Contains(Endings(), ending) {
@@ -278,7 +277,7 @@ func (o *Out) drop() (err error) {
 	return err
 }
 
-// Abort removes all that was written, and the folder if it was not there.
+// Abort removes everything that was written, and the folder if Create made it.
 func (o *Out) Abort() error {
 	errs := []error{o.drop()}
 	for _, p := range o.list.Parts {

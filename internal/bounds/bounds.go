@@ -1,5 +1,5 @@
-// Package bounds knows the bounds of the algorithms by name, so that tests can set each as low as it can be: what a
-// stage leaves out when it stops early must never be what the next one takes for done.
+// Package bounds registers the bounds of algorithms by name, so that tests can set each as low as possible: if a stage
+// stops early, the next one must never take its incomplete result for complete.
 package bounds
 
 import (
@@ -10,7 +10,7 @@ import (
 
 var all = map[string]*int{}
 
-// Register names a bound, "package.name". It is called while packages are initialized.
+// Register registers a bound under the name "package.name". Packages call it while they are initialized.
 func Register(name string, bound *int) {
 	if all[name] != nil {
 		panic("bounds: registered twice: " + name)
@@ -18,10 +18,10 @@ func Register(name string, bound *int) {
 	all[name] = bound
 }
 
-// Names lists them in order.
+// Names returns all names, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(all)) }
 
-// Set sets a bound, and returns what sets it back. It is for tests, one at a time: nothing is locked.
+// Set sets a bound and returns a function that restores it. It is for tests, one at a time, since it does not lock.
 func Set(name string, to int) (restore func()) {
 	b := all[name]
 	if b == nil {

@@ -21,13 +21,13 @@ import (
 	"isovet/report/incident"
 )
 
-// Main runs isovet and returns its exit status. The first SIGINT, SIGTERM or SIGHUP asks for an orderly end, the
-// second, half a second later, kills.
+// Main runs isovet and returns its exit status. The first SIGINT, SIGTERM or SIGHUP asks for an orderly end; a second
+// one, at least half a second later, kills.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return console.Run(args, stdin, stdout, stderr, newRoot)
 }
 
-// Root is the tree of isovet's commands, for who writes man pages and completions of it.
+// Root returns the tree of isovet's commands, for programs that write man pages and completions.
 func Root() *cobra.Command { return newRoot(console.NewEnv(nil, os.Stdin, os.Stdout, os.Stderr)) }
 
 func newRoot(e *console.Env) *cobra.Command {

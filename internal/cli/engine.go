@@ -10,10 +10,10 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// Engine is how a program of its own checks, elsewhere, what memory does not hold.
+// Engine is how another program checks histories that do not fit in memory.
 type Engine = checks.Engine
 
-// MainWith is Main of a program with another engine.
+// MainWith is Main for a program with such an engine.
 func MainWith(x *Engine, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if x.Close != nil {
 		defer x.Close()
@@ -32,5 +32,5 @@ func MainWith(x *Engine, args []string, stdin io.Reader, stdout, stderr io.Write
 	})
 }
 
-// Exit is the error of a command that ends the program with a status, and has said why.
+// Exit returns the error by which a command ends the program with a status, after printing the reason.
 func Exit(s int) error { return console.Status(s) }

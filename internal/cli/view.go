@@ -38,10 +38,11 @@ func newView(e *console.Env) *cobra.Command {
 		Short:   "Show a history in the browser: load, keys, transactions, violations",
 		Long: `view shows a history in the browser: load, keys, transactions, dependencies and violations, at any level.
 
-HISTORY is a file of any format, a run of Jepsen's, a folder of isovet watch, or results of isovet bench reproduce.
-Operations on objects get their check's page. view prints the page's address. It maps native files (isovet convert
-h.jsonl h.ivh) at once, and makes a temporary copy of others. It replays CERT, a certificate, and shows it first. Only
-this machine can reach the page, by an address with a secret token. Ctrl-C ends view. docs/view.md has pictures.`,
+HISTORY is a file of any format, a run of Jepsen, a folder of isovet watch, or results of isovet bench reproduce. For
+operations on objects, view shows the page of their check. view prints the page's address, which contains a secret
+token; only this machine can reach it. A native file (isovet convert h.jsonl h.ivh) opens at once. For other large
+files view first makes a temporary copy. With CERT, a certificate, view replays and shows it first. Ctrl-C ends view.
+docs/view.md has pictures.`,
 		Example: `  isovet view --open h.jsonl
   isovet view h.ivh h.cert
   isovet view --addr 127.0.0.1:8080 h.jsonl.zst      over ssh -L 8080:127.0.0.1:8080
@@ -67,11 +68,11 @@ this machine can reach the page, by an address with a secret token. Ctrl-C ends 
 	fl.StringVar(&f.addr, "addr", "", "loopback `ADDRESS` to listen on (default: any free port)")
 	fl.BoolVar(&f.open, "open", false, "open the page in the browser")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen client intervals by this at both ends")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print the address alone")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print only the address")
 	return c
 }
 
-// split parts the certificate, if there is one among the arguments, from the files of the history.
+// split separates a certificate among the arguments from the files of the history.
 func (f *viewFlags) split(args []string) (files []string, cert string, err error) {
 	for _, a := range args {
 		switch {
@@ -134,7 +135,7 @@ func runView(ctx context.Context, e *console.Env, f *viewFlags, args []string) e
 	return err
 }
 
-// openBrowser opens an address as the system does.
+// openBrowser opens an address in the system's browser.
 func openBrowser(url string) error {
 	name, args := "xdg-open", []string{url}
 	switch runtime.GOOS {

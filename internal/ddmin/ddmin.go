@@ -1,15 +1,15 @@
-// Package ddmin leaves out of a list what is not needed: delta debugging, by whoever says what "needed" means.
+// Package ddmin removes the unnecessary things from a list: delta debugging, with a test by the caller.
 package ddmin
 
-// Sweep tries to leave out what is left of the things 0 to n-1: halves of them first, then ever smaller runs, until
-// none can go alone. left reports whether a thing is still there; try leaves out those of a run, and reports whether
-// that will do: if not, it has left out none. A try that succeeds may take other things along. Sweep ends early where
-// stop returns true, and reports whether anything went.
+// Sweep tries to remove the things 0 to n-1 that are left: halves of them first, then ever smaller runs, until no
+// single one can be removed. left reports whether a thing is still there. try removes the things of a run, and reports
+// whether the rest passes the test; if not, it must have removed none. A successful try may remove other things too.
+// Sweep ends early when stop returns true. It reports whether anything was removed.
 //
-// Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28 (2002), §3.
-// Differs: only complements are tried, and a run that went is not tried again at coarser sizes, since what is left then
-// is small. What remains is 1-minimal: nothing can go alone.
-// Cost: for k things that must stay among n, about 2k·log(n/k) tries, and k more for each further pass.
+// Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28 (2002), §3. Differs:
+// only complements are tried, and after a removed run Sweep does not go back to coarser sizes, since little is left
+// then. The rest is 1-minimal: nothing can be removed alone. Cost: for k things that must stay among n, about
+// 2k·log(n/k) tries, and k more for each further pass.
 func Sweep(n int, left func(i int) bool, try func(run []int) bool, stop func() bool) (went bool) {
 	there := func() []int {
 		var out []int

@@ -1,7 +1,7 @@
-// Package escape has one function for each way on which names, values and files' own words reach a person: a terminal,
-// Markdown, Graphviz, a shell, and documents in XML. Whoever recorded a history, or sends lines to a watch, chooses
-// them; nothing in them must act on what shows them. Pages of html/template escape by themselves, and JSON by its
-// encoder; what both let through, Text makes visible.
+// Package escape has a function for each way in which names, values and a file's words reach people: a terminal,
+// Markdown, Graphviz, a shell, and XML. Whoever recorded a history, or sends lines to a watch, can choose these words,
+// so that nothing in them may act as a command or markup. html/template and JSON escape by themselves; Text makes
+// visible what both let through.
 package escape
 
 import (
@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// hidden reports whether a character acts on a terminal or a page, or is not seen there: those that control it, turn
-// the direction of writing, break a line, or have no width.
+// hidden reports whether a character is invisible or acts on a terminal or page: control characters, those that change
+// the direction of writing or break a line, and those without width.
 func hidden(r rune) bool {
 	if r < 0x7f {
 		return r < ' '
@@ -23,7 +23,7 @@ func hidden(r rune) bool {
 
 const hex = "0123456789abcdef"
 
-// appendCode writes a hidden character as JSON does, so that a string of JSON stays what it was.
+// appendCode writes a hidden character as in JSON, so that a JSON string keeps its meaning.
 func appendCode(dst []byte, r rune) []byte {
 	if r > 0xffff {
 		a, b := utf16.EncodeRune(r)
@@ -40,8 +40,8 @@ func appendCode(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
-// appendText writes a text without what is hidden, lines and tabs aside if they may stay. A byte that is no UTF-8 is
-// \xNN.
+// appendText writes a text without hidden characters. Line ends and tabs stay if lines is set. A byte that is not
+// UTF-8 becomes \xNN.
 func appendText(dst []byte, s string, lines bool) []byte {
 	for i := 0; i < len(s); {
 		r, n := rune(s[i]), 1
@@ -61,7 +61,7 @@ func appendText(dst []byte, s string, lines bool) []byte {
 	return dst
 }
 
-// clean reports whether a text has nothing hidden.
+// clean reports whether a text has no hidden characters.
 func clean(s string, lines bool) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -77,8 +77,8 @@ func clean(s string, lines bool) bool {
 	return true
 }
 
-// Text makes visible what is hidden in a text of several lines: \u001b for the escape character, \u202e for the mark
-// that turns the direction of writing, \xff for a byte that is no UTF-8. A string of JSON stays what it was.
+// Text makes the hidden characters of a text of several lines visible: \u001b for the escape character, \u202e for a
+// mark that changes the direction of writing, \xff for a byte that is not UTF-8. A JSON string keeps its meaning.
 func Text(s string) string {
 	if clean(s, true) {
 		return s
@@ -86,8 +86,8 @@ func Text(s string) string {
 	return string(appendText(nil, s, true))
 }
 
-// JSON is Text for JSON with whole characters, which has nothing hidden but in its strings and whose bytes are left as
-// they are where they are no UTF-8.
+// JSON is Text for JSON of complete characters, which has hidden characters only in strings. It leaves bytes that are
+// not UTF-8.
 func JSON(b []byte) []byte {
 	plain := true
 	for _, c := range b {
@@ -99,7 +99,7 @@ func JSON(b []byte) []byte {
 	return []byte(Text(string(b)))
 }
 
-// Line is Text for what must stay in its line: the ends of lines and tabs are visible too.
+// Line is Text for a text that must stay on one line: it also makes line ends and tabs visible.
 func Line(s string) string {
 	if clean(s, false) {
 		return s
@@ -107,8 +107,7 @@ func Line(s string) string {
 	return string(appendText(nil, s, false))
 }
 
-// XML replaces what may stand in no document of XML, and what is hidden there, by the character U+FFFD. It does not
-// escape markup.
+// XML replaces characters that XML forbids, and hidden ones, by the character U+FFFD. It does not escape markup.
 func XML(s string) string {
 	if clean(s, true) && !strings.ContainsAny(s, "\ufffe\uffff") {
 		return s
@@ -121,7 +120,7 @@ func XML(s string) string {
 	}, s)
 }
 
-// Page writes what a template of html/template makes, which escapes markup, without what XML takes out.
+// Page writes the output of an html/template, which escapes markup, without the characters that XML removes.
 func Page(w io.Writer, execute func(io.Writer) error) error {
 	var b strings.Builder
 	if err := execute(&b); err != nil {
@@ -131,8 +130,8 @@ func Page(w io.Writer, execute func(io.Writer) error) error {
 	return err
 }
 
-// Shell is a word as a shell takes it, to be copied from a page or a terminal. Where it has hidden characters it is in
-// the quotes of POSIX 2024, $'…', which bash, zsh and ksh have long had.
+// Shell returns a word quoted for a shell, to be copied from a page or terminal. If it has hidden characters, it uses
+// the quotes $'…' of POSIX 2024, which bash, zsh and ksh have had for long.
 func Shell(s string) string {
 	safe := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./:=,+@%", r)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// longest is the longest run of back-ticks in a text.
+// longest returns the length of the longest run of back-ticks in a text.
 func longest(s string) (most int) {
 	n := 0
 	for _, c := range []byte(s) {
@@ -19,8 +19,8 @@ func longest(s string) (most int) {
 	return most
 }
 
-// Code is a text as a code span of Markdown, in one line: there nothing in it is markup, a link, or somebody's name to
-// be told. An empty text is none.
+// Code returns a text as a code span of Markdown on one line: nothing in it is markup, a link, or a mention of a user.
+// An empty text stays empty.
 func Code(s string) string {
 	if s == "" {
 		return ""
@@ -33,7 +33,7 @@ func Code(s string) string {
 	return mark + s + mark
 }
 
-// Markdown is a text within a line of Markdown: words as they are, anything else as Code.
+// Markdown returns a text for a line of Markdown: words unchanged, anything else as Code.
 func Markdown(s string) string {
 	for i, c := range []byte(s) {
 		if c|0x20 >= 'a' && c|0x20 <= 'z' {
@@ -50,7 +50,7 @@ func Markdown(s string) string {
 	return s
 }
 
-// Cell is a text in a cell of a table of Markdown, where a bar ends even a code span.
+// Cell returns a text for a cell of a Markdown table, where a bar ends even a code span.
 func Cell(s string) string {
 	if !strings.Contains(s, "|") {
 		return Markdown(s)
@@ -68,19 +68,20 @@ func Cell(s string) string {
 	return b.String()
 }
 
-// Fence is a text as a code block of Markdown, which nothing in it ends, and an empty line. language is a word of ours.
+// Fence returns a text as a code block of Markdown, which nothing in it can end, and an empty line. language is one of
+// our own words.
 func Fence(language, text string) string {
 	text = strings.TrimRight(Text(text), "\n")
 	mark := strings.Repeat("`", max(3, longest(text)+1))
 	return mark + language + "\n" + text + "\n" + mark + "\n\n"
 }
 
-// DOT is a text as a quoted string of Graphviz.
+// DOT returns a text as a quoted string of Graphviz.
 func DOT(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(Text(s)) + `"`
 }
 
-// Record is a text for a cell of a record of Graphviz, inside a quoted string.
+// Record returns a text for a cell of a Graphviz record, inside a quoted string.
 func Record(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "{", `\{`, "}", `\}`, "|", `\|`, "<", `\<`, ">",
 		`\>`).Replace(Text(s))

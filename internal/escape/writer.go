@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Writer lets a text through to a terminal as Text does, so that no message has to think of it. JSON stays what it was;
-// other data must go to W itself. It may be used from several goroutines.
+// Writer writes to a terminal like Text, so that messages need not escape. JSON keeps its meaning; other data must be
+// written to W directly. Several goroutines may use it.
 type Writer struct {
 	W io.Writer
 
@@ -17,8 +17,8 @@ type Writer struct {
 	rest  []byte // the begin of a character
 }
 
-// NewWriter is a Writer to w. names are words that may stand in what is written and that have to stay in their line,
-// such as the command line's: the names of files.
+// NewWriter returns a Writer to w. names are words that must stay on one line if they occur, such as file names in the
+// command line.
 func NewWriter(w io.Writer, names []string) *Writer {
 	var pairs []string
 	for _, n := range names {
@@ -33,7 +33,7 @@ func NewWriter(w io.Writer, names []string) *Writer {
 	return out
 }
 
-// Write writes whole characters; what is left of the last one waits for the next call.
+// Write writes complete characters. It stores an incomplete last one for the next call.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +57,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what is left of a character that did not come to its end. It does not close W.
+// Close writes the bytes of an incomplete last character. It does not close W.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +67,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Unwrap is what a Writer, or any other, writes to: of a terminal, its file.
+// Unwrap returns what a Writer, or a similar one, writes to: for a terminal, its file.
 func Unwrap(w io.Writer) io.Writer {
 	for {
 		switch x := w.(type) {

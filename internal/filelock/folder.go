@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// Folder is a throw-away folder of this process.
+// Folder is a temporary folder of this process.
 type Folder struct {
 	Path string
 	held *os.File
 }
 
-// folderFile, in a throw-away folder, is taken by the process that made it.
+// folderFile is the file in a temporary folder that the process that made it has locked.
 const folderFile = "isovet.lock"
 
-// young is how old a folder nobody holds must be before it is taken for one left behind: its maker may be about to
-// take it.
+// young is the age below which an unlocked folder is not removed: its process may be about to lock it.
 const young = time.Minute
 
-// TempFolder makes a throw-away folder, isovet-NAME-… in the system's place for temporary files, and removes those of
-// this name whose processes were killed before they could. Cost: a look at each folder of that name.
+// TempFolder makes a temporary folder, isovet-NAME-…, and removes those with this name whose processes were killed.
+// Cost: a look at each folder with this name.
 func TempFolder(name string) (*Folder, error) {
 	begin := "isovet-" + name + "-"
 	sweep(begin)
@@ -39,7 +38,7 @@ func TempFolder(name string) (*Folder, error) {
 	return f, nil
 }
 
-// Remove removes the folder with all that is in it. It may be called again where it fails; nil has nothing to remove.
+// Remove removes the folder and its content. It may be called again if it fails, and on nil.
 func (f *Folder) Remove() error {
 	if f == nil {
 		return nil
@@ -51,7 +50,7 @@ func (f *Folder) Remove() error {
 	return os.RemoveAll(f.Path)
 }
 
-// sweep removes the folders that killed processes left. What it cannot remove stays: that is no fault of who begins.
+// sweep removes the folders of killed processes. It ignores errors, since they are not the caller's fault.
 func sweep(begin string) {
 	found, err := filepath.Glob(filepath.Join(os.TempDir(), begin+"*"))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// try locks bytes far behind the content, which others may read.
+// try locks bytes far after the content, which others may read.
 func try(f *os.File) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
 		0, 1, 0, &windows.Overlapped{OffsetHigh: 1})

@@ -14,16 +14,16 @@ import (
 	"unsafe"
 )
 
-// ErrDamaged says that a file is not as it was written, or of something else: nothing of it has been read.
+// ErrDamaged says that a file was damaged or is of another kind. Nothing has been read from it.
 var ErrDamaged = errors.New("damaged")
 
 type thawed interface{ Thawed() }
 
 var thawedType = reflect.TypeFor[thawed]()
 
-// Load reads a file of Save into the values that pointers point to. Errors: *fs.PathError; one that wraps ErrDamaged,
-// and then all values are as before; types that have changed in other ways than the package allows, which leaves the
-// values as they happen to be.
+// Load reads a file of Save into the values that the pointers refer to. Errors: *fs.PathError; one that wraps
+// ErrDamaged, which leaves all values unchanged; a change of types that the package does not allow, which leaves
+// values in any state.
 func Load(path string, values ...any) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -54,7 +54,7 @@ func Load(path string, values ...any) (err error) {
 	return nil
 }
 
-// checked verifies the checksum of a file, and returns the length of what it is of.
+// checked verifies the checksum of a file, and returns the length of the content.
 func checked(f *os.File) (int64, error) {
 	st, err := f.Stat()
 	if err != nil {
@@ -79,7 +79,7 @@ func checked(f *os.File) (int64, error) {
 	return size, err
 }
 
-// failure is a panic of the reader's.
+// failure is a panic value of the reader.
 type failure struct{ err error }
 
 type reader struct {
@@ -92,7 +92,7 @@ type reader struct {
 	ptrs  []unsafe.Pointer // by number; 0 is nil
 }
 
-// pair is a type of the file and one of the program, nil: it has none.
+// pair is a type in the file and the program's type for it, or nil.
 type pair struct {
 	n int
 	t reflect.Type
@@ -104,7 +104,7 @@ type decoder struct {
 
 func (r *reader) fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// into fills b.
+// into reads len(b) bytes into b.
 func (r *reader) into(b []byte) {
 	if _, err := io.ReadFull(r.in, b); err != nil {
 		panic(failure{err})
@@ -261,7 +261,7 @@ func (r *reader) fields(x node, t reflect.Type) func(r *reader, p unsafe.Pointer
 	}
 }
 
-// extend gives an integer that was narrower its sign.
+// extend sign-extends an integer that was narrower in the file.
 func extend(k reflect.Kind, x uint64) uint64 {
 	switch {
 	case family(k) != 'i':
@@ -330,7 +330,7 @@ func (r *reader) slice(x node, t reflect.Type) func(r *reader, p unsafe.Pointer)
 	}
 }
 
-// skip passes over a value that the program has no place for.
+// skip skips a value that the program has no field for.
 func (r *reader) skip(n int) func(r *reader, p unsafe.Pointer) {
 	x := r.nodes[n]
 	k, ok := kinds[x.Kind]

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// node is a type in a file; types in it are named by their places in the list of all.
+// node is a type in a file. It refers to other types by their indexes in the list of all.
 type node struct {
 	Kind   string  `json:"k"`
 	Len    int     `json:"l,omitempty"` // of an array
@@ -20,7 +20,7 @@ type field struct {
 	Type int    `json:"t"`
 }
 
-// schema lists the types that a value may have in it, its own the first.
+// schema lists the types in a value. The value's own type is the first.
 type schema struct {
 	nodes []node
 	of    map[reflect.Type]int
@@ -32,7 +32,7 @@ func newSchema(t reflect.Type) (*schema, error) {
 	return s, err
 }
 
-// add adds a type, if need be; at says where it was found.
+// add adds a type unless it is in the list. at says where it was found.
 func (s *schema) add(t reflect.Type, at string) (int, error) {
 	if i, ok := s.of[t]; ok {
 		return i, nil
@@ -74,7 +74,7 @@ func (s *schema) add(t reflect.Type, at string) (int, error) {
 	return i, err
 }
 
-// taken returns the fields that are written, with their offsets in the whole and their names in the file.
+// taken returns the fields that are written, with their offsets in the outer struct and their names in the file.
 func taken(t reflect.Type) (out []reflect.StructField) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -112,7 +112,7 @@ func width(k reflect.Kind) int {
 	return 8
 }
 
-// family says what may become what, if it does not become smaller.
+// family returns a group of kinds; a kind can be read as another one of its group that is not narrower.
 func family(k reflect.Kind) byte {
 	switch {
 	case k == reflect.Bool:
@@ -133,10 +133,10 @@ var kinds = func() map[string]reflect.Kind {
 	return m
 }()
 
-// run is a part of a value that stands in the file as it does in memory.
+// run is a part of a value that has the same bytes in the file and in memory.
 type run struct{ off, size uintptr }
 
-// runs are those of a type that consists of scalars alone, where memory has them as the file does; nil: it does not.
+// runs returns these parts for a type that consists only of scalars, or nil if memory and file differ.
 func runs(t reflect.Type) []run {
 	if !littleEndian {
 		return nil

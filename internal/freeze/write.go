@@ -19,11 +19,11 @@ var (
 	littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 )
 
-// trailer is the size of the end of the file, behind the values: their number, and a checksum.
+// trailer is the size of the file's end, after the values: the length of all before it, and its checksum.
 const trailer = 12
 
-// Save writes values, to each of which there is a pointer, to a new file, which is not synced. Errors: a value that
-// cannot be written, see the package; those of the file, which is then left as it is.
+// Save writes the values that pointers refer to to a new file, which it does not sync. Errors: a value that cannot be
+// written (see the package comment); errors about the file, which stays as it is.
 func Save(path string, values ...any) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -44,7 +44,7 @@ func Save(path string, values ...any) (err error) {
 	return errors.Join(w.err, f.Close())
 }
 
-// chunk is how much is written at once.
+// chunk is the size of a write.
 const chunk = 1 << 18
 
 type writer struct {
@@ -80,7 +80,7 @@ func (w *writer) out(b []byte) {
 	_, w.err = w.f.Write(b)
 }
 
-// room makes the buffer hold n more bytes.
+// room makes space for n more bytes in the buffer.
 func (w *writer) room(n int) {
 	if len(w.buf)+n > cap(w.buf) {
 		w.flush()
@@ -233,7 +233,7 @@ func appendScalar(b []byte, x uint64, n int) []byte {
 	return binary.LittleEndian.AppendUint64(b, x)
 }
 
-// load returns a scalar as its bits.
+// load returns the bits of a scalar.
 func load(k reflect.Kind, p unsafe.Pointer) uint64 {
 	switch k {
 	case reflect.Bool, reflect.Uint8:

@@ -2,9 +2,8 @@ package graph
 
 import "slices"
 
-// Components finds the strongly connected components: comp[v] is the component of v, count their
-// number. Components are numbered in topological order: an edge between components goes from the
-// smaller number to the larger.
+// Components finds the strongly connected components: comp[v] is the component of v, count their number. Components are
+// numbered in topological order: an edge between components goes from the smaller number to the larger.
 //
 // Source: Tarjan, Depth-first search and linear graph algorithms (1972), with an explicit stack.
 // Cost:   O(n+m), 20 bytes a node.

@@ -10,14 +10,13 @@ type Edge struct{ From, To int32 }
 
 // CSR is a directed graph in compressed sparse rows: the successors of v are Adj[Off[v]:Off[v+1]].
 //
-// Invariant: len(Off) == N+1, Off[0] == 0, Off never decreases, Off[N] == len(Adj).
-// Parallel edges and self-loops are kept as given.
+// Invariant: len(Off) == N+1, Off[0] == 0, Off never decreases, Off[N] == len(Adj). Parallel edges and self-loops stay.
 type CSR struct {
 	Off []uint32
 	Adj []int32
 }
 
-// Build sorts edges by their source (counting sort, stable) into a graph on nodes 0 … n−1.
+// Build makes a graph on nodes 0 … n−1 from edges, by a stable counting sort on their sources.
 //
 // Cost: O(n+m), two slices.
 func Build(n int, edges []Edge) *CSR {
@@ -32,7 +31,7 @@ func Build(n int, edges []Edge) *CSR {
 	return b.CSR()
 }
 
-// BuildIndexed is [Build] that also tells where each edge went: slot s of Adj holds edges[from[s]].
+// BuildIndexed is [Build] that also returns where each edge is: slot s of Adj has edges[from[s]].
 func BuildIndexed(n int, edges []Edge) (g *CSR, from []int32) {
 	b := NewBuilder(n)
 	for _, e := range edges {
@@ -58,8 +57,8 @@ func BuildFunc(n int, each func(emit func(u, v int32))) *CSR {
 	return b.CSR()
 }
 
-// Builder builds a [CSR] in two passes over edges that are never listed: Count each edge's source,
-// Fill, Add each edge, CSR.
+// Builder makes a [CSR] in two passes over edges that are never listed: Count each edge's source, Fill, Add each edge,
+// CSR.
 type Builder struct {
 	off    []uint32 // while counting: off[v+1] = edges of v; while filling: off[v] = next free slot of v
 	adj    []int32
@@ -70,17 +69,17 @@ type Builder struct {
 // NewBuilder starts a graph on nodes 0 … n−1.
 func NewBuilder(n int) *Builder { return &Builder{off: make([]uint32, n+1)} }
 
-// Beside returns a builder that counts, and once b is filled adds, edges of the same graph: another goroutine may use
-// it. Its edges stand behind b's of the same source. It is called once at most; Fill and CSR are b's.
+// Beside returns a builder that another goroutine can use: it counts edges of the same graph and, after b.Fill, adds
+// them. They come after b's edges of the same source. Beside may be called once; only b has Fill and CSR.
 func (b *Builder) Beside() *Builder {
 	b.beside = NewBuilder(len(b.off) - 1)
 	return b.beside
 }
 
-// Count announces one edge leaving u.
+// Count counts one edge from u.
 func (b *Builder) Count(u int32) { b.off[u+1]++ }
 
-// Fill ends the counting pass.
+// Fill ends the counting.
 func (b *Builder) Fill() {
 	total := uint64(0)
 	var also []uint32
@@ -105,7 +104,7 @@ func (b *Builder) Fill() {
 	}
 }
 
-// Add places an announced edge and returns its slot.
+// Add adds a counted edge and returns its slot.
 func (b *Builder) Add(u, v int32) (slot uint32) {
 	if uint32(v) >= uint32(len(b.off)-1) {
 		panic(fmt.Sprintf("graph: edge %d → %d leaves a graph of %d nodes", u, v, len(b.off)-1))
@@ -142,7 +141,7 @@ func (g *CSR) M() int { return len(g.Adj) }
 // Succ lists the successors of v. The slice belongs to the graph.
 func (g *CSR) Succ(v int32) []int32 { return g.Adj[g.Off[v]:g.Off[v+1]] }
 
-// Reverse turns every edge round.
+// Reverse returns the graph with all edges reversed.
 //
 // Cost: O(n+m), two slices.
 func (g *CSR) Reverse() *CSR {

@@ -1,8 +1,7 @@
 package graph
 
-// FindCycle returns the nodes of some cycle in order, the last one closing on the first, or nil if
-// there is none. It is the first cycle a depth-first search meets: quick, not short; see
-// [ShortCycle].
+// FindCycle returns the nodes of some cycle in order, or nil if there is none. There is an edge from the last node to
+// the first. It is the first cycle that a depth-first search finds, and may be long; see [ShortCycle].
 //
 // Cost: O(n+m), 9 bytes a node, explicit stack.
 func FindCycle(g *CSR) []int32 {
@@ -48,7 +47,7 @@ func FindCycle(g *CSR) []int32 {
 	return nil
 }
 
-// Cyclic lists the nodes of each component of two or more, ascending; the components stand in topological order.
+// Cyclic lists the nodes of each component of two or more nodes, ascending. The components are in topological order.
 //
 // Cost: O(n+m).
 func Cyclic(g *CSR) (parts [][]int32) {
@@ -62,8 +61,8 @@ func Cyclic(g *CSR) (parts [][]int32) {
 	return parts
 }
 
-// ShortCycle returns a shortest cycle of the smallest component that has one, or where that needs more work than is
-// given (see [Searcher.ShortestCycle]), another cycle; nil if there is none.
+// ShortCycle returns a shortest cycle of the smallest component that has one. If that needs more than the given work
+// (see [Searcher.ShortestCycle]), it returns another cycle. It returns nil if there is none.
 func ShortCycle(g *CSR, work int) []int32 {
 	var smallest []int32
 	for _, part := range Cyclic(g) {
@@ -77,7 +76,7 @@ func ShortCycle(g *CSR, work int) []int32 {
 	return ShortCycleIn(g, smallest, work)
 }
 
-// ShortCycleIn is [ShortCycle] among the given nodes (nil: all nodes).
+// ShortCycleIn is [ShortCycle] for the given nodes; nil means all nodes.
 func ShortCycleIn(g *CSR, within []int32, work int) []int32 {
 	if cycle, _ := NewSearcher(g.N()).ShortestCycle(g, within, work); cycle != nil {
 		return cycle
@@ -85,11 +84,10 @@ func ShortCycleIn(g *CSR, within []int32, work int) []int32 {
 	return FindCycle(g)
 }
 
-// ShortestCycle returns a shortest cycle among the nodes of within (nil: all nodes), or nil if they
-// induce no cycle. A breadth-first search from each node stops at the length of the best cycle so
-// far. After work edges have been looked at (0: no bound) the best cycle found so far is returned
-// and exact is false; if none was found by then the answer is nil, false. A component that holds
-// millions of nodes is given a bound; a search from any one of its nodes already finds a cycle.
+// ShortestCycle returns a shortest cycle among the nodes of within (nil means all), or nil if they have no cycle. A
+// breadth-first search from each node stops at the length of the best cycle so far. After it has looked at work edges
+// (0 means no bound), it returns the best cycle so far and exact false; if it has none, it returns nil, false. In a
+// component of millions of nodes a bound is useful: a search from any of its nodes finds a cycle.
 //
 // Cost: O(|within| · m′), m′ the edges within the best length; usually far less.
 func (s *Searcher) ShortestCycle(g *CSR, within []int32, work int) (cycle []int32, exact bool) {
@@ -143,8 +141,8 @@ func (s *Searcher) ShortestCycleThrough(g *CSR, v int32) []int32 {
 	return append([]int32(nil), found...)
 }
 
-// cycleThrough looks for a cycle of at most limit edges through v among the allowed nodes; it looks
-// at no more than work edges (whole tells whether that was enough). The result is scratch.
+// cycleThrough looks for a cycle of at most limit edges through v among the allowed nodes. It looks at no more than
+// work edges; whole says whether they sufficed. The result is valid until the next call.
 func (s *Searcher) cycleThrough(g *CSR, v, limit int32, work int) (cycle []int32, spent int, whole bool) {
 	s.begin()
 	s.visit(v, -1, 0)

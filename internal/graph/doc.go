@@ -1,13 +1,11 @@
-// Package graph holds directed graphs on dense int32 nodes and the linear algorithms that need no
-// search over alternatives: topological order, components, cycles, shortest paths, and the test of
-// a graph against a time window per node.
+// Package graph has directed graphs on nodes 0, 1, 2, … (int32) and linear algorithms without search over alternatives:
+// topological order, components, cycles, shortest paths, and the test of a graph against a time window for each node.
 //
 // # Data
 //
-// A graph is a [CSR]: the successors of v are Adj[Off[v]:Off[v+1]], in the order the edges were
-// given. It is immutable once built. An edge is named by its slot, its index in Adj; callers that
-// label edges keep one array beside Adj ([BuildIndexed] says which given edge went to which slot,
-// [CSR.ReverseIndexed] which slot a reversed edge came from).
+// A graph is a [CSR]: the successors of v are Adj[Off[v]:Off[v+1]], in the order in which the edges were given. It is
+// immutable. An edge is identified by its slot, its index in Adj. Callers that label edges have an array beside Adj
+// ([BuildIndexed] says which given edge is in which slot, [CSR.ReverseIndexed] from which slot a reversed edge came).
 //
 // # Files
 //
@@ -20,7 +18,7 @@
 //   - windows.go: the time lemma, real-time order without its edges
 //   - timechain.go: real-time order with O(n) edges, for algorithms that must see edges
 //
-// Node ids outside 0 ≤ v < N are a caller's bug and panic by index.
+// A node outside 0 ≤ v < N is a caller's fault and panics.
 //
 // Experimental: this package may still change.
 package graph

@@ -2,8 +2,8 @@ package graph
 
 import "slices"
 
-// Searcher runs breadth-first searches on memory it keeps, so that many small searches in a large
-// graph cost what they touch. The zero value is ready; it is not for concurrent use.
+// Searcher runs breadth-first searches on reused memory, so that many small searches in a large graph cost only the
+// nodes they visit. The zero value is ready. Only one goroutine may use it.
 type Searcher struct {
 	seen       []uint32 // Invariant: v was visited by the running search iff seen[v] == epoch
 	epoch      uint32
@@ -15,7 +15,7 @@ type Searcher struct {
 	path       []int32
 }
 
-// NewSearcher makes a searcher for graphs of up to n nodes; it grows when it meets a larger one.
+// NewSearcher returns a searcher for graphs of up to n nodes. It grows when it is used on a larger one.
 func NewSearcher(n int) *Searcher {
 	s := &Searcher{}
 	s.grow(n)
@@ -33,7 +33,7 @@ func (s *Searcher) grow(n int) {
 	s.epoch, s.allowEpoch = 0, 0
 }
 
-// begin forgets the marks of the last search.
+// begin clears the marks of the last search.
 func (s *Searcher) begin() {
 	s.epoch++
 	if s.epoch == 0 { // 2³² searches: old stamps would count as new
@@ -42,7 +42,7 @@ func (s *Searcher) begin() {
 	}
 }
 
-// restrict forgets which nodes a search may enter.
+// restrict clears which nodes a search may enter.
 func (s *Searcher) restrict() {
 	s.allowEpoch++
 	if s.allowEpoch == 0 {
@@ -57,7 +57,7 @@ func (s *Searcher) visit(v, parent, dist int32) {
 	s.dist[v] = dist
 }
 
-// unwind lists the nodes from the root of the search to v, in scratch.
+// unwind returns the nodes from the root of the search to v, in scratch memory.
 func (s *Searcher) unwind(v int32) []int32 {
 	path := s.path[:0]
 	for ; v >= 0; v = s.parent[v] {
@@ -73,7 +73,7 @@ func ShortestPath(g *CSR, from, to int32) []int32 {
 	return NewSearcher(g.N()).ShortestPath(g, from, to)
 }
 
-// ShortestPath is the function [ShortestPath] on reused memory; the result is the caller's.
+// ShortestPath is the function [ShortestPath] on reused memory. The result belongs to the caller.
 //
 // Cost: O(edges nearer than to).
 func (s *Searcher) ShortestPath(g *CSR, from, to int32) []int32 {

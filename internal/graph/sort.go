@@ -2,13 +2,13 @@ package graph
 
 import "math/bits"
 
-// SortIndex returns the indices of keys in ascending key order, equal keys in index order.
+// SortIndex returns the indices of keys in ascending order of keys, and for equal keys in ascending order.
 //
-// Keys already in order cost one pass. Otherwise a radix sort by bytes, least significant first,
-// leaves out the bytes on which all keys agree: time stamps of one run differ in few of their bytes.
+// If keys are sorted already, it needs one pass. Otherwise a radix sort by bytes, least significant first, skips the
+// bytes that are equal in all keys: time stamps of one run differ in few of their bytes.
 //
-// Cost: O(n) per differing byte; 16 bytes of scratch a key, 32 where keys are so far apart that the
-// distance from the least and an index do not fit a word.
+// Cost: O(n) for each differing byte; 16 bytes of scratch memory a key, or 32 if the distance from the least key and
+// an index do not fit in one word.
 func SortIndex(keys []int64) []int32 {
 	n := len(keys)
 	index := make([]int32, n)
@@ -37,7 +37,7 @@ func SortIndex(keys []int64) []int32 {
 	return index
 }
 
-// sortNear is SortIndex where a key's distance from low and an index fit a word.
+// sortNear is SortIndex if a key's distance from low and an index fit in one word.
 func sortNear(keys []int64, index []int32, low int64, span uint64) {
 	n := len(keys)
 	width := bits.Len(uint(n))

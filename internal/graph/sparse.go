@@ -1,10 +1,10 @@
 package graph
 
-// Sparse is a value for each node, of which most have the same: pages that nobody wrote to are one page. It is for
-// scratch and lists of a few among millions of nodes. The zero value has no nodes; T's zero value is the usual one.
+// Sparse has a value for each node, most of which are equal: all pages without a written value are one page. It is for
+// scratch memory and for lists of a few among millions of nodes. The zero value has no nodes; T's zero value is the
+// usual value.
 //
-// Cost: a look at a page's address more than a slice; 8 bytes for 64 nodes, and a page for those that one of was
-// written to.
+// Cost: one more memory access than a slice; 8 bytes for 64 nodes, and a page for 64 nodes with a written value.
 type Sparse[T any] struct {
 	page []*[sparsePage]T
 	none *[sparsePage]T
@@ -15,7 +15,7 @@ const (
 	sparsePage = 1 << sparseBits
 )
 
-// Grow makes room for nodes up to n in all.
+// Grow makes space for nodes up to n in all.
 func (s *Sparse[T]) Grow(n int) {
 	if s.none == nil {
 		s.none = new([sparsePage]T)
@@ -28,7 +28,7 @@ func (s *Sparse[T]) Grow(n int) {
 // Get returns the value of a node.
 func (s *Sparse[T]) Get(v int32) T { return s.page[uint32(v)>>sparseBits][uint32(v)%sparsePage] }
 
-// At returns where the value of a node is, to be written to.
+// At returns a pointer to the value of a node, for writing.
 func (s *Sparse[T]) At(v int32) *T {
 	p := &s.page[uint32(v)>>sparseBits]
 	if *p == s.none {
@@ -37,7 +37,7 @@ func (s *Sparse[T]) At(v int32) *T {
 	return &(*p)[uint32(v)%sparsePage]
 }
 
-// Clear has all nodes have the usual value again.
+// Clear resets all nodes to the usual value.
 func (s *Sparse[T]) Clear() {
 	for i := range s.page {
 		s.page[i] = s.none

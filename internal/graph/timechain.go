@@ -1,16 +1,14 @@
 package graph
 
-// TimeChain gives real-time order as edges over auxiliary nodes, for algorithms that must see edges
-// (an incremental order, say). For n = len(rel) nodes it returns aux more, numbered n … n+aux−1, and
-// at most 2n+aux edges: a path leads from u to v over auxiliary nodes alone iff dl(u) < rel(v).
+// TimeChain expresses real-time order by edges over auxiliary nodes, for algorithms that must see edges (such as an
+// incremental order). For n = len(rel) nodes it returns the number aux of auxiliary nodes, numbered n … n+aux−1, and
+// at most 2n+aux edges: there is a path from u to v over auxiliary nodes only iff dl(u) < rel(v).
 //
-// Merge the ends and the starts in time order, starts before ends at equal time, and cut the line
-// into runs of ends followed by starts. A run is one auxiliary node: the nodes that end in it lead
-// to it, it leads to the nodes that start in it and to the next run. Nodes released at [NoStart] or
-// due at [NoEnd] take no part on that side.
+// Merge the ends and the starts in time order, starts before ends at equal times, and cut the sequence into runs of
+// ends followed by starts. Each run is one auxiliary node, with edges from the nodes that end in it, to the nodes that
+// start in it, and to the next run. Starts at [NoStart] and ends at [NoEnd] are left out.
 //
-// Source: errata B6, with one node a run in place of one an event.
-// Cost:   two sorts (see [SortIndex]) and O(n).
+// Source: errata B6, with one node a run instead of one an event. Cost:   two sorts (see [SortIndex]) and O(n).
 func TimeChain(rel, dl []int64) (aux int, edges []Edge) {
 	n := len(rel)
 	starts, ends := SortIndex(rel), SortIndex(dl)

@@ -2,11 +2,11 @@ package graph
 
 import "isovet/internal/heap"
 
-// Topological lists the nodes so that every edge goes from an earlier to a later one (Kahn). If the
-// graph has a cycle, ok is false and order holds only the nodes that no cycle reaches.
+// Topological lists the nodes so that every edge goes from an earlier to a later one (Kahn). If the graph has a cycle,
+// ok is false and order has only the nodes that no cycle reaches.
 //
-// Nodes become ready first in, first out, starting in id order: a graph numbered close to a
-// topological order is walked close to memory order.
+// Ready nodes are taken first in, first out, and at first by number: if the numbers are close to a topological order,
+// memory is accessed almost in order.
 //
 // Cost: O(n+m), two slices.
 func Topological(g *CSR) (order []int32, ok bool) {
@@ -36,11 +36,10 @@ func indegrees(g *CSR) []uint32 {
 	return waits
 }
 
-// TopologicalBy is the topological order that at each step takes, of the nodes all of whose
-// predecessors are out, the one with the smallest priority; equal priorities go by id. On a cycle
-// it answers like [Topological].
+// TopologicalBy returns the topological order that takes at each step, of the nodes whose predecessors are all taken,
+// the one with the smallest priority; equal priorities go by number. A cycle is returned as by [Topological].
 //
-// Cost: O(m + n log w), w the most nodes ready at once.
+// Cost: O(m + n log w), w the greatest number of ready nodes.
 func TopologicalBy(g *CSR, priority []int64) (order []int32, ok bool) {
 	n := g.N()
 	waits := indegrees(g)

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Limits bound a piece of work. The zero value bounds nothing but what the machine does.
+// Limits bound the time and memory of work. The zero value has only the limits of the machine.
 type Limits struct {
 	Timeout time.Duration
 	Memory  int64         // bytes; 0: none
 	Used    time.Duration // of timeout
 }
 
-// HeldElsewhere are bytes that count as the process's own: those of its keeper.
+// HeldElsewhere is memory that counts as the process's own: that of its keeper.
 var HeldElsewhere int64
 
 var (
@@ -27,11 +27,11 @@ var (
 	ErrMachine = errors.New("out of memory")
 )
 
-// Grace is how long work that was told to stop may take to hand over what it knows, before it is left behind. The
-// answer that is then given without it, and the end of the process, must come within 0.3 s of the limit.
+// Grace is how long work that was told to stop may take to return what it knows, before it is left behind. The answer
+// without it, and the end of the process, must come within 0.3 s of the limit.
 const Grace = 70 * time.Millisecond
 
-// StoppedError says that work was stopped and why; its text is the reason of an unknown verdict.
+// StoppedError says that work was stopped, and why. Its text is the reason of an unknown verdict.
 type StoppedError struct {
 	Cause error // errTimeout, errMemory, errMachine or errInterrupted
 	Text  string
@@ -40,13 +40,12 @@ type StoppedError struct {
 func (s *StoppedError) Error() string { return s.Text }
 func (s *StoppedError) Unwrap() error { return s.Cause }
 
-// LeftBehind says that work which did not stop in time may still be running in this process.
+// LeftBehind says that work which did not stop in time may still run in this process.
 var LeftBehind atomic.Bool
 
-// Run runs work under limits, in a goroutine of its own so that work which does not look at its context cannot hold
-// up the answer. Panics come back as faults. If work was stopped, the error is a *stoppedError unless work itself
-// returned in time without one. Work that takes longer than grace to stop, or goes on taking memory beyond the bound,
-// is left behind.
+// Run runs work within limits, in its own goroutine, so that work that ignores its context cannot delay the answer. A
+// panic is returned as a fault. If work was stopped, the error is a *StoppedError, unless work itself returned in time
+// without error. Work that needs longer than Grace to stop, or still takes memory beyond the bound, is left behind.
 func Run[T any](ctx context.Context, l Limits, stage func() string, work func(context.Context) (T, error)) (T,
 	error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -61,9 +60,12 @@ func Run[T any](ctx context.Context, l Limits, stage func() string, work func(co
 	old := debug.SetMemoryLimit(m.soft())
 	defer debug.SetMemoryLimit(old)
 	finished, watched := make(chan struct{}), make(chan struct{})
+	again := m.look(cancel, urgent) // with a high load the work may end before the next look
 	go func() {
 		defer close(watched)
-		m.watch(cancel, urgent, finished)
+		if again {
+			m.watch(cancel, urgent, finished)
+		}
 	}()
 	defer func() { close(finished); <-watched }()
 	type answer struct {
@@ -104,7 +106,7 @@ func Run[T any](ctx context.Context, l Limits, stage func() string, work func(co
 	return a.v, a.err
 }
 
-// Reason says for people why work was stopped.
+// Reason returns the text that says why work was stopped.
 func (l Limits) Reason(cause error, stage string) string {
 	switch {
 	case errors.Is(cause, ErrTimeout), errors.Is(cause, context.DeadlineExceeded):
@@ -120,7 +122,7 @@ func (l Limits) Reason(cause error, stage string) string {
 	return fmt.Sprintf("%v while %s", cause, stage)
 }
 
-// BytesText writes a number of bytes with a unit, exact where it can be.
+// BytesText writes a number of bytes with a unit, exactly if possible.
 func BytesText(n int64) string {
 	for _, u := range []struct {
 		name string

@@ -11,8 +11,7 @@ import (
 	"isovet/internal/mapped"
 )
 
-// meter measures the memory that the process holds, and says when it is too much: more than was asked for, or all that
-// there is.
+// meter measures the memory of the process and detects when it is too much: more than the bound, or all that there is.
 type meter struct {
 	bound   int64 // bytes that were asked for; 0: none
 	machine int64 // bytes that the process can have without a bound, see freeMemory; 0: nobody knows
@@ -20,8 +19,8 @@ type meter struct {
 	gave    time.Time // when mapped files were given back last
 }
 
-// How often the meter looks: growth of a few MB between two looks where a bound was set, which costs one percent; of a
-// hundredth of what the machine has otherwise.
+// How often the meter measures: memory grows by a few MB between two measurements if there is a bound, which costs one
+// per cent of the time; otherwise by a hundredth of the machine's memory.
 const (
 	lookBound   = time.Millisecond
 	LookMachine = 20 * time.Millisecond
@@ -36,8 +35,8 @@ func newMeter(bound int64) *meter {
 		samples: []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}}
 }
 
-// soft is the limit from which on the Go runtime collects garbage all the time rather than take more: what is left of
-// the bound beside the program itself and what is mapped.
+// soft is the limit above which the Go runtime prefers collecting garbage to taking memory: the bound without the
+// program and mapped files.
 func (m *meter) soft() int64 {
 	if m.bound > 0 {
 		_, shared, _ := resident()
@@ -49,9 +48,8 @@ func (m *meter) soft() int64 {
 	return math.MaxInt64
 }
 
-// held returns the memory that the process holds as others see it (its resident set, the program and mapped files
-// included) or, where that is more, what the Go runtime has taken, since it will be touched in a moment; its keeper's
-// is added.
+// held returns the memory of the process: its resident set, which includes the program and mapped files, or what the
+// Go runtime has taken if that is more, since it will soon be used. It adds the keeper's memory.
 func (m *meter) held() int64 {
 	metrics.Read(m.samples)
 	taken := int64(m.samples[0].Value.Uint64() - m.samples[1].Value.Uint64())
@@ -59,37 +57,15 @@ func (m *meter) held() int64 {
 	return max(rss, taken+shared) + HeldElsewhere
 }
 
-// watch cancels with errMemory or errMachine once too much is held, and closes urgent if it then goes on to grow. It
-// ends when finished does.
+// watch calls look again and again until finished is closed.
 func (m *meter) watch(cancel context.CancelCauseFunc, urgent chan<- struct{}, finished <-chan struct{}) {
 	every := LookMachine
 	if m.bound > 0 {
 		every = lookBound
-	} else if m.machine == 0 {
-		return
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
-		h := m.held()
-		most := cmp.Or(m.bound, m.machine)
-		if h > most-most/8 && time.Since(m.gave) > giveEvery {
-			m.gave = time.Now()
-			mapped.Release()
-			h = m.held()
-		}
-		switch {
-		case m.bound > 0 && h > m.bound:
-			cancel(ErrMemory)
-			if h > m.bound+m.bound/50 {
-				close(urgent)
-				return
-			}
-		case m.machine > 0 && exhausted(h, m.machine):
-			cancel(ErrMachine)
-			close(urgent)
-			return
-		}
+	for m.look(cancel, urgent) {
 		select {
 		case <-finished:
 			return
@@ -98,8 +74,36 @@ func (m *meter) watch(cancel context.CancelCauseFunc, urgent chan<- struct{}, fi
 	}
 }
 
-// Own is what of the process's resident set is its alone, in bytes: the pages of the program's file are those of the
-// process that it keeps, too, and how many are resident depends on how the file lies in the system's cache.
+// look cancels with ErrMemory or ErrMachine if the process holds too much. It returns false if it need not be called
+// again: there is no limit, or the work must be left behind at once. Then look closes urgent.
+func (m *meter) look(cancel context.CancelCauseFunc, urgent chan<- struct{}) bool {
+	if m.bound == 0 && m.machine == 0 {
+		return false
+	}
+	h := m.held()
+	most := cmp.Or(m.bound, m.machine)
+	if h > most-most/8 && time.Since(m.gave) > giveEvery {
+		m.gave = time.Now()
+		mapped.Release()
+		h = m.held()
+	}
+	switch {
+	case m.bound > 0 && h > m.bound:
+		cancel(ErrMemory)
+		if h > m.bound+m.bound/50 {
+			close(urgent)
+			return false
+		}
+	case m.machine > 0 && exhausted(h, m.machine):
+		cancel(ErrMachine)
+		close(urgent)
+		return false
+	}
+	return true
+}
+
+// Own returns the part of the process's resident set that is its own, in bytes. The pages of the program's file are
+// shared with the process that it supervises, and how many are resident depends on the system's cache.
 func Own() int64 {
 	rss, shared, _ := resident()
 	return rss - shared

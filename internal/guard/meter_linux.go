@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openStatm is asked a thousand times a second and stays open.
+// openStatm opens /proc/self/statm once, since it is read a thousand times a second.
 var openStatm = sync.OnceValues(func() (int, error) {
 	return unix.Open("/proc/self/statm", unix.O_RDONLY|unix.O_CLOEXEC,
 		0)
 })
 
-// statm returns the process's pages in bytes: mapped in any way, resident, and of these those of files.
+// statm returns the process's mapped memory, its resident memory, and the part of this that is pages of files, in
+// bytes.
 func statm() (size, rss, shared int64, ok bool) {
 	fd, err := openStatm()
 	if err != nil {
@@ -41,13 +42,13 @@ func statm() (size, rss, shared int64, ok bool) {
 	return v[0] * page, v[1] * page, v[2] * page, at <= n
 }
 
-// resident returns the process's resident set and what of it are pages of files, in bytes.
+// resident returns the process's resident set, and the part of it that is pages of files, in bytes.
 func resident() (rss, shared int64, ok bool) {
 	_, rss, shared, ok = statm()
 	return rss, shared, ok
 }
 
-// ResidentOf returns another process's resident set in bytes; 0 where it cannot be told.
+// ResidentOf returns another process's resident set in bytes, or 0 if it is unknown.
 func ResidentOf(pid int) int64 {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
@@ -61,8 +62,8 @@ func ResidentOf(pid int) int64 {
 	return n * int64(os.Getpagesize())
 }
 
-// freeMemory is how much memory the process can come to hold: what it holds, and nine tenths of what is free on the
-// machine, and in its control group and those above it; 0 where it cannot be told.
+// freeMemory returns how much memory the process can have: its resident set, and nine tenths of what is free on the
+// machine, in its control group and in those above; 0 if it is unknown.
 func freeMemory() int64 {
 	rss, _, ok := resident()
 	most := MachineMemory()
@@ -79,8 +80,8 @@ func freeMemory() int64 {
 	return min(most, rss+free-free/10)
 }
 
-// MachineMemory is the most that the process can have: the machine's memory, or what its control group or ulimit -v
-// leaves of that; 0 where it cannot be told.
+// MachineMemory returns the greatest memory that the process can ever have: the machine's, or what its control group
+// or ulimit -v allows; 0 if it is unknown.
 func MachineMemory() int64 {
 	most := int64(math.MaxInt64)
 	if total, _ := meminfo(); total > 0 {
@@ -98,8 +99,8 @@ func MachineMemory() int64 {
 	return most
 }
 
-// exhausted reports whether the process holds the memory that it can have, or the machine has
-// none left and the process a good part of it.
+// exhausted reports whether the process has all the memory that it can have, or the machine has none left and the
+// process has a large part.
 func exhausted(held, machine int64) bool {
 	if held > machine {
 		return true
@@ -124,13 +125,12 @@ func addressSpace() int64 {
 	return int64(r.Cur)
 }
 
-// meminfo returns the machine's memory and what of it and of swap can still be had, in bytes; 0 where the system does
-// not say.
+// meminfo returns the machine's memory, and the free memory with free swap, in bytes, or 0 if the system does not say.
 func meminfo() (total, free int64) {
 	return meminfoOf("MemTotal:"), meminfoOf("MemAvailable:", "SwapFree:")
 }
 
-// meminfoOf is the sum of some of the numbers that the system tells of its memory, in bytes.
+// meminfoOf returns the sum of some fields of /proc/meminfo, in bytes.
 func meminfoOf(names ...string) (sum int64) {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -152,23 +152,22 @@ func meminfoOf(names ...string) (sum int64) {
 	return sum
 }
 
-// groupLimit is the smallest memory limit of the process's control group and those above it, of either version.
+// groupLimit returns the smallest memory limit of the process's control group and those above it, of both versions.
 func groupLimit() int64 {
 	most := int64(math.MaxInt64)
 	groups(func(limit, _ int64) { most = min(most, limit) })
 	return most
 }
 
-// groupFree is the least that the limits of these groups leave beside what their processes hold; files in the system's
-// cache that can be dropped are free.
+// groupFree returns the least memory that these groups have left. Cached files that can be dropped count as free.
 func groupFree() int64 {
 	most := int64(math.MaxInt64)
 	groups(func(limit, used int64) { most = min(most, max(0, limit-used)) })
 	return most
 }
 
-// groups calls f with the memory limit of the process's control group and of those above it, of either version, that
-// have one, and what is used of it.
+// groups calls f with the memory limit and the memory used, for the process's control group and those above it that
+// have a limit, of both versions.
 func groups(f func(limit, used int64)) {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -218,5 +217,6 @@ func groups(f func(limit, used int64)) {
 	}
 }
 
-// groupFiles are where a control group tells of its memory: the limit, what is used, and what of memory.stat is cache.
+// groupFiles are the names of a control group's files: the limit, the memory used, and the field of memory.stat for
+// caches.
 type groupFiles struct{ limit, used, cache string }

@@ -1,11 +1,11 @@
-// Package heap is a heap of small items by a number, the smallest first. container/heap would box every item and call
-// back for every comparison.
+// Package heap has a heap of small items sorted by a number, the smallest first. container/heap would allocate for
+// every item and call a function for every comparison.
 package heap
 
 import "cmp"
 
-// Heap holds items by key; of equal keys the smaller item comes first, so that the order in which items were pushed
-// never matters. Each node has four children. The zero value is empty.
+// Heap has items sorted by key. Of equal keys the smaller item comes first, so that the order of pushes does not
+// matter. Each node has four children. The zero value is empty.
 type Heap[K, T cmp.Ordered] struct {
 	at []entry[K, T]
 }
@@ -15,13 +15,13 @@ type entry[K, T cmp.Ordered] struct {
 	item T
 }
 
-// New makes an empty heap with room for n items.
+// New returns an empty heap with space for n items.
 func New[K, T cmp.Ordered](n int) Heap[K, T] { return Heap[K, T]{make([]entry[K, T], 0, n)} }
 
-// Len is the number of items.
+// Len returns the number of items.
 func (h *Heap[K, T]) Len() int { return len(h.at) }
 
-// Top returns the first item, which stays. The heap must not be empty.
+// Top returns the first item without removing it. The heap must not be empty.
 func (h *Heap[K, T]) Top() (K, T) { return h.at[0].key, h.at[0].item }
 
 // Push adds an item. Cost: O(log n).
@@ -39,7 +39,7 @@ func (h *Heap[K, T]) Push(key K, item T) {
 	h.at[i] = entry[K, T]{key, item}
 }
 
-// Pop takes the first item away. The heap must not be empty. Cost: O(log n).
+// Pop removes the first item and returns it. The heap must not be empty. Cost: O(log n).
 func (h *Heap[K, T]) Pop() (K, T) {
 	top := h.at[0]
 	n := len(h.at) - 1

@@ -1,15 +1,16 @@
-// Package keyed hashes the values of an endless stream, whose texts do not fit into memory. Where hashes decide a
-// verdict, two values with one hash would hide a violation. So the hashes depend on a secret key, which each run draws
-// and a checkpoint keeps. Equal values have equal hashes. Two different values share a hash with a probability of about
-// 2⁻⁶⁴, whatever they are, as long as whoever chooses them does not learn hashes:
+// Package keyed hashes the values of an endless stream, whose texts do not fit in memory. If hashes decide a verdict,
+// two values with one hash could hide a violation. So the hashes depend on a secret key, which each run draws and
+// checkpoints contain. Equal values have equal hashes. Two different values have the same hash with a probability of
+// about 2⁻⁶⁴, whatever they are, if the person who chooses them does not learn hashes:
 //
-//   - Two numbers of one kind never share one: the map is one to one. Two numbers of different kinds do if the secret
-//     numbers of their kinds happen to differ in the same bits.
-//   - A text or list is hashed step by step. A step hides the hash so far and the next value by a secret number each,
+//   - Two numbers of one kind never have the same hash, since the map is one to one. Two of different kinds have
+//     it if the secret numbers of their kinds happen to differ in the same bits.
+//   - A text or list is hashed in steps. A step combines the hash so far and the next value with a secret number each,
 //     multiplies them to 128 bits, and combines the halves. That is the step of wyhash (Wang Yi 2019), with its secret
-//     drawn. After n steps the probability is n times that of one.
+//     drawn at random. After n steps the probability is n times that of one step.
 //
-// hash/maphash does not serve: its seeds cannot be saved. docs/design/006 lists where else hashes stand for values.
+// hash/maphash cannot be used, since its seeds cannot be saved. docs/design/006 lists the other hashes that stand for
+// values.
 package keyed
 
 import (
@@ -19,7 +20,7 @@ import (
 	"math/bits"
 )
 
-// Key is what the hashes depend on. It is plain data: a checkpoint has it as it is.
+// Key is the secret on which the hashes depend. It is plain data, so that checkpoints can contain it.
 type Key struct {
 	kinds [8]uint64
 	text  uint64
@@ -30,14 +31,14 @@ type Key struct {
 // Size is the number of bytes of a key.
 const Size = 16
 
-// Draw returns a key that nobody knows.
+// Draw returns a random key.
 func Draw() *Key {
 	var seed [Size]byte
 	rand.Read(seed[:]) // which does not fail
 	return Of(seed)
 }
 
-// Of returns the key that is made of some bytes.
+// Of returns the key that follows from some bytes.
 func Of(seed [Size]byte) *Key {
 	k, n := &Key{}, byte(0)
 	for i := range k.kinds {
@@ -48,20 +49,20 @@ func Of(seed [Size]byte) *Key {
 	return k
 }
 
-// expand is the next number that a seed gives.
+// expand returns the next number that a seed gives.
 func expand(seed [Size]byte, n *byte) uint64 {
 	*n++
 	sum := sha256.Sum256(append(seed[:], *n))
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// Null is the hash of null, None that of no value; no other has it.
+// Null is the hash of null, None that of no value. No other value has either.
 const (
 	Null = 0
 	None = ^uint64(0)
 )
 
-// Number is the hash of a number of some kind, of which there are eight at most.
+// Number returns the hash of a number of one of at most eight kinds.
 func (k *Key) Number(kind uint8, n uint64) uint64 {
 	if x := Scramble(n ^ k.kinds[kind&7]); x+1 > 1 {
 		return x
@@ -69,7 +70,7 @@ func (k *Key) Number(kind uint8, n uint64) uint64 {
 	return 1
 }
 
-// Text is the hash of a text, by itself no value's.
+// Text returns the hash of a text. It is no value's hash by itself.
 func (k *Key) Text(text []byte) uint64 {
 	le, n := binary.LittleEndian, len(text)
 	state, rest := k.Fold(k.text, uint64(n)), uint64(0)
@@ -87,7 +88,7 @@ func (k *Key) Text(text []byte) uint64 {
 	return k.Fold(state, rest)
 }
 
-// Empty is what Fold begins with, such as an empty list.
+// Empty returns the hash with which Fold begins, such as that of an empty list.
 func (k *Key) Empty() uint64 { return k.empty }
 
 // Fold adds one more value to a hash.
@@ -96,7 +97,7 @@ func (k *Key) Fold(state, x uint64) uint64 {
 	return hi ^ lo
 }
 
-// Scramble is the finalizer of MurmurHash3, which is one to one.
+// Scramble mixes the bits of a number one to one: it is the finalizer of MurmurHash3.
 func Scramble(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

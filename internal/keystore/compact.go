@@ -7,29 +7,29 @@ import (
 	"isovet/internal/saved"
 )
 
-// fewNumbers is up to how many numbers a table stays as it is, and takenOf that one in so many, at most, is taken where
-// it does not.
+// fewNumbers is the number of numbers up to which a table is never compacted. Beyond it, it is compacted if at most
+// one in takenOf is in use.
 var (
 	fewNumbers = 1 << 12
 	takenOf    = 4
 )
 
-// Tests set them to 1.
+// Tests set both to 1.
 func init() {
 	bounds.Register("keystore.fewNumbers", &fewNumbers)
 	bounds.Register("keystore.takenOf", &takenOf)
 }
 
-// Sparse reports whether most numbers are free: so many that Compact would do something.
+// Sparse reports whether so many numbers are free that Compact would do something.
 func (t *Table) Sparse() bool {
 	return t.store != nil && len(t.names) > fewNumbers && takenOf*t.live < len(t.names)
 }
 
-// Compact makes the numbers fewer where most of them are free, so that arrays by number can be made shorter:
-// texts with the greatest get the least that are free, up to one that is pinned. save and drop are as for Evict; have
-// is called with a number that a text has now, and with what save said of it. It reports whether there are fewer. When
-// it may be called, and what is valid behind it, is as with Evict. Cost: next to none where there is nothing to do,
-// else the numbers that there are less.
+// Compact reduces the numbers if most of them are free, so that arrays indexed by them can be shortened. Texts with
+// the greatest numbers get the least free ones, until one is pinned. save and drop are as for Evict. have is called
+// with the new number of a text and the state from save. It reports whether there are fewer numbers. As for Evict, it
+// may be called only between two batches, and numbers returned before become invalid. Cost: small if there is nothing
+// to do, otherwise linear in the removed numbers.
 func (t *Table) Compact(save func(n uint32, buf []byte) (state []byte, pinned bool), drop func(n uint32),
 	have func(n uint32, state []byte) error) (fewer bool, err error) {
 	if !t.Sparse() {
@@ -78,7 +78,7 @@ func (t *Table) Compact(save func(n uint32, buf []byte) (state []byte, pinned bo
 	return true, nil
 }
 
-// move gives the text of a number another one, which is free. It stays in the list of those that are.
+// move gives a text another, free number. That stays in the list of free numbers.
 func (t *Table) move(from, to uint32) {
 	mask := uint64(len(t.index) - 1)
 	i := t.sums[from] & mask
@@ -90,8 +90,8 @@ func (t *Table) move(from, to uint32) {
 	t.names[from], t.state[from] = "", vacant
 }
 
-// reuse takes a number that is free; false: there is none. The list may have some twice, or that are no more, or are
-// taken.
+// reuse returns a free number, or false. The list may contain numbers twice, and numbers that are in use or no longer
+// exist.
 func (t *Table) reuse() (uint32, bool) {
 	for k := len(t.free); k > 0; k = len(t.free) {
 		n := t.free[k-1]

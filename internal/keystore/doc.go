@@ -1,15 +1,15 @@
-// Package keystore remembers something of every key of an endless stream in memory that does not grow: what has not
-// been used for long lies on disk, and comes back when it is asked for.
+// Package keystore stores the state of every key of an endless stream in bounded memory: states that have not been
+// used for long are on disk, and are loaded when they are needed.
 //
-// A [Table] numbers texts, keys of a database or names of sessions, for as long as they are in memory; the numbers are
-// small and are given again. Whoever owns the table keeps its own state under these numbers, and says it in bytes when
-// a number is to go. A [Store] holds these bytes, by kind and text: an LSM tree (Pebble). It needs no log of its own,
-// since the stream can be read again from a checkpoint. Its files never change, so a checkpoint is a folder of hard
-// links.
+// A [Table] gives numbers to texts (keys of a database, names of sessions) while they are in memory; the numbers are
+// small and are reused. The owner of the table stores its own state under these numbers, and converts it to bytes when
+// a number is freed. A [Store] stores these bytes, by kind and text, in an LSM tree (Pebble). It needs no log of its
+// own, since the stream can be read again from a checkpoint. Its files never change, so that a checkpoint is a folder
+// of hard links.
 //
 // Why Pebble: docs/design/004-where-idle-keys-lie.md.
 //
-// Files: table.go: numbers, and which of them go; store.go: the disk; filter.go: which keys the disk surely has not.
+// Files: table.go: numbers, and which are freed; store.go: the disk; filter.go: which keys are certainly not on disk.
 //
 // Experimental: this package may still change.
 package keystore

@@ -9,19 +9,19 @@ import (
 	"os"
 )
 
-// filter says of most keys that are not in the store that they are not: a Bloom filter in blocks of a cache line
-// (Putze, Sanders, Singler, WEA 2007). It does not grow; once it is full every key is looked for.
+// filter recognises most keys that are not in the store: a Bloom filter in blocks of a cache line (Putze, Sanders,
+// Singler, WEA 2007). It does not grow. When it is full, every key is looked up.
 type filter struct {
 	words []uint64 // blocks of 8
 }
 
-// newFilter makes a filter of about so many bytes.
+// newFilter makes a filter of about size bytes.
 func newFilter(size int64) *filter {
 	n := max(1<<10, size/8)
 	return &filter{words: make([]uint64, 1<<(bits.Len64(uint64(n))-1))}
 }
 
-// probes are the bits that a key sets in its block.
+// probes is the number of bits that a key sets in its block.
 const probes = 4
 
 func (f *filter) block(sum uint64) []uint64 {
@@ -61,7 +61,7 @@ func (f *filter) save(path string) error {
 	return os.WriteFile(path, b, 0o600)
 }
 
-// loadFilter reads a filter; without a file it is one that every key passes.
+// loadFilter reads a filter. If there is no file, it returns one that accepts every key.
 func loadFilter(path string) (*filter, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

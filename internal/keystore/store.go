@@ -18,11 +18,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Store maps keys, which are bytes, to bytes, on disk. It is made when something is first written. One goroutine at a
-// time.
+// Store maps keys to values, both bytes, on disk. Its files are made at the first write. Only one goroutine at a time
+// may use it.
 //
-// Cost: a put some 5 µs of processor, the tree's work beside included; a get of what is there 5 to 30 µs where the
-// system has its file in memory; of what is not there mostly nothing. Memory: a third of what Options say.
+// Cost: a put some 5 µs of processor time, including the tree's background work; a get of an existing key 5 to 30 µs
+// if the system has its file in memory; of a missing key usually nothing. Memory: a third of Options.Memory.
 type Store struct {
 	o       Options
 	db      *pebble.DB
@@ -32,27 +32,27 @@ type Store struct {
 	closing *atomic.Bool
 }
 
-// ErrDamaged says that a file of a checkpoint is not as it was written.
+// ErrDamaged says that a file of a checkpoint was damaged.
 var ErrDamaged = errors.New("damaged")
 
-// Options say where a store lies.
+// Options are the options of a store.
 type Options struct {
-	// Dir is the store's own folder. What is in it goes when the store begins.
+	// Dir is the store's own folder. The store deletes its content when it begins.
 	Dir string
-	// Memory, in bytes, is for all that is kept in memory, of which the store takes a third for itself.
+	// Memory, in bytes, is the memory of the whole process. The store uses a third of it.
 	Memory int64
 }
 
-// New returns a store of which there is nothing yet.
+// New returns an empty store.
 func New(o Options) *Store { return &Store{o: o} }
 
-// Empty reports whether nothing was ever written.
+// Empty reports whether nothing was ever written to the store.
 func (s *Store) Empty() bool { return s.db == nil }
 
 // mib is a mebibyte.
 const mib = 1 << 20
 
-// begin makes the store.
+// begin makes the store's files.
 func (s *Store) begin() error {
 	if s.db != nil {
 		return nil
@@ -95,7 +95,8 @@ func (s *Store) open(f *filter) error {
 	return nil
 }
 
-// logger is silent. What Pebble cannot survive ends the process, as a power cut would: the checkpoint has everything.
+// logger discards messages. If Pebble cannot continue, it ends the process, as a power cut would; the checkpoint has
+// everything.
 type logger struct{}
 
 func (logger) Infof(string, ...any)  {}
@@ -105,7 +106,7 @@ func (logger) Fatalf(format string, args ...any) {
 	os.Exit(254)
 }
 
-// Put writes. The key is not empty.
+// Put writes a value. The key must not be empty.
 func (s *Store) Put(key, val []byte) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -120,15 +121,15 @@ func (s *Store) Put(key, val []byte) error {
 	return nil
 }
 
-// May reports whether a key may be there; mostly it is if so.
+// May reports whether a key may exist. If it says so, the key usually exists.
 func (s *Store) May(key []byte) bool {
 	return s.db != nil && !s.beyond(key) && s.filter.may(xxhash.Sum64(key))
 }
 
-// beyond reports whether a key is greater than all that were put.
+// beyond reports whether a key is greater than all keys that were put.
 func (s *Store) beyond(key []byte) bool { return bytes.Compare(key, s.most[key[0]]) > 0 }
 
-// Get appends what a key has to buf; false: nothing was put. Keys in their order are found faster.
+// Get appends the value of a key to buf, or returns false. Keys are found faster in ascending order.
 func (s *Store) Get(key, buf []byte) ([]byte, bool, error) {
 	if !s.May(key) {
 		return buf, false, nil
@@ -144,14 +145,13 @@ func (s *Store) Get(key, buf []byte) ([]byte, bool, error) {
 	return buf, true, done.Close()
 }
 
-// Files of a checkpoint: the filter; recentFile is one of older versions, of what was not in the tree yet.
+// The files of a checkpoint: the filter, and recentFile of older versions, with states that were not in the tree yet.
 const (
 	filterFile = "isovet-filter"
 	recentFile = "isovet-recent"
 )
 
-// Checkpoint writes the store as it is to a folder, which is not there yet. Files of sorted keys are hard links. An
-// empty store writes none.
+// Checkpoint writes the store to a new folder. Files of sorted keys are hard links. An empty store writes no folder.
 func (s *Store) Checkpoint(dir string) error {
 	if s.db == nil {
 		return nil
@@ -165,8 +165,8 @@ func (s *Store) Checkpoint(dir string) error {
 	return s.filter.save(filepath.Join(dir, filterFile))
 }
 
-// Restore makes the store what it was at a checkpoint. The checkpoint's folder is not used any more afterwards, nor
-// changed. A folder that is not there is the checkpoint of an empty store.
+// Restore loads the state of a checkpoint. Afterwards the checkpoint's folder is not used, and it is never changed. A
+// missing folder is the checkpoint of an empty store.
 func (s *Store) Restore(dir string) error {
 	if err := s.Close(); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (s *Store) Restore(dir string) error {
 	return nil
 }
 
-// findMost makes most anew.
+// findMost sets most from the stored keys.
 func (s *Store) findMost() error {
 	it, err := s.db.NewIter(nil)
 	if err != nil {
@@ -239,7 +239,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, in.Close(), out.Close())
 }
 
-// Close ends the store; its folder stays. It can begin anew.
+// Close ends the store but leaves its folder. The store can begin again.
 func (s *Store) Close() error {
 	if s.db == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"isovet/internal/keyed"
 )
 
-// Table numbers texts. The numbers are dense, from 0, and are given again once their texts are not in memory any more.
+// Table gives numbers to texts. The numbers are dense, from 0, and are reused when their texts have left memory.
 //
 // Invariant: index[i] is 1 + the number of a text whose probe sequence, from its hash on, has no 0 before i.
 type Table struct {
@@ -21,37 +21,37 @@ type Table struct {
 	free  []uint32
 	hand  uint32 // of the clock
 	live  int
-	// Texts that the store has; of those in memory, those that it has not.
+	// stored counts the texts in the store; fresh counts those in memory that are not in the store.
 	stored, fresh int64
 	text          int64    // bytes of names
 	index         []uint32 `freeze:"-"`
-	// scratch
+	// Scratch memory.
 	arena []byte   `freeze:"-"`
 	wants []want   `freeze:"-"`
 	buf   []byte   `freeze:"-"`
 	new   []uint32 `freeze:"-"`
 }
 
-// want is a text that is looked for in the store.
+// want is a text to look up in the store.
 type want struct {
 	lo, hi int // of arena
 	n      uint32
 }
 
-// A number is free, or its text has not been asked for since the hand of the clock last came by, or it has.
+// The states of a number: free, not used since the hand of the clock last passed, or used since.
 const (
 	vacant uint8 = iota
 	idle
 	used
 )
 
-// NewTable returns a table whose texts lie in a store under a kind, which is its own there. A nil store: everything
-// stays in memory.
+// NewTable returns a table whose texts are in a store under a kind of their own. If the store is nil, everything stays
+// in memory.
 func NewTable(s *Store, kind byte) *Table {
 	return &Table{store: s, kind: kind, hash: keyed.Draw()}
 }
 
-// Thawed makes again what a checkpoint does not have (internal/freeze).
+// Thawed computes what a checkpoint does not contain (internal/freeze).
 func (t *Table) Thawed() {
 	size := 64
 	for size < 2*t.live {
@@ -65,29 +65,29 @@ func (t *Table) Thawed() {
 	}
 }
 
-// Len returns the number of numbered texts, Numbers the number of numbers, which is one more than the greatest.
+// Len returns the number of texts in memory. Numbers returns the greatest number plus one.
 func (t *Table) Len() int     { return t.live }
 func (t *Table) Numbers() int { return len(t.names) }
 
-// Known is how many texts there have been, but for those of which nothing was to be remembered; Stored is how many of
-// them the store has.
+// Known returns how many texts there have been, without those that left no state. Stored returns how many are in the
+// store.
 func (t *Table) Known() int64  { return t.stored + t.fresh }
 func (t *Table) Stored() int64 { return t.stored }
 
-// Name returns the text of a number.
+// Name returns the text with a number.
 func (t *Table) Name(n uint32) string { return t.names[n] }
 
-// Sum returns the hash of a number's text; it never changes.
+// Sum returns the hash of the text with a number. It never changes.
 func (t *Table) Sum(n uint32) uint64 { return t.sums[n] }
 
-// SumOf returns the hash of a text, whether it has a number or not. It is keyed, since callers treat texts with equal
+// SumOf returns the hash of a text, which need not have a number. It is keyed, since callers treat texts with equal
 // hashes as equal.
 func (t *Table) SumOf(text []byte) uint64 { return t.hash.Text(text) }
 
-// NumberBytes is what a number takes in memory, without its text.
+// NumberBytes is the memory for a number without its text.
 const NumberBytes = 41
 
-// Bytes is what the texts in memory take, about.
+// Bytes returns the approximate memory of the texts.
 func (t *Table) Bytes() int64 {
 	return t.text + int64(len(t.names))*NumberBytes + int64(len(t.index))*4 + int64(cap(t.free))*4
 }
@@ -114,7 +114,7 @@ func (t *Table) find(text []byte, sum uint64) (uint32, bool) {
 	return 0, false
 }
 
-// Find returns the number of a text that is in memory, and notes that it is in use.
+// Find returns the number of a text in memory, and marks it as used.
 func (t *Table) Find(text []byte) (uint32, bool) {
 	n, ok := t.find(text, t.SumOf(text))
 	if ok {
@@ -123,8 +123,8 @@ func (t *Table) Find(text []byte) (uint32, bool) {
 	return n, ok
 }
 
-// Number returns the number of a text; made: it was not in memory, and whether the store has it is for Fetch to say,
-// before anything else is called.
+// Number returns the number of a text. made says that the text was not in memory. Fetch must then be called before any
+// other method, to load the state that the store may have.
 func (t *Table) Number(text []byte) (n uint32, made bool) {
 	sum := t.SumOf(text)
 	if n, ok := t.find(text, sum); ok {
@@ -158,11 +158,11 @@ func (t *Table) Number(text []byte) (n uint32, made bool) {
 	return n, true
 }
 
-// size is what a text takes in memory of its own.
+// size returns the memory of a text's bytes.
 func size[T string | []byte](text T) int64 { return int64(len(text)+15) &^ 15 }
 
-// Fetch hands over what the store has of the numbers that were made since it was last called. Cost: by the order of
-// keys, a get for each that the filter does not know to be new.
+// Fetch calls load with the states in the store of all numbers made since its last call. Cost: in the order of keys, a
+// get for each key that the filter does not know to be new.
 func (t *Table) Fetch(load func(n uint32, state []byte) error) error {
 	if len(t.new) == 0 {
 		return nil
@@ -200,7 +200,7 @@ func (t *Table) Fetch(load func(n uint32, state []byte) error) error {
 	return nil
 }
 
-// Peek returns what the store has of a text that is not in memory; nil: nothing.
+// Peek returns the state in the store of a text that is not in memory, or nil.
 func (t *Table) Peek(text string) ([]byte, error) {
 	if t.store == nil || t.store.Empty() {
 		return nil, nil
@@ -212,8 +212,8 @@ func (t *Table) Peek(text string) ([]byte, error) {
 	return got, err
 }
 
-// key is what a text is called in the store: whole numbers stand in their order, others by their bytes, so that keys
-// that are made one after the other lie side by side.
+// key returns a text's key in the store. Integers sort by value, others by bytes, so that keys that were made one
+// after the other are near each other.
 func (t *Table) key(buf []byte, text string) []byte {
 	digits := len(text) > 0 && len(text) < 250
 	for i := 0; i < len(text) && digits; i++ {
@@ -228,10 +228,10 @@ func (t *Table) key(buf []byte, text string) []byte {
 	return append(buf, text...)
 }
 
-// Evict lets numbers go, those first that were not asked for lately, as long as more says so. save appends what is to
-// be remembered of a number to buf, nothing if it is as if it had never been seen; or pinned: it is in use. drop is
-// called when it goes. It reports whether there was enough that could go. Between two batches of a stream: no number
-// that was returned before is valid any more but those that save calls pinned.
+// Evict frees numbers while more returns true, first those that were not used lately. save appends a number's state to
+// buf, or nothing if the text need not be remembered; pinned says that the number is in use and must stay. drop is
+// called when a number is freed. Evict reports whether it freed enough. It may be called only between two batches of a
+// stream, and makes numbers returned before invalid, except for those that save calls pinned.
 func (t *Table) Evict(more func() bool, save func(n uint32, buf []byte) (state []byte, pinned bool),
 	drop func(n uint32)) (enough bool, err error) {
 	if t.store == nil {
@@ -266,7 +266,7 @@ func (t *Table) Evict(more func() bool, save func(n uint32, buf []byte) (state [
 	return !more(), nil
 }
 
-// put writes what is to be remembered of a number, if the store does not have it.
+// put writes a number's state unless the store has it already.
 func (t *Table) put(n uint32, state []byte) error {
 	if t.was[n] == 0 && len(state) == 0 {
 		t.fresh--
@@ -284,7 +284,7 @@ func (t *Table) put(n uint32, state []byte) error {
 	return t.store.Put(t.arena, state)
 }
 
-// remove takes a number out of the index (Knuth, TAOCP 6.4, Algorithm R).
+// remove removes a number from the index (Knuth, TAOCP 6.4, Algorithm R).
 func (t *Table) remove(n uint32) {
 	mask := uint64(len(t.index) - 1)
 	i := t.sums[n] & mask

@@ -9,15 +9,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// unsynced is a file system that does not wait until what is written has reached the disk: the store itself is thrown
-// away when the process ends, and who keeps a checkpoint syncs its files. It waits for a disk that is full, until the
-// store is closing.
+// unsynced is a file system that does not wait until writes reach the disk: the store is thrown away when the process
+// ends, and whoever makes a checkpoint syncs its files. If the disk is full, it waits, until the store is closing.
 type unsynced struct {
 	vfs.FS
 	closing *atomic.Bool
 }
 
-// room does again what a full disk has no room for.
+// room repeats an operation while the disk is full.
 func (u unsynced) room(do func() error) error {
 	for {
 		err := do()

@@ -1,6 +1,5 @@
-// Package mapped maps files into memory and keeps a list of them, so that whoever watches over the process's
-// memory can give their pages back: they are read from the file again where they are still needed. Mappings must be for
-// reading only.
+// Package mapped maps files into memory and lists the mappings, so that code that limits the process's memory can
+// release their pages: the system reads them from the file again when needed. Mappings must be read-only.
 package mapped
 
 import (
@@ -14,7 +13,7 @@ var (
 	parts [][]byte
 )
 
-// add enters a mapping. The function that it returns takes it out again, and must be called before it is unmapped.
+// add adds a mapping to the list. remove must be called before it is unmapped.
 func add(data []byte) (remove func()) {
 	if len(data) == 0 {
 		return func() {}
@@ -34,7 +33,7 @@ func add(data []byte) (remove func()) {
 	}
 }
 
-// Release gives the pages of all mappings back to the system, where it can be told to.
+// Release returns the pages of all mappings to the system, if it supports that.
 func Release() {
 	mu.Lock()
 	defer mu.Unlock()

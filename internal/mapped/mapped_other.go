@@ -7,19 +7,19 @@ import (
 	"os"
 )
 
-// File is for systems where a file is read in another way: it fails.
+// File always fails. On these systems files are read in another way.
 func File(*os.File, int64) (data []byte, unmap func() error, err error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
-// Sequential has nobody to tell.
+// Sequential does nothing on these systems.
 func Sequential([]byte) {}
 
-// WillNeed has nobody to tell.
+// WillNeed does nothing on these systems.
 func WillNeed([]byte) {}
 
-// ReleasePart has nothing to give back: nothing is mapped.
+// ReleasePart does nothing, since nothing is mapped.
 func ReleasePart([]byte) {}
 
-// release has nothing to give back: nothing is mapped.
+// release does nothing, since nothing is mapped.
 func release([]byte) {}

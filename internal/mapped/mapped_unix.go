@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File maps a file for reading, enters it in the list, and returns what takes it out and unmaps it.
+// File maps a file for reading and adds it to the list. unmap removes it from the list and unmaps it.
 func File(f *os.File, size int64) (data []byte, unmap func() error, err error) {
 	if int64(int(size)) != size {
 		return nil, nil, unix.EFBIG
@@ -28,8 +28,8 @@ func Sequential(data []byte) { _ = unix.Madvise(data, unix.MADV_SEQUENTIAL) } //
 // WillNeed tells the system that all of a mapping will be read.
 func WillNeed(data []byte) { _ = unix.Madvise(data, unix.MADV_WILLNEED) } // advice only
 
-// ReleasePart gives the whole pages of a part of a mapping back; the next look at one brings it back from the file.
-// Cost: one call of the system.
+// ReleasePart returns the complete pages of a part of a mapping to the system; the next access reads them from the
+// file. Cost: one system call.
 func ReleasePart(part []byte) {
 	page := os.Getpagesize()
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(part)))) & (page - 1)
@@ -42,5 +42,5 @@ func ReleasePart(part []byte) {
 	}
 }
 
-// release drops the pages of a mapping; the next look at one brings it back.
+// release returns the pages of a mapping to the system; the next access reads them again.
 func release(part []byte) { _ = unix.Madvise(part, unix.MADV_DONTNEED) } // advice only

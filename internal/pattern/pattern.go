@@ -1,5 +1,5 @@
-// Package pattern has regular expressions that cost a process nothing before it asks for one: to compile the program's
-// own at its start took a tenth of that.
+// Package pattern has regular expressions that are compiled at their first use: compiling all of the program's took a
+// tenth of its start.
 package pattern
 
 import (
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Lazy is a function that compiles the expression when it is first called; it panics where regexp.MustCompile does.
+// Lazy returns a function that compiles the expression at its first call. It panics like regexp.MustCompile.
 func Lazy(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

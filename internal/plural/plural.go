@@ -1,4 +1,4 @@
-// Package plural writes numbers with their nouns, so that they agree: "1 round", "2 rounds", "2 anomalies".
+// Package plural writes numbers with nouns in the right form: "1 round", "2 rounds", "2 anomalies".
 package plural
 
 import (
@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Of writes a number before its noun, in the plural unless the number is one.
+// Of writes a number and its noun, in the plural unless the number is one.
 func Of[N ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n N, noun string) string {
 	return Phrase(n, noun, Noun(noun))
 }
 
-// Phrase writes a number before one of two phrases, the first if the number is one: "1 line was", "2 lines were".
+// Phrase writes a number and one of two phrases, the first if the number is one: "1 line was", "2 lines were".
 func Phrase[N ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n N, one, many string) string {
 	if n != 1 {
 		one = many
@@ -19,7 +19,7 @@ func Phrase[N ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n N, one, many string)
 	return fmt.Sprintf("%d %s", n, one)
 }
 
-// Noun is the plural of a noun.
+// Noun returns the plural of a noun.
 func Noun(noun string) string {
 	switch {
 	case strings.HasSuffix(noun, "y") && !strings.ContainsAny(noun[len(noun)-2:len(noun)-1], "aeiou"):

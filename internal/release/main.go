@@ -1,5 +1,5 @@
-// Release writes what a release archive holds beside the program: completions for four shells, a man page a command,
-// and the licence texts of the modules that the program is linked with. The file .goreleaser.yaml runs it:
+// Command release writes the files that a release archive has beside the program: completions for four shells, a man
+// page for each command, and the licences of the modules in the program. The file .goreleaser.yaml runs it:
 //
 //	go run ./internal/release DIR
 package main
@@ -68,8 +68,8 @@ func completions(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// licences copies the licence files of the modules that a program is linked with. A module without one is an error:
-// nothing may be distributed of which we cannot say on what terms.
+// licences copies the licence files of the modules in a program. A module without one is an error, since it must not
+// be distributed without known terms.
 func licences(program, dir string) error {
 	c := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}",
 		program)

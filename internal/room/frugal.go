@@ -8,34 +8,35 @@ import (
 	"sync/atomic"
 )
 
-// usualPercent is the garbage, in percent of what is live, that a heap of some size may hold before it is collected.
+// usualPercent is the garbage, in per cent of the live heap, that a heap may have before a collection, unless it is
+// small or large.
 const usualPercent = 50
 
-// smallHeap is up to where nothing is collected: below, a collection costs more than it frees. Of 10,000 transactions
-// a third of the processor time went to six of them.
+// smallHeap is the heap size up to which no garbage is collected, since a collection would cost more than it frees. In
+// a check of 10,000 transactions six such collections took a third of the processor time.
 const smallHeap = 24 << 20
 
-// smallPercent has the runtime collect nothing up to smallHeap: at 100 percent that is up to 4 MiB, at others in
-// proportion.
+// smallPercent makes the runtime collect nothing up to smallHeap: 100 per cent means up to 4 MiB, other values are
+// proportional.
 const smallPercent = 100 * smallHeap / (4 << 20)
 
-// Frugal has the heap of this process hold less garbage the larger it is, from now on, and collects none while it is
-// small. Histories are a few large slices without pointers, so that to collect a gigabyte takes about a millisecond;
-// where collecting turns out to be a noticeable part of the work, it is left as usual. Cost: some microseconds a
-// collection.
+// Frugal reduces the garbage in this process's heap: the larger the heap, the less garbage, while a small heap is not
+// collected. Histories are a few large slices without pointers, so that collecting a gigabyte takes about a
+// millisecond. If collections take a noticeable part of the time, the usual percentage applies. Cost: some
+// microseconds a collection.
 func Frugal() {
 	debug.SetGCPercent(smallPercent)
 	now.Store(smallPercent)
 	tuned.Do(afterNext)
 }
 
-// now is the percentage that is set; tuned is done once something sees to it.
+// now is the percentage that is set; tuned starts the tuning once.
 var (
 	now   atomic.Int64
 	tuned sync.Once
 )
 
-// afterNext tunes after each collection: an object that nobody holds is found by the next.
+// afterNext calls tune after each collection: the finalizer of an unused object runs then.
 func afterNext() {
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
 		tune()
@@ -43,13 +44,13 @@ func afterNext() {
 	})
 }
 
-// sentinel is larger than what the runtime packs together with others.
+// sentinel is too large for the runtime's allocator of tiny objects, which would delay the finalizer.
 type sentinel struct{ _ [4]*byte }
 
-// fixed says that the percentage is someone's choice.
+// fixed says that Fix has set the percentage.
 var fixed atomic.Bool
 
-// Fix sets the percentage for measurements that vary it, and keeps it until the function that it returns is called.
+// Fix sets the percentage for measurements that vary it. It stays until usual is called.
 func Fix(percent int) (usual func()) {
 	fixed.Store(true)
 	old := debug.SetGCPercent(percent)
@@ -72,8 +73,8 @@ func tune() {
 	}
 }
 
-// percent is how much garbage there may be beside so many live bytes, where collecting took gc seconds of the process
-// and all else user.
+// percent returns how much garbage the heap may have for so many live bytes. gc and user are the seconds that
+// collections and all else took.
 func percent(live uint64, gc, user float64) int {
 	switch {
 	case live < smallHeap*100/(100+usualPercent):
@@ -86,12 +87,12 @@ func percent(live uint64, gc, user float64) int {
 	return 10
 }
 
-// muchHeap is from where on Collect does anything.
+// muchHeap is the least heap for which Collect does anything.
 const muchHeap = 256 << 20
 
-// Collect has the garbage of a large heap collected at once, before a stage begins that needs as much again: else the
-// garbage that may be there beside what one stage held stands beside what the next takes.
-// Cost: some microseconds; where it collects, milliseconds, for histories are a few large slices without pointers.
+// Collect collects garbage at once if the heap is large, before a stage that needs as much memory again. Otherwise the
+// garbage of one stage would add to the memory of the next. Cost: some microseconds; if it collects, milliseconds,
+// since histories are a few large slices without pointers.
 func Collect() {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	if metrics.Read(s); s[0].Value.Uint64() >= muchHeap {

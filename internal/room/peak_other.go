@@ -9,10 +9,10 @@ import (
 
 var begun = time.Now()
 
-// CPU is wall-clock time where there is no processor time to be had.
+// CPU returns wall-clock time, since these systems do not tell the processor time.
 func CPU() time.Duration { return time.Since(begun) }
 
 func rusageSelfMB() float64 { return 0 }
 
-// ChildPeakMB is not known here.
+// ChildPeakMB is unknown on these systems.
 func ChildPeakMB(*os.ProcessState) float64 { return 0 }

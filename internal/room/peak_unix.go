@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// CPU is the processor time that this process has used: the measure on a machine that others use too.
+// CPU returns the processor time of this process. Unlike wall-clock time, it hardly depends on other load of the
+// machine.
 func CPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -26,7 +27,7 @@ func rusageSelfMB() float64 {
 	return rusageMB(&u)
 }
 
-// ChildPeakMB is the peak of a process that ended without telling, such as one that was killed.
+// ChildPeakMB returns the peak memory of an ended process, which may have been killed without reporting it.
 func ChildPeakMB(s *os.ProcessState) float64 {
 	if u, ok := s.SysUsage().(*syscall.Rusage); ok {
 		return rusageMB(u)
@@ -34,7 +35,7 @@ func ChildPeakMB(s *os.ProcessState) float64 {
 	return 0
 }
 
-// rusageMB turns ru_maxrss into MB: Darwin gives bytes, the others kibibytes.
+// rusageMB converts ru_maxrss to MB. Darwin counts bytes, other systems kibibytes.
 func rusageMB(u *syscall.Rusage) float64 {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		return float64(u.Maxrss) / 1e6

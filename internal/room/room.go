@@ -1,6 +1,6 @@
-// Package room tells how much memory can still be had, so that what is too large is refused before it is allocated: a
-// Go program that runs out of memory dies with exit status 2, which in this project says "unknown", and without an
-// answer.
+// Package room tells how much memory is still available, so that work that is too large can be refused before it
+// allocates. A Go program that runs out of memory dies without an answer, with exit status 2, which in isovet means
+// "unknown".
 package room
 
 import (
@@ -14,9 +14,9 @@ import (
 	"strconv"
 )
 
-// Left returns how many bytes the Go runtime may take beyond those that it holds, by its memory limit (GOMEMLIMIT,
-// debug.SetMemoryLimit; the command line sets it to what --memory or the machine allows). Garbage counts as held:
-// collecting it may leave more. math.MaxInt64: there is no limit. Cost: some µs; the world is stopped for a moment.
+// Left returns how many bytes more the Go runtime may take before its memory limit (GOMEMLIMIT, debug.SetMemoryLimit;
+// the command line sets it to --memory or what the machine allows). Garbage counts as used, so that a collection may
+// leave more. math.MaxInt64 means that there is no limit. Cost: some µs, during which the program is stopped.
 func Left() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
@@ -29,7 +29,7 @@ func Left() int64 {
 	return max(0, limit-int64(held))
 }
 
-// For returns nil if so many bytes more are likely to be had, or a *ShortError.
+// For returns nil if so many more bytes are probably available, otherwise a *ShortError.
 func For(bytes float64) error {
 	if left := Left(); bytes > float64(left) {
 		return &ShortError{Needs: bytes, Left: left}
@@ -37,7 +37,7 @@ func For(bytes float64) error {
 	return nil
 }
 
-// ShortError says that memory would not suffice.
+// ShortError says that memory would not be enough.
 type ShortError struct {
 	Needs float64 // bytes, about
 	Left  int64
@@ -47,7 +47,7 @@ func (e *ShortError) Error() string {
 	return fmt.Sprintf("needs about %s of memory, and %s is left", Size(e.Needs), Size(float64(e.Left)))
 }
 
-// Size writes bytes in a unit that suits them.
+// Size writes bytes in a readable unit.
 func Size(bytes float64) string {
 	switch {
 	case bytes >= 1<<30:
@@ -58,10 +58,11 @@ func Size(bytes float64) string {
 	return fmt.Sprintf("%.0f KiB", bytes/(1<<10))
 }
 
-// PeakMB is the most memory that this process has held so far, in MB (10^6 bytes); 0 where the system does not say.
+// PeakMB returns the greatest memory that this process has had so far, in MB (10^6 bytes), or 0 if the system does not
+// say.
 //
-// Linux: VmHWM of /proc/self/status. ru_maxrss would be wrong in a child: it starts from what the parent held at the
-// fork, so a parent that has just generated a large history would pass its own peak on to every checker it runs.
+// Linux: VmHWM of /proc/self/status. ru_maxrss would be wrong in a child: it begins with the parent's memory at the
+// fork, so that a parent that has just generated a large history would pass on its own peak to every checker it runs.
 func PeakMB() float64 {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package safego runs goroutines whose panics reach the one who waits for them. A panic that nobody recovers ends a Go
-// program with status 2, which in this project says "unknown": it must come out as what it is, a fault of ours
+// Package safego runs goroutines whose panics reach the goroutine that waits for them. An unrecovered panic ends a Go
+// program with status 2, which in isovet means "unknown"; it must instead be reported as a fault of isovet
 // (docs/output.md).
 package safego
 
@@ -16,7 +16,7 @@ type Group struct {
 	first *Panic
 }
 
-// Panic is what Wait panics with: the first panic of the group, with the stack where it happened.
+// Panic is the value with which Wait panics: the first panic of the group, with the stack where it happened.
 type Panic struct {
 	Value any
 	Stack []byte
@@ -24,7 +24,7 @@ type Panic struct {
 
 func (p *Panic) Error() string { return fmt.Sprintf("%v\n%s", p.Value, p.Stack) }
 
-// Go runs f on a goroutine of its own.
+// Go runs f in a new goroutine.
 func (g *Group) Go(f func()) {
 	g.wg.Go(func() {
 		defer func() {
@@ -40,7 +40,7 @@ func (g *Group) Go(f func()) {
 	})
 }
 
-// Wait waits for all of them, and panics with a *Panic if one did.
+// Wait waits for all goroutines of the group. If one panicked, it panics with a *Panic.
 func (g *Group) Wait() {
 	g.wg.Wait()
 	if g.first != nil {

@@ -1,11 +1,11 @@
-// Package saved reads back what was saved of a judge's keys and sessions as bytes: numbers one behind the other.
-// Damaged bytes are told, and no count is greater than what they can have. And it makes arrays shorter in which there
-// were more of them.
+// Package saved reads the saved states of a judge's keys and sessions: bytes with one number after the other. It
+// detects damaged bytes, and returns no count larger than the remaining bytes allow. It also shortens arrays that are
+// too long.
 package saved
 
 import "encoding/binary"
 
-// Reader reads numbers from the beginning of B. Bad says that it was something else; what it gives then is zero.
+// Reader reads numbers from the beginning of B. Bad says that B is damaged; numbers are then zero.
 type Reader struct {
 	B   []byte
 	Bad bool
@@ -33,7 +33,7 @@ func (r *Reader) Word() uint64 {
 	return x
 }
 
-// Int reads a number as [binary.AppendVarint] writes it.
+// Int reads a number written by [binary.AppendVarint].
 func (r *Reader) Int() int64 {
 	x, n := binary.Varint(r.B)
 	r.skip(n)
@@ -43,7 +43,7 @@ func (r *Reader) Int() int64 {
 	return x
 }
 
-// Uint reads a number as [binary.AppendUvarint] writes it.
+// Uint reads a number written by [binary.AppendUvarint].
 func (r *Reader) Uint() uint64 {
 	x, n := binary.Uvarint(r.B)
 	r.skip(n)
@@ -53,7 +53,7 @@ func (r *Reader) Uint() uint64 {
 	return x
 }
 
-// Count reads how many things follow, each of at least a byte.
+// Count reads the number of the following things, each of which takes at least one byte.
 func (r *Reader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.B)) {
@@ -71,7 +71,8 @@ func (r *Reader) skip(n int) {
 	r.B = r.B[n:]
 }
 
-// Shorter is the first n of a slice, in an array of their own where the one that they had was more than twice as long.
+// Shorter returns the first n elements of a slice. If its array is more than twice as long, it copies them to a new
+// array.
 func Shorter[T any](s []T, n int) []T {
 	if n >= len(s) {
 		return s
@@ -82,7 +83,7 @@ func Shorter[T any](s []T, n int) []T {
 	return s
 }
 
-// Spare is a slice that is used again, for n elements or more, empty; none where it has room for far more.
+// Spare returns the empty slice s for reuse with at least n elements, or a new one if s has far more space.
 func Spare[T any](s []T, n int) []T {
 	if cap(s) > 8*n+1<<17 {
 		return nil

@@ -1,10 +1,10 @@
-// Command size says how large this repository is, beside the bounds that it is to keep: lines, folders, files a
-// package, fields a struct, lines a function.
+// Command size prints the size of this repository beside its bounds: lines, folders, files a package, fields a struct,
+// lines a function.
 //
 //	go run ./internal/size [-v] [FOLDER]
 //
-// Lines of tests are those of _test.go files and of internal/test, which is for tests alone; contrib, modules of their
-// own, is counted apart. What is in folders named testdata does not count. -v names what is over a bound.
+// Lines of tests are those of _test.go files and of internal/test, which is only for tests. contrib, with modules of
+// its own, is counted separately. Folders named testdata do not count. -v lists what exceeds a bound.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// The bounds of one of each, and of how many there may be above it.
+// The bounds for single things, and for the number of things that may exceed them.
 const (
 	maxLines, maxTests, maxFolders = 180_000, 84_000, 20
 	maxFiles, maxPackages          = 25, 2
@@ -31,13 +31,13 @@ const (
 	maxFileLines                   = 500
 )
 
-// sized is a thing and its size.
+// sized is a thing with its size.
 type sized struct {
 	name string
 	size int
 }
 
-// tree is what is counted.
+// tree has the counts of a repository.
 type tree struct {
 	lines, tests, contrib int
 	folders               map[string]bool
@@ -62,7 +62,7 @@ func main() {
 	}
 }
 
-// count walks over a folder.
+// count counts all files in a folder.
 func count(top string) (*tree, error) {
 	t := &tree{folders: map[string]bool{}, files: map[string]int{}}
 	return t, filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {

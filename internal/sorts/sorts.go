@@ -1,5 +1,5 @@
-// Package sorts sorts slices with one body of code for all types. slices.SortFunc is compiled anew for every type, some
-// 10 kB each, and twice as fast: it is for what a check's time depends on, this package for the rest.
+// Package sorts sorts slices with one body of code for all types. slices.SortFunc is compiled again for every type,
+// some 10 kB each, and is twice as fast. Use it if a check's time depends on the sort, and this package otherwise.
 package sorts
 
 import "sort"
@@ -7,7 +7,7 @@ import "sort"
 // Func sorts a slice by cmp, as slices.SortFunc does.
 func Func[T any](s []T, cmp func(a, b T) int) { sort.Sort(by[T]{s, cmp}) }
 
-// Stable sorts a slice by cmp and leaves what is equal in its order, as slices.SortStableFunc does.
+// Stable sorts a slice by cmp and keeps the order of equal elements, like slices.SortStableFunc.
 func Stable[T any](s []T, cmp func(a, b T) int) { sort.Stable(by[T]{s, cmp}) }
 
 type by[T any] struct {

@@ -10,18 +10,19 @@ import (
 	"sync"
 )
 
-// frame is a place in the running program.
+// frame is a place in the source of the running program.
 type frame struct {
 	at     string // file:line
 	behind bool   // it is of a recorder or of a client library, not of the program
 	main   bool   // it is of the program's own module
 }
 
-// frames are known by their program counters.
+// frames caches frames by program counter.
 var frames sync.Map // uintptr → []frame
 
-// caller is the file and the line that a statement comes from: the nearest call of the program's own module, else of
-// a package that is neither a recorder's nor a client library's. "": there is none. Cost: a microsecond or two.
+// caller returns the file and the line from which a statement comes: the nearest call in the program's own module or,
+// if there is none, in a package that is neither a recorder's nor a client library's. It returns "" if there is no
+// such call. Cost: one or two microseconds.
 func caller() string {
 	var pcs [64]uintptr
 	other := ""
@@ -43,7 +44,7 @@ func caller() string {
 	return other
 }
 
-// program is the path of the program's module, and ours is how the names of this module's functions begin.
+// program returns the path of the program's module; ours is the prefix of function names in isovet's module.
 var program, ours = sync.OnceValue(func() string {
 	if b, ok := debug.ReadBuildInfo(); ok {
 		return b.Main.Path
@@ -70,7 +71,7 @@ func framesOf(pc uintptr) (out []frame) {
 	return out
 }
 
-// fromRepository names a source file from the folder that has .git, where the program runs beside its source.
+// fromRepository returns a source file's name relative to the folder with .git, if the program runs beside its source.
 func fromRepository(file string) string {
 	for dir := filepath.Dir(file); filepath.IsAbs(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {

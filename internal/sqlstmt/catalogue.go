@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Ask asks the database on a client's connection: values as text, "" for null.
+// Ask queries the database on a client's connection. It returns values as text, "" for null.
 type Ask func(sql string, args ...any) ([][]string, error)
 
-// facts are what is true of a whole PostgreSQL database, and of the session.
+// facts has what is the same for a whole PostgreSQL database, and data of the session.
 type facts struct {
 	aggregates map[string]bool
 	writers    map[string]bool // functions of users that may write
@@ -20,7 +20,7 @@ type facts struct {
 	database   string
 }
 
-// view is the catalogue as sessions of one role and path see it.
+// view has the catalogue as sessions with one role and search path see it.
 type view struct {
 	facts     *facts
 	relations map[string]*relation // guarded by Log.mu
@@ -28,16 +28,16 @@ type view struct {
 	read      time.Time
 }
 
-// A view is read anew after viewAge, for a session that has none yet: other programs may have changed the schema.
+// After viewAge a new session reads a view again, since other programs may have changed the schema. At most maxViews
+// are stored.
 const viewAge, maxViews = 5 * time.Second, 1000
 
-// askView asks for what a view depends on. A temporary schema is in the path.
+// askView queries what identifies a view. The search path includes a temporary schema.
 const askView = `SELECT concat_ws(E'\t', current_database(), current_user, session_user, current_schemas(true),
 	current_setting('search_path'), current_setting('standard_conforming_strings'), current_setting('row_security'),
 	current_setting('default_transaction_isolation'))`
 
-// askFacts asks for them. A function that writes is volatile, or calls one that is: by its text, or as the catalogue
-// knows.
+// askFacts queries the facts. A function that writes is volatile, or calls one that is, by its text or the catalogue.
 const askFacts = `WITH f AS MATERIALIZED (SELECT p.oid, p.proname, p.prosrc, p.provolatile = 'v' AS writes
 		FROM pg_catalog.pg_proc p WHERE p.pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace,
 		'information_schema'::pg_catalog.regnamespace) AND p.prokind <> 'a' AND (p.prolang NOT IN (SELECT oid
@@ -74,16 +74,16 @@ func set(list string) map[string]bool {
 
 func yes(s string) bool { return s == "true" || s == "t" }
 
-// askStart asks for the version, and for the transactions that were under way when the recording began.
+// askStart queries the version, and which transactions were running when the recording began.
 const askStart = `SELECT version(), current_setting('server_version_num'), pg_catalog.txid_current_snapshot()::text`
 
-// start is the snapshot in which the rows are that no recorded transaction has written.
+// start is the snapshot of the rows that no recorded transaction has written.
 type start struct {
 	low, high uint32 // older than low: finished; from high on: not begun
 	open      map[uint32]bool
 }
 
-// parseStart reads PostgreSQL's text of a snapshot, low:high:open,open.
+// parseStart parses PostgreSQL's text of a snapshot, low:high:open,open.
 func parseStart(s string) (start, bool) {
 	parts := strings.Split(s, ":")
 	if len(parts) != 3 {
@@ -104,12 +104,12 @@ func parseStart(s string) (start, bool) {
 	return out, true
 }
 
-// before reports whether a transaction had finished when the recording began. Ids wrap around.
+// before reports whether a transaction had finished when the recording began. Transaction ids wrap around.
 func (s *start) before(xid uint32) bool {
 	return xid < 3 || int32(xid-s.low) < 0 || int32(xid-s.high) < 0 && !s.open[xid]
 }
 
-// relation is a table as the catalogue has it.
+// relation is a table as the catalogue describes it.
 type relation struct {
 	oid, schema, name string
 	kind              string // r: a table
@@ -164,7 +164,7 @@ const askRelation = `SELECT c.oid::text, n.nspname, c.relname, c.relkind::text, 
 	FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 	WHERE c.oid = pg_catalog.to_regclass($1)`
 
-// relation finds a table by the name that a statement has for it.
+// relation finds a table by its name in a statement.
 func (c *Client) relation(schema, name string) (*relation, error) {
 	full := quote(name)
 	if schema != "" {
@@ -202,14 +202,14 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// title is a table's name in the history.
+// title returns a table's name in the history.
 func (r *relation) title() string { return r.called }
 
-// plainName keeps the signs between schema, table and key out of names.
+// plainName escapes the separators between schema, table and key in names.
 var plainName = strings.NewReplacer(`\`, `\\`, "/", `\/`, ".", `\.`, "#", `\#`)
 
-// call names a relation in the history, for good: another of its name, in whichever database, and the same one with
-// another key have other names.
+// call gives a relation a permanent name in the history. Another relation with its name, in any database, and the same
+// relation with another key get other names.
 func (l *Log) call(r *relation, database string) {
 	is := database + " " + r.oid
 	for _, k := range r.key {
@@ -233,12 +233,12 @@ func (l *Log) call(r *relation, database string) {
 	l.titles[is] = r.called
 }
 
-// system: it is PostgreSQL's own, or of one session, and nobody's concern.
+// system reports whether a table is PostgreSQL's own or belongs to one session, so that it is not recorded.
 func (r *relation) system() bool {
 	return r.temporary || r.schema == "pg_catalog" || r.schema == "information_schema" || r.schema == "pg_toast"
 }
 
-// silent says why rows of a table cannot be told apart by what a statement returns; "": they can.
+// silent says why the rows of a table cannot be identified by what a statement returns, or returns "".
 func (r *relation) silent(writes bool) string {
 	switch {
 	case r.kind == "v" || r.kind == "m":
@@ -259,10 +259,10 @@ func (r *relation) silent(writes bool) string {
 	return ""
 }
 
-// tells reports whether a row that is not returned is not there: nothing else hides rows, or takes them away unseen.
+// tells reports whether a row that is not returned does not exist: nothing else hides rows, or deletes them unseen.
 func (r *relation) tells() bool { return !r.hidden && !r.cascades && !r.family && !r.rules }
 
-// text is an expression for the text of a key column that neither the session's settings nor a spelling change.
+// text returns an SQL expression for the text of a key column, independent of the session's settings and of spelling.
 func (k *keyColumn) text(ref string) string {
 	x := quote(ref) + "." + quote(k.name)
 	switch k.kind {
@@ -293,7 +293,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// canonical is the text that a key column has for a value of the program's; false: that is the database's to say.
+// canonical returns the text that a key column has for a value of the program. It returns false if only the database
+// knows.
 func (k *keyColumn) canonical(v any) (string, bool) {
 	switch k.kind {
 	case "smallint", "integer", "bigint":

@@ -7,7 +7,7 @@ import (
 	"isovet/record"
 )
 
-// Client follows a connection, which is a session of the history's and runs one statement at a time.
+// Client follows a connection. It is a session of the history and runs one statement at a time.
 type Client struct {
 	l   *Log
 	ask Ask // nil: the database cannot be asked
@@ -37,8 +37,7 @@ type savepoint struct {
 	mark record.Mark
 }
 
-// NewClient begins a session. ask asks the database on its connection; nil: it is not to be asked, and statements are
-// sent as they are.
+// NewClient begins a session. ask queries the database on its connection. If it is nil, statements are sent unchanged.
 func (l *Log) NewClient(ask Ask) *Client {
 	c := &Client{l: l, ask: ask, s: l.Rec.Session()}
 	l.mu.Lock()
@@ -58,13 +57,13 @@ func (l *Log) NewClient(ask Ask) *Client {
 	return c
 }
 
-// Within reports whether a transaction is recorded.
+// Within reports whether a transaction is being recorded.
 func (c *Client) Within() bool { return c.t != nil }
 
 // Close ends the session.
 func (c *Client) Close() error { return c.s.Close() }
 
-// postgres: versions are PostgreSQL's.
+// postgres reports whether versions are PostgreSQL's own.
 func (c *Client) postgres() bool { return c.l.is && c.ask != nil }
 
 // Run is a statement that is being run.
@@ -80,7 +79,8 @@ type Run struct {
 	held  []uint64 // versions that nobody is to read before the transaction's line is there
 }
 
-// Start is for just before a statement is sent. note records it instead, once it has succeeded; nil: its plan does.
+// Start must be called just before a statement is sent. If note is not nil, it records the statement after its
+// success, instead of its plan.
 func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 	if len(args) == 0 {
 		args = p.literals
@@ -126,7 +126,7 @@ func (c *Client) begin(level string) {
 	}
 }
 
-// name is a transaction's, for reports: its level, and its statements.
+// name returns a transaction's name for reports: its level, and its statements.
 func (c *Client) name() string { return abridged(strings.Join(c.title, " "), maxName) }
 
 const maxName = 400
@@ -139,7 +139,7 @@ func abridged(s string, most int) string {
 	return s
 }
 
-// Dropped is for a statement that was not sent after all.
+// Dropped says that the statement was not sent after all.
 func (r *Run) Dropped() {
 	if r.alone {
 		_ = r.t.Abort(nil)
@@ -158,9 +158,9 @@ func (r *Run) land() {
 	r.fly = nil
 }
 
-// wrote notes a version that the statement has written, and returns its value. Of a transaction with a begin, the line
-// is there before its commit is sent; of another only behind it, and a recording that is cut off in between must not
-// have a read of it.
+// wrote stores a version that the statement has written, and returns its value. If the transaction has a begin, its
+// line is written before its commit is sent. Otherwise the line comes only later, and a recording that is interrupted
+// in between must not have a read of the version.
 func (r *Run) wrote(key string, id any, value valueOf) any {
 	if r.alone {
 		r.held = append(r.held, r.c.l.versions.hold(key, id))
@@ -258,7 +258,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	}
 }
 
-// back returns to a savepoint, or forgets it.
+// back handles a rollback to a savepoint, or its release.
 func (c *Client) back(undo bool, name string) {
 	for i := len(c.marks) - 1; i >= 0; i-- {
 		if m := c.marks[i]; strings.EqualFold(m.name, name) {
@@ -273,13 +273,13 @@ func (c *Client) back(undo bool, name string) {
 	}
 }
 
-// forget drops what was planned under other settings.
+// forget drops the plans that were made under other settings.
 func (c *Client) forget() {
 	c.turn++
 	c.plans, c.facts = nil, nil
 }
 
-// undone is for where settings and the schema may be others again, or others see them: what was planned is dropped.
+// undone drops the plans when settings or the schema may have changed back, or others see the changes.
 func (c *Client) undone() {
 	if c.resets {
 		c.forget()
@@ -318,7 +318,8 @@ func (c *Client) end(how finish, chain bool) {
 	}
 }
 
-// several applies the transaction control within a text of several statements. What such a text begins is not recorded.
+// several applies the transaction control in a text of several statements. A transaction that begins there is not
+// recorded.
 func (c *Client) several(p *Plan, err error) {
 	for i := range p.stmts {
 		switch s := &p.stmts[i]; s.Kind {

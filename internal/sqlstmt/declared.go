@@ -12,7 +12,7 @@ import (
 	"isovet/record"
 )
 
-// declaredWhy says why a statement on a declared table is not understood, by its text alone.
+// declaredWhy says, by its text only, why a statement on a declared table is not understood.
 func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	sets := func(column string) bool { return indexFold(s.Sets, column) >= 0 }
 	switch {
@@ -53,12 +53,12 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	return ""
 }
 
-// rowsOf is the place of a table among those whose rows a SELECT returns.
+// rowsOf returns the index of a table among those whose rows a SELECT returns.
 func rowsOf(s *sqltext.Stmt, t *Table) int {
 	return slices.IndexFunc(s.Rows, func(r sqltext.Table) bool { return strings.EqualFold(r.Name, t.Name) })
 }
 
-// owns reports whether what a statement returns is of a table.
+// owns reports whether an output of a statement belongs to a table.
 func owns(s *sqltext.Stmt, t *Table, o sqltext.Output) bool {
 	ref := s.Target.Ref
 	if i := rowsOf(s, t); s.Kind == sqltext.Select && i >= 0 {
@@ -78,7 +78,7 @@ func indexFold(names []string, name string) int {
 	return slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// aggregate reports whether some function is one that makes one row of many, in SQLite, MySQL or MariaDB.
+// aggregate reports whether a function makes one row from many, in SQLite, MySQL or MariaDB.
 func aggregate(calls []string) bool {
 	return slices.ContainsFunc(calls, func(f string) bool {
 		switch strings.ToLower(f) {
@@ -92,7 +92,7 @@ func aggregate(calls []string) bool {
 	})
 }
 
-// effect is a statement on a declared table, with its result.
+// effect is a statement on a declared table with its result.
 type effect struct {
 	l            *Log
 	r            *Run
@@ -105,19 +105,19 @@ type effect struct {
 	exact        bool  // and nothing but the key keeps one away
 }
 
-// Own is the log of a workload of isovet's own, on a database at an isolation level. It has told the rows that there
-// were before, and spells keys as the database does.
+// Own returns the log for a workload of isovet, on a database at an isolation level. The rows from before are recorded
+// already, and keys are spelled like the database's.
 func Own(rec *record.Recorder, postgres bool, isolation string) *Log {
 	return &Log{Rec: rec, own: true, begun: true, is: postgres, level: strings.ReplaceAll(isolation, " ", "-")}
 }
 
-// Declare is the plan of a statement on a table, and why it is not understood; "": it is.
+// Declare returns the plan for a statement on a table. why says why it is not understood, or is "".
 func Declare(sql string, s *sqltext.Stmt, names []string, t *Table) (*Plan, string) {
 	return &Plan{SQL: sql, Text: sql, stmts: []sqltext.Stmt{*s}, names: names, writes: s.Writes, declared: t},
 		declaredWhy(s, t)
 }
 
-// Tell records what a declared statement did in a transaction.
+// Tell records the reads and writes of a declared statement in a transaction.
 func (l *Log) Tell(t *record.Txn, p *Plan, args []Arg, res *Result) {
 	r := &Run{c: &Client{l: l, level: l.level}, p: p, args: args, t: t}
 	if res.Unclear { // the transaction will not commit
@@ -127,12 +127,12 @@ func (l *Log) Tell(t *record.Txn, p *Plan, args []Arg, res *Result) {
 	l.done(r, res)
 }
 
-// Row is what a row and its version are called in the history.
+// Row returns the names of a row and its version in the history.
 func (t *Table) Row(key, version any) (string, any) {
 	return t.Name + "/" + fmt.Sprint(normal(key)), normal(version)
 }
 
-// declared records what a statement on a declared table did.
+// declared records the reads and writes of a statement on a declared table.
 func (l *Log) declared(r *Run, res *Result) (why string) {
 	x := &effect{l: l, r: r, s: &r.p.stmts[0], t: r.p.declared, res: res}
 	if x.s.Inner != nil {
@@ -151,7 +151,7 @@ func (l *Log) declared(r *Run, res *Result) (why string) {
 	return x.write()
 }
 
-// place finds a column of the table's among what is returned; -1: it is not there, or it cannot be told which it is.
+// place returns the index of the table's column in the output, or −1 if it is missing or ambiguous.
 func (x *effect) place(column string) int {
 	found, star := -1, false
 	for i, o := range x.s.Outputs {
@@ -224,7 +224,7 @@ func (x *effect) find() string {
 
 var whole = regexp.MustCompile(`^(0|-?[1-9]\d*)(?:\.0+)?$`)
 
-// normal makes one of what one value is in columns of several types: integers, as numbers, as texts, as decimals.
+// normal makes equal values of different types equal: integers as numbers, texts and decimals.
 func normal(v any) any {
 	v = scalar(v)
 	switch x := v.(type) {
@@ -248,13 +248,13 @@ func normal(v any) any {
 	return v
 }
 
-// name is a row's key in the history.
+// name returns a row's key in the history.
 func (x *effect) name(key any) string {
 	name, _ := x.t.Row(key, nil)
 	return name
 }
 
-// value is a row's version in the history.
+// value returns a row's version in the history.
 func (x *effect) value(key, version any) valueOf {
 	return func(int64) any {
 		if !x.t.Ranges || version == nil {
@@ -264,14 +264,14 @@ func (x *effect) value(key, version any) valueOf {
 	}
 }
 
-// wrote notes a version of a row, nil: it is deleted.
+// wrote stores a version of a row; nil means that the row is deleted.
 func (x *effect) wrote(key, version any) any {
 	name := x.name(key)
 	x.l.versions.touch(name)
 	return x.r.wrote(name, version, x.value(key, version))
 }
 
-// write1 records the write of one row, nil: it is deleted.
+// write1 records the write of one row; nil means that it is deleted.
 func (x *effect) write1(key, version any) {
 	_ = x.r.t.Write(x.name(key), x.wrote(key, version)) // the recorder keeps what goes wrong
 }
@@ -282,7 +282,7 @@ const (
 	foreign = "a version that nobody wrote in the recording: a trigger, another program, or the column rounds it"
 )
 
-// rowKey is the key of a returned row.
+// rowKey returns the key of a returned row.
 func (x *effect) rowKey(row []any) (any, string) {
 	switch {
 	case x.key >= 0 && x.key < len(row):
@@ -342,7 +342,7 @@ func (x *effect) read() (why string) {
 	return why
 }
 
-// absent records that rows are not there, where nothing but that can have kept them away.
+// absent records that rows do not exist, if there is no other reason why they were not returned.
 func (x *effect) absent(seen map[any]bool) {
 	for _, key := range x.keys {
 		if x.exact && x.res.All && !seen[key] {
@@ -351,14 +351,14 @@ func (x *effect) absent(seen map[any]bool) {
 	}
 }
 
-// ranged reports whether the condition is one on key and version alone, and gives all rows that meet it.
+// ranged reports whether the condition uses only key and version, and the statement returns all matching rows.
 func (x *effect) ranged() bool {
 	return x.s.Plain && !x.s.Cut && !x.s.Limited && !slices.ContainsFunc(x.s.Where, func(c sqltext.Condition) bool {
 		return !strings.EqualFold(c.Column, x.t.Key) && !strings.EqualFold(c.Column, x.t.Version)
 	})
 }
 
-// condition is WHERE as a predicate of the history's.
+// condition returns WHERE as a predicate of the history.
 func (x *effect) condition() (any, bool) {
 	parts := []any{map[string]any{"table": map[string]any{"=": x.t.Name}}}
 	for _, c := range x.s.Where {
@@ -383,7 +383,7 @@ func (x *effect) condition() (any, bool) {
 	return map[string]any{"and": parts}, true
 }
 
-// versionOf is the version that a write gives row i of its rows.
+// versionOf returns the version that a write gives row i of its rows.
 func (x *effect) versionOf(i int) (any, bool) {
 	s := x.s
 	if s.Kind == sqltext.Delete {
@@ -404,7 +404,7 @@ func (x *effect) versionOf(i int) (any, bool) {
 	return normal(v), ok
 }
 
-// one reports whether a write gives all its rows one version.
+// one reports whether a write gives all its rows the same version.
 func (x *effect) one() bool {
 	first, ok := x.versionOf(0)
 	for i := range x.s.Values {
@@ -414,7 +414,8 @@ func (x *effect) one() bool {
 	return ok
 }
 
-// write records the rows that a write changed. What cannot be told makes the table deaf.
+// write records the rows that a write changed. If they are unknown, the table becomes deaf: later reads of it are not
+// recorded.
 func (x *effect) write() string {
 	s, res := x.s, x.res
 	if x.l.own && res.Affected == 0 && len(res.Rows) == 0 && !res.Unclear {

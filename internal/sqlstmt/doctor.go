@@ -1,12 +1,12 @@
 package sqlstmt
 
-// Diagnosis is what the catalogue says of a table.
+// Diagnosis is what the catalogue says about a table.
 type Diagnosis struct {
 	Table       string
 	Read, Write string // why such statements are not understood; "": they are
 }
 
-// Doctor looks at all tables of a PostgreSQL database.
+// Doctor examines all tables of a PostgreSQL database.
 func (l *Log) Doctor(ask Ask) ([]Diagnosis, error) {
 	c := l.NewClient(ask)
 	rows, err := ask(`SELECT n.nspname, c.relname FROM pg_catalog.pg_class c

@@ -2,7 +2,7 @@ package sqlstmt
 
 import "isovet/internal/sqltext"
 
-// hints say what would be understood in the place of a statement.
+// hints say which statement would be understood instead.
 var hints = map[string]string{
 	"DISTINCT":                         "select the rows, and drop the doubles",
 	"GROUP BY":                         "select the rows, or read them before in the transaction",

@@ -1,12 +1,12 @@
-// Package sqlstmt records which rows of which versions SQL statements read and wrote. What is recorded is true: a read
-// that is not understood is left out and counted; after a write that is not understood nothing that was not returned is
-// said to be absent. On PostgreSQL the versions are its own (xmin), which statements are rewritten to return; elsewhere
-// tables are declared with a column for their version. It knows no client library: recorders of package record hand it
-// texts, arguments and rows.
+// Package sqlstmt records which versions of which rows SQL statements read and wrote. Everything it records is true: a
+// read that it does not understand is left out and counted; after a write that it does not understand, a row that is
+// not returned is never recorded as absent. PostgreSQL has versions of its own (xmin), and statements are rewritten to
+// return them; for other databases, tables are declared with a column for the version. It knows no client library: the
+// recorders of package record pass texts, arguments and rows.
 //
-// log.go counts, with the words of hints.go; client.go follows a connection's transactions; plan.go decides what to do
-// with a text, by catalogue.go, and doctor.go shows what that says; xmin.go and declared.go make operations of results,
-// by versions.go; outcome.go tells errors apart.
+// log.go counts, with texts from hints.go; client.go follows a connection's transactions; plan.go decides how to
+// handle a text, with catalogue.go, whose results doctor.go shows; xmin.go and declared.go turn results into
+// operations, with versions.go; outcome.go classifies errors.
 package sqlstmt
 
 import (
@@ -20,15 +20,15 @@ import (
 	"isovet/record"
 )
 
-// Table is a table whose rows are recorded by a column of theirs. PostgreSQL needs none.
+// Table is a table whose rows have a column for the version. PostgreSQL needs no such declaration.
 type Table struct {
 	Name string
-	// Key is the column that tells rows apart: the primary key.
+	// Key is the column that identifies rows: the primary key.
 	Key string
-	// Version is the column that every write gives another value, such as a counter or a unique id.
+	// Version is the column to which every write gives a new value, such as a counter or a unique id.
 	Version string
-	// Ranges has reads of many rows recorded as predicates, which say what was not there too. A version is then a row
-	// of table, key and version.
+	// Ranges records reads of many rows as predicates, which also say which rows did not exist. A version is then a
+	// row of table, key and version.
 	Ranges bool
 }
 
@@ -36,7 +36,7 @@ type Table struct {
 type Missed struct {
 	SQL string // as it was first seen
 	Why string
-	// Instead says what would be understood, where that can be said.
+	// Instead says which statement would be understood, if there is one.
 	Instead string `json:",omitempty"`
 	Write   bool   // reads of what it may have written are left out, or no longer said to find nothing
 	Count   int
@@ -45,9 +45,9 @@ type Missed struct {
 // Stats counts statements on tables.
 type Stats struct {
 	Understood int
-	// NotUnderstood counts by reason. They only weaken what a check can find.
+	// NotUnderstood counts statements by reason. They only make a check weaker.
 	NotUnderstood map[string]int
-	// Missed has each distinct statement once, in the order in which they were met; at most 1000.
+	// Missed has each distinct statement once, in the order of first occurrence, at most 1000.
 	Missed []Missed
 }
 
@@ -71,15 +71,14 @@ func (m Missed) String() string {
 	return fmt.Sprintf("%d not, a %s (%s): %s", m.Count, what, why, m.SQL)
 }
 
-// Log parses and records the statements of one database. It is safe for concurrent use.
+// Log parses and records the statements of one database. Several goroutines may use it.
 type Log struct {
 	Rec    *record.Recorder
 	Tables []Table
-	// ByColumn has declared tables of PostgreSQL's recorded by their columns as well, since some statements are sent as
-	// they are.
+	// ByColumn also records declared tables of PostgreSQL by their columns, since some statements cannot be rewritten.
 	ByColumn bool
-	// Callers has the place in the program noted behind each statement in the names of transactions. The recorder runs
-	// in the program.
+	// Callers adds to each statement in the names of transactions the place in the program, in which the recorder must
+	// run.
 	Callers bool
 
 	own      bool   // it is of a workload of isovet's own
@@ -101,17 +100,17 @@ type Log struct {
 	old    bool              // RETURNING has the row before (18)
 }
 
-// maxTexts bounds the texts in memory; most of Missed is the number of its texts.
+// maxTexts bounds the texts in memory; maxMissed bounds Missed.
 const maxTexts, maxMissed = 4096, 1000
 
-// parsed is a text, read.
+// parsed is a parsed text.
 type parsed struct {
 	stmts []sqltext.Stmt
 	names []string // of parameters, in a dialect
 	err   error
 }
 
-// parse reads a text, or remembers it. dialect: not PostgreSQL's own.
+// parse returns a parsed text, perhaps from memory. dialect says that it is not PostgreSQL's SQL.
 func (l *Log) parse(sql string, dialect bool) *parsed {
 	l.mu.Lock()
 	p := l.texts[sql]
@@ -134,7 +133,7 @@ func (l *Log) parse(sql string, dialect bool) *parsed {
 	return p
 }
 
-// Several reports whether a text has several statements, or may have.
+// Several reports whether a text may have several statements.
 func (l *Log) Several(sql string) bool {
 	if !strings.Contains(strings.TrimRight(sql, "; \t\n"), ";") {
 		return false
@@ -161,7 +160,7 @@ func (l *Log) understood() {
 	l.mu.Unlock()
 }
 
-// Miss counts a statement that was not understood. A write makes its tables deaf; without tables, all.
+// Miss counts a statement that was not understood. If it is a write, its tables become deaf; without tables, all do.
 func (l *Log) Miss(sql, why string, write bool, tables ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,14 +201,14 @@ func (l *Log) setDeaf(table string) {
 	l.deaf[strings.ToLower(table)] = true
 }
 
-// deafen says that a table has been written by something that is not recorded.
+// deafen says that an unrecorded statement has written a table.
 func (l *Log) deafen(table string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.setDeaf(table)
 }
 
-// isDeaf reports whether a write of a table was not understood.
+// isDeaf reports whether an unrecorded statement may have written a table.
 func (l *Log) isDeaf(table string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Aborted reports whether an error of a commit, or of any other statement, is the server's word that it has had no
-// effect. It knows PostgreSQL's and others' SQLSTATE (method SQLState of pgx and lib/pq), the numbers of MySQL and
-// MariaDB (field Number), and SQLite's result codes (method Code). All else, a lost connection and a time-out above
-// all, may have had one.
+// Aborted reports whether an error of a commit, or of another statement, shows that it had no effect. It knows the
+// SQLSTATE of PostgreSQL and others (method SQLState of pgx and lib/pq), the numbers of MySQL and MariaDB (field
+// Number), and SQLite's result codes (method Code). After any other error, in particular a lost connection or a
+// time-out, the statement may have had an effect.
 func Aborted(err error) bool {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
@@ -53,13 +53,13 @@ func Aborted(err error) bool {
 	return false
 }
 
-// hasState reports whether an error is PostgreSQL's, after which a transaction does nothing until it is rolled back.
+// hasState reports whether an error is PostgreSQL's. After it a transaction does nothing until it is rolled back.
 func hasState(err error) bool {
 	var state interface{ SQLState() string }
 	return errors.As(err, &state)
 }
 
-// outdated reports whether an error may come of a schema that is not the one that a statement was planned for.
+// outdated reports whether an error may mean that the schema has changed since a statement was planned.
 func outdated(err error) bool {
 	var state interface{ SQLState() string }
 	if !errors.As(err, &state) {

@@ -14,11 +14,11 @@ import (
 	"isovet/internal/sqltext"
 )
 
-// Plan is what becomes of a text: what is sent, and how its results are read.
+// Plan says how to handle a text: what to send, and how to read the results.
 type Plan struct {
 	SQL  string // the program's
 	Text string // what is sent instead
-	// Hidden is the number of leading columns that the program did not ask for.
+	// Hidden is the number of leading columns that were added, and that the program does not see.
 	Hidden int
 
 	stmts    []sqltext.Stmt
@@ -42,16 +42,16 @@ type Plan struct {
 // HiddenName begins the names of hidden columns.
 const HiddenName = "isovet:"
 
-// source is a table within a plan.
+// source is a table of a plan.
 type source struct {
 	r   *relation
 	ref string
 	at  int // the place of its first hidden column: key, xmin, and of a write what it replaced
-	// moves: the key that the row had before is returned too
+	// moves says that the row's earlier key is returned too.
 	moves bool
 }
 
-// Control is the plan of a client library's own begin, commit and rollback.
+// Control returns the plan for a client library's own begin, commit and rollback.
 func Control(kind sqltext.Kind, level string) *Plan {
 	return &Plan{stmts: []sqltext.Stmt{{Kind: kind, Level: level}}, nothing: true}
 }
@@ -65,11 +65,11 @@ func (p *Plan) kind() sqltext.Kind {
 
 func (p *Plan) level() string { return p.stmts[0].Level }
 
-// Concerns reports whether a statement has to do with tables that are recorded, so that it is a transaction by itself
-// outside of one.
+// Concerns reports whether a statement may use recorded tables, so that outside of a transaction it is a transaction
+// by itself.
 func (p *Plan) Concerns() bool { return !p.nothing }
 
-// written are the tables of whose writes others must know that they are under way.
+// written returns the tables that the plan writes; others must know that the writes are running.
 func (p *Plan) written() []string {
 	switch {
 	case !p.writes:
@@ -80,19 +80,19 @@ func (p *Plan) written() []string {
 	return p.touches
 }
 
-// shown is the statement in the list of those that were not understood.
+// shown returns the statement's text for the list of statements that were not understood.
 func (p *Plan) shown() string { return cmp.Or(p.template, p.SQL) }
 
-// Returns reports whether the program asked for columns.
+// Returns reports whether the program wants rows.
 func (p *Plan) Returns() bool { return len(p.stmts) == 1 && len(p.stmts[0].Outputs) > 0 }
 
-// Rewritten reports whether the database is sent another text, and its rows are needed.
+// Rewritten reports whether the text was changed, so that its rows are needed.
 func (p *Plan) Rewritten() bool { return p.Hidden > 0 }
 
-// Drain reports whether all rows are needed, also those that the program leaves.
+// Drain reports whether all rows are needed, including those that the program does not read.
 func (p *Plan) Drain() bool { return p.Hidden > 0 && p.writes }
 
-// Plan decides what becomes of a text. It may ask the database, on the same connection.
+// Plan decides how to handle a text. It may query the database on the same connection.
 func (c *Client) Plan(sql string) *Plan {
 	if n := c.l.changed.Load(); n != c.seen {
 		c.seen, c.facts, c.plans = n, nil, nil
@@ -107,7 +107,7 @@ func (c *Client) Plan(sql string) *Plan {
 	return c.remembered(sql)
 }
 
-// remembered is the plan of a text, which is decided once.
+// remembered returns the plan of a text, which is made once.
 func (c *Client) remembered(sql string) *Plan {
 	if p := c.plans[sql]; p != nil {
 		return p
@@ -122,7 +122,7 @@ func (c *Client) remembered(sql string) *Plan {
 	return p
 }
 
-// of is the plan of a text, by that of its template.
+// of returns the plan of a text, given the plan of its template.
 func (p *Plan) of(sql string, t *sqltext.Template) *Plan {
 	out := *p
 	out.SQL, out.Text, out.template, out.masked = sql, sql, p.SQL, t
@@ -135,7 +135,7 @@ func (p *Plan) of(sql string, t *sqltext.Template) *Plan {
 	return &out
 }
 
-// Position is the place in the program's text of a place in the one that was sent, in characters from 1 on.
+// Position converts a position in the sent text to one in the program's text, in characters from 1 on.
 func (p *Plan) Position(n int) int {
 	at := 0
 	for at < len(p.Text) && n > 1 {
@@ -155,7 +155,7 @@ func (p *Plan) Position(n int) int {
 	return utf8.RuneCountInString(p.SQL[:min(at, len(p.SQL))]) + n
 }
 
-// AsItIs is the plan of a text that cannot be changed any more: of a declared table it may be understood.
+// AsItIs returns the plan for a text that cannot be changed any more. It can be understood if its table is declared.
 func (c *Client) AsItIs(sql string) *Plan {
 	p := &Plan{SQL: sql, Text: sql}
 	if done := c.text(p); done {
@@ -185,7 +185,7 @@ func (c *Client) Miss(sql, why string) {
 	}
 }
 
-// plan is Plan anew; false: it must not be remembered.
+// plan makes a plan. keep is false if it must not be remembered.
 func (c *Client) plan(sql string) (p *Plan, keep bool) {
 	p = &Plan{SQL: sql, Text: sql, epoch: c.seen, turn: c.turn}
 	if c.text(p) {
@@ -204,7 +204,7 @@ func (c *Client) plan(sql string) (p *Plan, keep bool) {
 	return p, c.rewrite(p, s)
 }
 
-// text reads a plan's text; true: there is nothing else to decide.
+// text parses a plan's text. It returns true if nothing else has to be decided.
 func (c *Client) text(p *Plan) bool {
 	sql := p.SQL
 	text := c.l.parse(sql, !c.l.is)
@@ -246,20 +246,20 @@ func (c *Client) text(p *Plan) bool {
 	return false
 }
 
-// readsOnly tells by its first word that a statement writes nothing; comments tell nothing.
+// readsOnly reports, by its first word, that a statement writes nothing. Comments are not skipped.
 func readsOnly(sql string) bool {
 	f := strings.Fields(sql)
 	return len(f) > 0 && (strings.EqualFold(f[0], "SHOW") || strings.EqualFold(f[0], "PRAGMA"))
 }
 
-// names reports whether a text that was not parsed names a declared table.
+// names reports whether a text that was not parsed contains the name of a declared table.
 func (c *Client) names(sql string) bool {
 	return slices.ContainsFunc(c.l.Tables, func(t Table) bool {
 		return strings.Contains(strings.ToLower(sql), strings.ToLower(t.Name))
 	})
 }
 
-// ofDeclared is the declared table that a statement is about.
+// ofDeclared returns the declared table that a statement uses.
 func (c *Client) ofDeclared(s *sqltext.Stmt) *Table {
 	for _, m := range append([]sqltext.Table{s.Target}, s.Mentions...) {
 		for i := range c.l.Tables {
@@ -271,8 +271,8 @@ func (c *Client) ofDeclared(s *sqltext.Stmt) *Table {
 	return nil
 }
 
-// rewrite has a statement of PostgreSQL's return the versions of its rows, where that changes nothing for the program.
-// false: that could not be decided, and is decided anew the next time.
+// rewrite makes a statement of PostgreSQL return the versions of its rows, if the program cannot notice. It returns
+// false if this is undecided; the next time it is tried again.
 func (c *Client) rewrite(p *Plan, s *sqltext.Stmt) bool {
 	if len(s.Mentions) == 0 && len(s.Calls) == 0 && !s.Writes && s.Why == "" {
 		p.nothing = true
@@ -321,8 +321,8 @@ const unreadable = "the catalogue could not be read"
 
 var errUnknown = errors.New(unreadable)
 
-// known reports whether the facts of the database are, and asks for them, as far as no other session has that sees the
-// same schema.
+// known reports whether the facts about the database are known. It queries them unless another session with the same
+// view has.
 func (c *Client) known() bool {
 	if c.facts != nil || !c.postgres() || c.failed {
 		return c.facts != nil
@@ -356,7 +356,7 @@ func (c *Client) known() bool {
 	return c.facts != nil
 }
 
-// mayWrite reports whether a statement calls a function that may, and notes it.
+// mayWrite reports whether a statement calls a function that may write, and stores this in the plan.
 func (c *Client) mayWrite(p *Plan, s *sqltext.Stmt) (yes bool) {
 	for _, f := range s.Calls {
 		if !c.known() || c.facts.writers[f] {
@@ -367,13 +367,13 @@ func (c *Client) mayWrite(p *Plan, s *sqltext.Stmt) (yes bool) {
 	return yes
 }
 
-// unsettled notes that a statement may change settings and the schema.
+// unsettled marks that a statement may change settings and the schema.
 func (p *Plan) unsettled(yes bool) { p.resets, p.alters = p.resets || yes, p.alters || yes }
 
-// withWrites is why a WITH is not understood.
+// withWrites is the reason why a WITH that writes is not understood.
 const withWrites = "WITH that writes"
 
-// edit puts text in the place of some of the statement's.
+// edit replaces a part of a statement's text.
 type edit struct {
 	from, to int
 	text     string
@@ -417,8 +417,8 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 	p.Hidden = len(columns)
 }
 
-// versions are the columns that tell the versions of a statement's rows, and the clause that RETURNING needs before
-// them; the tables that they are of become the plan's sources.
+// versions returns the columns with the versions of a statement's rows, and the clause that RETURNING needs before
+// them. It adds their tables to the plan's sources.
 func (c *Client) versions(p *Plan, s *sqltext.Stmt) (columns []string, with string) {
 	tables := s.Rows
 	if s.Kind != sqltext.Select {
@@ -457,11 +457,12 @@ func (c *Client) versions(p *Plan, s *sqltext.Stmt) (columns []string, with stri
 	return columns, with
 }
 
-// namesOld finds a name that RETURNING has on PostgreSQL 18, or that isovet gives.
+// namesOld matches the name that RETURNING has on PostgreSQL 18, or isovet's own.
 var namesOld = regexp.MustCompile(`(?i)\b(isovet_)?old\b`)
 
-// replaced is the version that an UPDATE replaced: the row that this transaction has just ended. Without that condition
-// it would be the one of the statement's snapshot, which is older where the statement has waited. Null: unknown.
+// replaced returns the expression for the version that an UPDATE replaced: that of the row that this transaction has
+// just ended. Without that condition it would be the version in the statement's snapshot, which is older if the
+// statement has waited. Null means unknown.
 func replaced(r *relation, t sqltext.Table) string {
 	old := "isovet_old"
 	if t.Ref == old {

@@ -8,14 +8,15 @@ import (
 	"isovet/record"
 )
 
-// versions knows which versions of which rows recorded transactions have written, and which row versions were there
-// before: a read of any other is of a writer that was not recorded, and is left out.
+// versions knows which versions of rows recorded transactions have written, and which existed before. Any other
+// version was written by an unrecorded transaction, and reads of it are left out.
 //
-// It remembers what was used last, in two generations: when the younger is full it becomes the older, which is
-// forgotten. A bit stays of each entry that is forgotten. A read of it is left out, and nothing is told twice.
+// It remembers the entries used last, in two generations: when the younger is full, it becomes the older one, and the
+// older one is dropped. A bit marks the hash of each dropped entry: a read of it is left out, and no version is
+// recorded twice.
 //
-// Entries are hashes of 64 bits with a seed of their own: among four million entries a foreign version is taken for
-// one of them once in 4e12 times. Memory: 2·most entries of some 30 bytes, and 16 MiB of bits.
+// Entries are 64-bit hashes with a seed: among four million entries, a foreign version is mistaken for one of them
+// once in 4e12 times. Memory: 2·most entries of some 30 bytes, and 16 MiB of bits.
 type versions struct {
 	mu         sync.Mutex
 	seed       maphash.Seed
@@ -23,12 +24,12 @@ type versions struct {
 	most       int               // entries of a generation; 0: 2 million
 	gone       []uint64          // bits, by the ends of the hashes that are forgotten; nil: none is
 	again      uint32            // counts the writes by ids that may have been forgotten
-	// flying counts the writes of each table that have been sent and not recorded yet.
+	// flying counts, for each table, the writes that were sent and are not recorded yet.
 	flying map[string]int
 	held   map[uint64]bool // versions whose transaction's line is still to come: no other's may come before
 }
 
-// What is known of a row, and of a version that was there before.
+// What is known of a row, and of a version from before the recording.
 const (
 	begun   = 1 << iota // the recorder has its initial version
 	lost                // the recorder did not take it
@@ -36,13 +37,13 @@ const (
 	initial = 1 << 31   // of a version; with a number besides, the transaction that wrote it has ended it
 )
 
-// goneBits is the number of bits that mark forgotten ids.
+// goneBits is the number of bits that mark dropped entries.
 const goneBits = 1 << 27
 
-// valueOf is a version's value in the history. seq numbers the writes of one row by one id, from 0.
+// valueOf returns a version's value in the history. seq numbers the writes of one row by one id, from 0.
 type valueOf func(seq int64) any
 
-// origin is what is known of a version's writer.
+// origin says what is known about a version's writer.
 type origin int
 
 const (
@@ -51,7 +52,7 @@ const (
 	forgotten
 )
 
-// hash is the entry of a version; of id nil: of its row.
+// hash returns the entry of a version or, if id is nil, of its row.
 func (v *versions) hash(key string, id any) uint64 {
 	type version struct {
 		key string
@@ -87,10 +88,10 @@ func (v *versions) put(h uint64, n uint32) {
 	v.young[h] = n
 }
 
-// forgot reports whether an entry that is not there may have been forgotten.
+// forgot reports whether a missing entry may have been dropped.
 func (v *versions) forgot(h uint64) bool { return v.gone != nil && v.gone[h%goneBits/64]>>(h%64)&1 > 0 }
 
-// wrote notes a version, and returns its value in the history. Of id nil, a deletion, there is nothing to note.
+// wrote stores a version and returns its value in the history. For a deletion, with id nil, it stores nothing.
 func (v *versions) wrote(key string, id any, value valueOf) any {
 	if id == nil {
 		return value(0)
@@ -108,7 +109,7 @@ func (v *versions) wrote(key string, id any, value valueOf) any {
 	return value(int64(n))
 }
 
-// end notes that a version's writer has deleted it: where it is read again, something that is not recorded wrote it.
+// end marks that a version's writer has deleted it. If it is read again, an unrecorded transaction wrote it.
 func (v *versions) end(key string, id any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -118,7 +119,7 @@ func (v *versions) end(key string, id any) {
 	}
 }
 
-// hold notes a version that is not to be read yet.
+// hold marks a version that must not be recorded as read yet.
 func (v *versions) hold(key string, id any) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -130,7 +131,7 @@ func (v *versions) hold(key string, id any) uint64 {
 	return h
 }
 
-// release says that versions can be read.
+// release allows reads of versions.
 func (v *versions) release(held []uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,7 +140,7 @@ func (v *versions) release(held []uint64) {
 	}
 }
 
-// touch notes that a row has been written.
+// touch marks a row as written.
 func (v *versions) touch(key string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -148,8 +149,8 @@ func (v *versions) touch(key string) {
 	v.put(h, n|written)
 }
 
-// read returns the value of a version that was read, and its writer. old: it was there before the recording, if nothing
-// else is known of it.
+// read returns the value of a version that was read, and its writer. old says that it is from before the recording,
+// unless more is known.
 func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf, old bool) (any, origin) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -191,7 +192,7 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 	return told, recorded
 }
 
-// quiet reports whether a row has no recorded writer, and no write of its table is under way.
+// quiet reports whether a row has no recorded writer and no write of its table is running.
 func (v *versions) quiet(key, table string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -200,14 +201,14 @@ func (v *versions) quiet(key, table string) bool {
 	return v.flying[table] == 0 && n&written == 0 && !v.forgot(row)
 }
 
-// underway counts the writes of a table that are.
+// underway returns the number of running writes of a table.
 func (v *versions) underway(table string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.flying[table]
 }
 
-// fly counts a write that is sent (1), or that has been recorded (-1).
+// fly counts a write that is sent (1) or recorded (−1).
 func (v *versions) fly(table string, n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -32,7 +32,7 @@ type Result struct {
 // maxRows bounds the recorded rows of a statement.
 const maxRows = 1 << 17
 
-// Add adds a row, as far as rows are recorded.
+// Add adds a row, unless there are too many.
 func (r *Result) Add(row []any) {
 	if len(r.Rows) < maxRows {
 		r.Rows = append(r.Rows, row)
@@ -41,7 +41,7 @@ func (r *Result) Add(row []any) {
 	}
 }
 
-// done records what a statement did.
+// done records the reads and writes of a statement.
 func (l *Log) done(r *Run, res *Result) {
 	p := r.p
 	if p.nothing {
@@ -75,7 +75,7 @@ func (l *Log) miss(p *Plan, why string) {
 	l.Miss(p.shown(), why, p.writes, touches...)
 }
 
-// hiddenText is a hidden value; false: null.
+// hiddenText returns the text of a hidden value, or false for null.
 func hiddenText(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -88,7 +88,7 @@ func hiddenText(v any) (string, bool) {
 	return fmt.Sprint(v), true
 }
 
-// versioned records what a statement did by the hidden columns of its rows.
+// versioned records a statement's reads and writes by the hidden columns of its rows.
 func (l *Log) versioned(r *Run, res *Result) (why string) {
 	if res.Unseen || res.Unclear {
 		return unseen
@@ -181,7 +181,7 @@ func (l *Log) replaced(r *Run, s *sqltext.Stmt, from *source, key string, row []
 	return why
 }
 
-// deleted records that a row is there no more.
+// deleted records that a row was deleted.
 func (r *Run) deleted(key string, xid uint32) {
 	_ = r.t.Write(key, nil) // the recorder keeps what goes wrong
 	if r.c.own[xid] {
@@ -189,7 +189,7 @@ func (r *Run) deleted(key string, xid uint32) {
 	}
 }
 
-// rekeyed reports whether what an UPDATE assigns may change the key.
+// rekeyed reports whether an UPDATE may change the key.
 func (r *relation) rekeyed(sets []string) bool {
 	return slices.ContainsFunc(r.key, func(k keyColumn) bool { return k.generated || slices.Contains(sets, k.name) })
 }
@@ -199,7 +199,7 @@ const (
 	longAgo = "an old version, whose writer isovet no longer remembers"
 )
 
-// valueOfID is the value of a transaction's versions of a row.
+// valueOfID returns the values of a transaction's versions of a row.
 func valueOfID(xid uint32) valueOf { return func(seq int64) any { return int64(xid) + seq<<32 } }
 
 // readVersion records the read of a version, if its writer is known.
@@ -228,7 +228,7 @@ func (l *Log) readVersion(r *Run, t *relation, key string, xid uint32) (why stri
 
 var escape = strings.NewReplacer(`\`, `\\`, ",", `\,`)
 
-// row is the name of a row in the history.
+// row returns the name of a row in the history.
 func (r *relation) row(key []string) string {
 	if len(key) == 1 {
 		return r.title() + "/" + key[0]
@@ -240,8 +240,8 @@ func (r *relation) row(key []string) string {
 	return r.title() + "/" + strings.Join(parts, ",")
 }
 
-// waits reports whether a statement may miss a row: at READ COMMITTED one that has waited for a row does not find the
-// one that has come in its place.
+// waits reports whether a statement may miss a row: at READ COMMITTED, if it waited for a row, it does not find the
+// row that replaced it.
 func (r *Run) waits(s *sqltext.Stmt) bool {
 	level := r.c.level
 	if r.alone {
@@ -253,10 +253,10 @@ func (r *Run) waits(s *sqltext.Stmt) bool {
 	return (s.Writes || s.Locks) && level != "repeatable-read" && level != "serializable"
 }
 
-// maxKeys bounds the keys that a statement may name if its missing rows are to be recorded.
+// maxKeys bounds the keys in a statement for which missing rows are recorded.
 const maxKeys = 1 << 14
 
-// absent records that rows are not there, where nothing but that can have kept them away.
+// absent records that rows do not exist, if there is no other reason why they were not returned.
 func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool) {
 	if r.waits(s) || !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
 		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || r.c.facts == nil || r.c.facts.triggers ||
@@ -315,7 +315,7 @@ func operand(o sqltext.Operand, args []Arg, names []string) (any, bool) {
 	return scalar(args[o.Param-1].Value), true
 }
 
-// scalar makes one of what programs have for the same: integers of all sizes, bytes and texts, UUIDs.
+// scalar makes equal values of different types equal: integers of all sizes, bytes and texts, UUIDs.
 func scalar(v any) any {
 	if b, ok := v.([16]byte); ok {
 		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

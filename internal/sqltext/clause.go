@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// from reads what stands behind FROM: the base tables.
+// from reads the FROM clause: the base tables.
 func (r *reader) from(v any) {
 	s := r.s
 	switch kind, n := only(v); kind {
@@ -41,7 +41,7 @@ func (r *reader) from(v any) {
 	}
 }
 
-// limits reads what leaves rows out.
+// limits reads clauses that leave out rows.
 func (r *reader) limits(n node) {
 	s := r.s
 	s.Cut = s.Cut || has(n, "limitOffset") || has(n, "groupClause") || has(n, "havingClause")
@@ -63,14 +63,14 @@ func (r *reader) limits(n node) {
 	}
 }
 
-// unique reports whether the condition has a single equality, so that a limit of one row cuts nothing off if its column
-// is the key; the caller knows whether it is.
+// unique reports whether the condition is a single equality. If its column is the key, which the caller knows, a limit
+// of one row leaves out nothing.
 func (r *reader) unique(n node) bool {
 	kind, e := only(n["whereClause"])
 	return kind == "A_Expr" && text(e, "kind") == "AEXPR_OP" && last(list(e, "name")) == "="
 }
 
-// through reads the one sub-select that the rows come from.
+// through reads the one sub-select from which the rows come.
 func (r *reader) through() {
 	inner := &Stmt{Kind: Select, At: -1}
 	in := reader{sql: r.sql, s: inner, ctes: r.ctes, queries: r.queries}
@@ -100,7 +100,7 @@ func (r *reader) through() {
 	r.s.Inner = inner
 }
 
-// outputs reads what is returned.
+// outputs reads the list of output columns.
 func (r *reader) outputs(targets []any) {
 	for _, v := range targets {
 		_, target := only(v)
@@ -121,7 +121,7 @@ func (r *reader) outputs(targets []any) {
 	}
 }
 
-// returning finds where RETURNING goes on.
+// returning finds the position where RETURNING can be continued.
 func (r *reader) returning(n node) {
 	targets := list(n, "returningList")
 	if len(targets) > 0 {
@@ -171,7 +171,7 @@ func (r *reader) insert(n node) {
 	s.Cut = s.Cut || has(conflict, "whereClause")
 }
 
-// sets reads what UPDATE assigns.
+// sets reads the assignments of UPDATE.
 func (r *reader) sets(n node) {
 	for _, v := range list(n, "targetList") {
 		_, t := only(v)
@@ -180,7 +180,7 @@ func (r *reader) sets(n node) {
 	}
 }
 
-// where reads the condition.
+// where reads the WHERE clause.
 func (r *reader) where(n node) {
 	r.s.Plain = true
 	if has(n, "whereClause") {
@@ -234,7 +234,7 @@ func (r *reader) condition(v any) {
 	s.Plain = false
 }
 
-// column is a column of the one table.
+// column returns the name of a column of the one table.
 func (r *reader) column(v any) (string, bool) {
 	kind, c := only(v)
 	f := list(c, "fields")
@@ -252,7 +252,7 @@ func (r *reader) column(v any) (string, bool) {
 	return last(f), len(f) == 1 && (!r.joined || r.s.Kind != Select) || len(f) == 2 && last(f[:1]) == ref
 }
 
-// operand reads an argument or a literal; a cast of one is one too, if it is of a type that keeps the value.
+// operand reads an argument or a literal, or a cast of one to a type that keeps the value.
 func operand(v any) Operand {
 	kind, n := only(v)
 	switch kind {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// words is what dialect looks for: what is quoted, comments, parameters, and words. A backslash within quotes means
-// what the database says.
+// words matches what dialect looks for: quoted texts and names, comments, parameters, and words. The database
+// determines what a backslash within quotes means.
 var words = pattern.Lazy("(?s)'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\\[[A-Za-z_][\\w ]*\\]|" +
 	`--[^\n]*|/\*.*?\*/|\$\$.*?\$\$|\$[A-Za-z_]\w*\$.*?\$[A-Za-z_]\w*\$|\$\w+\$|::|\?\d*|[:@$]\w+|[\w\x80-\xff]+`)
 

@@ -9,11 +9,10 @@ import (
 	"github.com/wasilibs/go-pgquery/parser"
 )
 
-// one makes callers wait for each other: the library compiles itself anew for every call that is made at once, which
-// takes a gigabyte.
+// one allows one call at a time: the library compiles itself again for every parallel call, which takes a gigabyte.
 var one sync.Mutex
 
-// Parse reads the statements of a text. An error says why it is not understood.
+// Parse parses the statements of a text. The error says why it is not understood.
 func Parse(sql string) ([]Stmt, error) {
 	tree, err := parse(sql)
 	if err != nil {

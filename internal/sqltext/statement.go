@@ -1,15 +1,15 @@
-// Package sqltext says what the text of an SQL statement does: which tables it reads and writes, which condition its
-// rows meet, and where text can be inserted that has it return more. PostgreSQL's own parser (libpg_query, of its
-// version 17) reads it; what that does not parse is not understood. The parser starts with the first text, which takes
-// some 3 s of a CPU and 260 MB, so a program that parses nothing pays nothing.
+// Package sqltext says what the text of an SQL statement does: which tables it reads and writes, the condition of its
+// rows, and where text can be inserted to make it return more. It uses PostgreSQL's own parser (libpg_query, version
+// 17); a text that it cannot parse is not understood. The parser starts with the first text, which takes some 3 s of
+// CPU and 260 MB; a program that parses nothing does not pay for it.
 //
-// statement.go has the result, parser.go the parser, tree.go and clause.go read its tree, dialect.go makes the
-// parameters and quotes of SQLite and MySQL PostgreSQL's.
+// statement.go has the result, parser.go the parser; tree.go and clause.go read its tree; dialect.go converts the
+// parameters and quotes of SQLite and MySQL to PostgreSQL's.
 package sqltext
 
 import "slices"
 
-// Kind is what a statement does.
+// Kind is the kind of a statement.
 type Kind uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 	Schema // it creates, alters or drops
 )
 
-// Table is a table as a statement names it.
+// Table is a table as named in a statement.
 type Table struct {
 	Schema, Name string // Schema "": not said
 	Ref          string // what the statement calls it: its alias, or its name
@@ -48,7 +48,7 @@ type Condition struct {
 	With   []Operand
 }
 
-// Output is a column that a statement returns, "" where it is an expression; Star: all columns of the tables.
+// Output is a column that a statement returns, "" for an expression. Star means all columns of the tables.
 type Output struct {
 	Column string
 	Ref    string // the table as the statement says it; "": it does not
@@ -56,7 +56,7 @@ type Output struct {
 	Star   bool
 }
 
-// Ordinal is a number that stands for an output in ORDER BY or GROUP BY.
+// Ordinal is a number in ORDER BY or GROUP BY that means an output.
 type Ordinal struct{ Start, End, N int }
 
 // Stmt is one statement of a text.
@@ -97,7 +97,7 @@ type Stmt struct {
 	Arbiters  []string    // the columns by which Upsert finds the row; nil: not said
 }
 
-// Blind reports whether what an UPDATE assigns comes from its arguments and literals alone.
+// Blind reports whether the values that an UPDATE assigns come only from its arguments and literals.
 func (s *Stmt) Blind() bool {
 	return s.Kind == Update && s.Plain && !s.Cut && !slices.ContainsFunc(s.Assigned, func(o Operand) bool {
 		return !o.Known

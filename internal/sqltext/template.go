@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// Template is a text whose literals have become parameters, so that texts that differ in them alone are read once.
+// Template is a text whose literals were replaced by parameters, so that texts that differ only in literals are parsed
+// once.
 type Template struct {
 	Text  string
 	Lits  []any // int64, string; nil of another number
 	spans []span
 }
 
-// span is a literal: its bytes in the text, and its parameter's in the template.
+// span is a literal: its bytes in the text, and the bytes of its parameter in the template.
 type span struct{ from, to, at, end int }
 
-// Place is the place in the text of a place in the template.
+// Place converts a position in the template to one in the text.
 func (t *Template) Place(n int) int {
 	shift := 0
 	for _, s := range t.spans {
@@ -27,8 +28,9 @@ func (t *Template) Place(n int) int {
 	return n + shift
 }
 
-// Generalize returns a text's template; false: it has parameters already, or no literal. A number behind ORDER BY,
-// GROUP BY, LIMIT, OFFSET or FETCH stays, since it means something else there. Cost: linear in the text.
+// Generalize returns a text's template. It returns false if the text has parameters already, or no literal. Numbers
+// after ORDER BY, GROUP BY, LIMIT, OFFSET or FETCH stay, since they have another meaning there. Cost: linear in the
+// text.
 func Generalize(sql string) (*Template, bool) {
 	t := &Template{}
 	var b strings.Builder
@@ -114,7 +116,7 @@ func Generalize(sql string) (*Template, bool) {
 	return t, true
 }
 
-// comment is the length of the comment that a text begins with; 0: it does not end.
+// comment returns the length of the comment at the beginning of a text, or 0 if it does not end.
 func comment(s string) int {
 	if s[1] == '-' {
 		if n := strings.IndexByte(s, '\n'); n >= 0 {

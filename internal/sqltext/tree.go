@@ -8,15 +8,15 @@ import (
 // node is a part of the parser's tree.
 type node = map[string]any
 
-// reader makes a statement of a tree.
+// reader makes a statement from a tree.
 type reader struct {
 	sql  string
 	s    *Stmt
 	ctes map[string]bool
-	// queries are the SELECTs of WITH, where they are told by their names; inner is the only one that rows come from.
+	// queries are the SELECTs of WITH by their names. inner is the only one from which rows come.
 	queries map[string]node
 	inner   node
-	// joined: columns without a table's name may be of another than the first table.
+	// joined says that columns without a table's name may belong to another table than the first.
 	joined bool
 }
 
@@ -26,7 +26,7 @@ func list(n node, name string) []any  { l, _ := n[name].([]any); return l }
 func has(n node, name string) bool    { _, ok := n[name]; return ok }
 func number(n node, name string) int  { f, _ := n[name].(float64); return int(f) }
 
-// only is the one entry of a wrapped node: its kind and what it holds.
+// only returns the single entry of a wrapped node: its kind and its content.
 func only(v any) (string, node) {
 	n, _ := v.(node)
 	for kind, in := range n {
@@ -36,7 +36,7 @@ func only(v any) (string, node) {
 	return "", nil
 }
 
-// each visits all nodes below one, with the names that they stand under.
+// each visits all nodes below one, with their names in the parents.
 func each(name string, v any, visit func(name string, n node) bool) {
 	switch v := v.(type) {
 	case node:
@@ -53,7 +53,7 @@ func each(name string, v any, visit func(name string, n node) bool) {
 	}
 }
 
-// statement reads what all kinds have in common, and then the kind.
+// statement reads what all kinds of statements have in common, and then what is particular to the kind.
 func (r *reader) statement(kind string, n node) {
 	s := r.s
 	r.ctes, r.queries = map[string]bool{}, map[string]node{}
@@ -152,7 +152,7 @@ func table(n node) Table {
 	return t
 }
 
-// last is the last of a dotted name.
+// last returns the last part of a dotted name.
 func last(names []any) string {
 	if len(names) == 0 {
 		return ""
@@ -171,7 +171,7 @@ func (r *reader) level(modes []any) {
 	}
 }
 
-// TwoPhase is why PREPARE TRANSACTION is not understood, and what follows it.
+// TwoPhase is the reason why PREPARE TRANSACTION, and what follows it, is not understood.
 const TwoPhase = "two-phase commit"
 
 func (r *reader) transaction(n node) {

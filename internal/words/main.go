@@ -1,6 +1,6 @@
-// Words finds what is hard to read on the pages: sentences of more than 35 words, lines of more than 120 columns, and
-// words that the glossary has a plainer one for. It prints file and line of each, and ends with status 1. `make words`
-// runs it; docs/cli.md is written from the commands and is not read.
+// Command words finds text on the pages that is hard to read: sentences of more than 35 words, lines of more than 120
+// columns, and words for which the glossary has a plainer one. It prints the file and line of each, and ends with
+// status 1. `make words` runs it. It does not read docs/cli.md, which is generated from the commands.
 package main
 
 import (
@@ -18,7 +18,7 @@ const (
 	maxColumns = 120
 )
 
-// plainer has, for a pattern that pages should not have, what to say instead.
+// plainer maps patterns that pages should not have to better words.
 var plainer = map[string]string{
 	`misfits?`:                     "contradicting read",
 	`(?:comes?|came) again`:        "duplicate, repeated",
@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// pages lists the pages below a folder that people write, in order.
+// pages lists the pages in a folder that people write, sorted.
 func pages(top string) []string {
 	all := []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
 	filepath.WalkDir(filepath.Join(top, "docs"), func(path string, d fs.DirEntry, err error) error {

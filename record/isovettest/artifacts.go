@@ -40,7 +40,7 @@ func failed(ctx context.Context, t testing.TB, r *evidence.Result, o Options) {
 		small.H.NumTxns(), why, text.Bytes(), where, seed(o))
 }
 
-// folder is where artifacts go, and stay.
+// folder returns the folder for artifacts, which is not removed after the test.
 func folder(t testing.TB) (string, error) {
 	name := strings.Map(func(c rune) rune {
 		if strings.ContainsRune(`/\:*?"<>| `, c) {
@@ -71,7 +71,6 @@ func folder(t testing.TB) (string, error) {
 	return os.MkdirTemp("", "isovet-"+name+"-")
 }
 
-// write writes the artifacts.
 func write(dir string, small, whole *evidence.Result) error {
 	var all error
 	for name, to := range map[string]func(io.Writer) error{

@@ -1,5 +1,5 @@
-// Package isovettest has go test check what package record has recorded: a test in which the database broke its promise
-// fails, says why in words, and leaves the smallest history that shows it, with its proof and a page.
+// Package isovettest lets go test check a recording of package record. If the database broke its promise, the test
+// fails, explains the violation in words, and writes the smallest history that shows it, with its proof and a page.
 //
 //	func TestTransfers(t *testing.T) {
 //		rec := isovettest.Recorder(t, record.Options{})
@@ -8,12 +8,12 @@
 //	}
 //
 // Artifacts go to t.ArtifactDir with go test -artifacts, to the folder that ISOVET_ARTIFACTS names, or else to a new
-// folder for temporary files, which the failing test names and which stays:
+// temporary folder, which the failing test names and which is not removed:
 //
 //   - small.jsonl: the smallest history found that still violates the level (package shrink), for a bug report
 //   - small.cert: its proof; isovet verify small.cert small.jsonl checks it
-//   - small.html: the violation drawn, on a page that stands alone
-//   - whole.jsonl: all that was recorded
+//   - small.html: a page that draws the violation and needs no other file
+//   - whole.jsonl: the whole recording
 //
 // Stable: this package's API changes only with a new major version.
 package isovettest
@@ -39,33 +39,33 @@ import (
 	"isovet/record"
 )
 
-// Options of a check. The zero value asks for serializability, of the checker that suits the history.
+// Options are the options of a check. The zero value checks serializability with the checker that suits the history.
 type Options struct {
-	// Level is the promise, said once: nothing else of the options decides it.
+	// Level is the level that the database promises. No other option sets it.
 	Level level.Level
-	// Checker and Solver are names that isovet checkers and isovet solvers list; "": chosen.
+	// Checker and Solver are names that isovet checkers and isovet solvers list. "" lets isovet choose.
 	Checker, Solver string
-	// Timeout is how long the check may take; 0: as long as the test, or the context. The answer is unknown then.
+	// Timeout bounds the check; after it the verdict is unknown. 0 means the time of the test or the context.
 	Timeout time.Duration
-	// Shrink is how long a violation may be made smaller; 0: 20 s; negative: not at all.
+	// Shrink bounds the time for finding a smaller history with the violation; 0 means 20 s, negative none.
 	Shrink time.Duration
-	// Further are a checker's further choices; Level and Solver of it are set from these options.
+	// Further are further options of the checker. Their Level and Solver are replaced by those of these options.
 	Further check.Options
-	// AllowUnknown lets a test pass whose answer is unknown; it is logged. Without it the test fails: nothing has been
-	// shown.
+	// AllowUnknown lets a test pass if the verdict is unknown, which is logged. Without it the test fails, since
+	// nothing was shown.
 	AllowUnknown bool
-	// Initial gives the history's keys what they held before the recording; nil: what was recorded.
-	// format.InitialValue("stock=7").Apply does what check's --initial does.
+	// Initial sets the values that keys had before the recording; nil means the recorded ones.
+	// format.InitialValue("stock=7").Apply does the same as check's --initial.
 	Initial func(*history.History) error
-	// Names keeps values and times in the smallest history as they are, not only keys.
+	// Names keeps original values and times in the smallest history. Without it, only keys keep their names.
 	Names bool
-	// Seed is what the run's random choices came from, for the message; 0: the recorder's.
+	// Seed is the seed of the run's random choices, for the message; 0 means the recorder's.
 	Seed uint64
 }
 
-// Run decides a history at o.Level, and certifies the answer, as isovet check does. A history that nothing decides, or
-// not in time, is an unknown verdict with its reason, and so is one that shows nothing, because nothing was committed
-// or nothing read; errors are bad input or a fault of isovet's.
+// Run checks a history at o.Level and certifies the answer, like isovet check. If no checker decides it, or not in
+// time, or nothing in it was committed or read, the verdict is unknown, with the reason. Errors are wrong input or a
+// fault of isovet.
 func Run(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -93,8 +93,8 @@ func Run(ctx context.Context, h *history.History, o Options) (*evidence.Result, 
 	return r, err
 }
 
-// Seed is a new seed for the test's random choices, or the one that ISOVET_SEED says, to run a failing test again. It
-// is logged.
+// Seed returns a seed for the test's random choices and logs it: a new one or, to repeat a failing test, that in
+// ISOVET_SEED.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	seed := rand.Uint64N(1<<53-1) + 1
@@ -109,7 +109,7 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Recorder returns a recorder in memory that fails the test, at the call, over what it cannot record.
+// Recorder returns a recorder in memory. If an operation cannot be recorded, the test fails at that call.
 func Recorder(t testing.TB, o record.Options) *record.Recorder {
 	t.Helper()
 	if o.Meta.Name == "" {
@@ -125,7 +125,7 @@ func Recorder(t testing.TB, o record.Options) *record.Recorder {
 	return record.New(o)
 }
 
-// Check fails the test if what was recorded violates the level, or if that cannot be told. It ends the recording.
+// Check ends the recording and fails the test if it violates the level, or if the verdict is unknown.
 func Check(t testing.TB, rec *record.Recorder, l level.Level) {
 	t.Helper()
 	CheckWith(t, rec, Options{Level: l})
@@ -145,7 +145,7 @@ func CheckWith(t testing.TB, rec *record.Recorder, o Options) {
 	CheckHistory(t, h, o)
 }
 
-// recorded is the history of a recorder, from its file where it streams to one.
+// recorded returns a recorder's history. If it streams to a file, recorded reads the file.
 func recorded(rec *record.Recorder) (*history.History, error) {
 	if rec.Path() == "" {
 		return rec.History()
@@ -160,7 +160,7 @@ func recorded(rec *record.Recorder) (*history.History, error) {
 	return jsonl.ReadPartial(context.Background(), b, rec.Path(), 1)
 }
 
-// CheckHistory is CheckWith for a history from anywhere.
+// CheckHistory is CheckWith for a history from any source.
 func CheckHistory(t testing.TB, h *history.History, o Options) {
 	t.Helper()
 	ctx := context.Background()
@@ -206,7 +206,7 @@ func committed(h *history.History) (n int) {
 	return n
 }
 
-// seed is the end of a message.
+// seed returns the end of a message: how to repeat the run.
 func seed(o Options) string {
 	if o.Seed == 0 {
 		return ""
@@ -214,7 +214,7 @@ func seed(o Options) string {
 	return fmt.Sprintf("\nseed %d: ISOVET_SEED=%d go test … runs it again", o.Seed, o.Seed)
 }
 
-// smallest is the smallest violation found in that time, and what keeps it from being smaller.
+// smallest returns the smallest violation found in the time for shrinking, and a note if it may not be the smallest.
 func smallest(ctx context.Context, r *evidence.Result, o Options) (*evidence.Result, string) {
 	if o.Shrink < 0 {
 		return r, ""

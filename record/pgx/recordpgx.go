@@ -1,6 +1,6 @@
-// Package recordpgx records what a program's transactions do (package record) through pgx (v5): a tracer sees begin,
-// commit and rollback with their times and outcomes; statements that go through its Query, QueryRow and Exec are
-// recorded with what they read and wrote, by PostgreSQL's own row versions: no table is declared, no column is needed.
+// Package recordpgx records a program's transactions (package record) through pgx (v5). A tracer sees begin, commit and
+// rollback with their times and outcomes. Statements that go through the tracer's Query, QueryRow and Exec are recorded
+// with their reads and writes, identified by PostgreSQL's own row versions: no declaration and no column is needed.
 //
 //	trace := recordpgx.New(rec)
 //	config.ConnConfig.Tracer = trace // of a pgxpool.Config; or pgx.ConnConfig.Tracer
@@ -10,9 +10,9 @@
 //	_, err = trace.Exec(ctx, tx, "UPDATE accounts SET balance = $1 WHERE id = $2", b-1, 7)
 //	err = tx.Commit(ctx)
 //
-// A tracer alone can neither see rows nor change a statement. One that does not go through Query, QueryRow or Exec is
-// recorded if its table is declared and it says by itself which rows it writes, as in package recordsql; else it is
-// counted, as are batches, COPY, and statements that are not understood (Stats).
+// A tracer alone can neither see rows nor change a statement. So another statement is recorded only if its table is
+// declared and its text says which rows it writes, as in package recordsql. Otherwise it is only counted, as are
+// batches, COPY, and statements that are not understood (Stats).
 //
 // Experimental: this package may still change.
 package recordpgx
@@ -34,7 +34,7 @@ type Table = sqlstmt.Table
 // Stats counts statements on declared tables.
 type Stats = sqlstmt.Stats
 
-// Tracer records what goes through the connections that it traces.
+// Tracer records the transactions on the connections that it traces.
 type Tracer struct{ log sqlstmt.Log }
 
 var (
@@ -44,7 +44,7 @@ var (
 	_ pgx.PrepareTracer  = (*Tracer)(nil)
 )
 
-// New returns a tracer that records on rec what happens to the rows of tables.
+// New returns a tracer that records the use of tables on rec.
 func New(rec *record.Recorder, tables ...Table) *Tracer {
 	return &Tracer{log: sqlstmt.Log{Rec: rec, Tables: tables, ByColumn: true, Callers: true}}
 }
@@ -52,10 +52,11 @@ func New(rec *record.Recorder, tables ...Table) *Tracer {
 // Stats counts the statements on declared tables so far, and says why some were not understood.
 func (t *Tracer) Stats() Stats { return t.log.Stats() }
 
-// Aborted reports whether an error is the server's word that a commit has had no effect.
+// Aborted reports whether an error is the server's answer that a commit had no effect.
 func Aborted(err error) bool { return errors.Is(err, pgx.ErrTxCommitRollback) || sqlstmt.Aborted(err) }
 
-// clientKey is the place of a connection's session in its own data; namesKey that of its prepared statements.
+// clientKey is the key of the recording session in a connection's custom data, namesKey that of its prepared
+// statements.
 const clientKey, namesKey = "isovet/record/pgx", "isovet/record/pgx/names"
 
 func (t *Tracer) of(c *pgx.Conn) *sqlstmt.Client {
@@ -70,7 +71,7 @@ func (t *Tracer) of(c *pgx.Conn) *sqlstmt.Client {
 	return client
 }
 
-// ask asks the database, by the protocol alone: what pgx remembers of statements stays as it is.
+// ask queries the database without pgx's cache of statements, which does not change.
 func ask(c *pgconn.PgConn, sql string, args []any) ([][]string, error) {
 	values := make([][]byte, len(args))
 	for i, a := range args {
@@ -94,19 +95,19 @@ type (
 	explicitKey struct{}
 )
 
-// Explicit has a statement that runs with the context recorded by note instead of being parsed: it is called once the
-// statement has succeeded, with the transaction that it was part of.
+// Explicit makes note record the statement that runs with the returned context, instead of parsing it. After the
+// statement has succeeded, note is called with its transaction.
 func Explicit(ctx context.Context, note func(t *record.Txn) error) context.Context {
 	return context.WithValue(ctx, explicitKey{}, note)
 }
 
-// begin begins the record of a statement that is about to be sent.
+// begin begins to record a statement that is about to be sent.
 func (t *Tracer) begin(ctx context.Context, c *pgx.Conn, p *sqlstmt.Plan, args []any) *sqlstmt.Run {
 	note, _ := ctx.Value(explicitKey{}).(func(*record.Txn) error)
 	return t.of(c).Start(p, arguments(args), note)
 }
 
-// TraceQueryStart is pgx's.
+// TraceQueryStart implements pgx.QueryTracer.
 func (t *Tracer) TraceQueryStart(ctx context.Context, c *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
 	if s, ok := ctx.Value(seenKey{}).(*seen); ok && s.rewrites { // its rewriter begins
 		return context.WithValue(ctx, runningKey{}, s)
@@ -127,7 +128,7 @@ func (t *Tracer) TraceQueryStart(ctx context.Context, c *pgx.Conn, d pgx.TraceQu
 	return context.WithValue(ctx, runningKey{}, s)
 }
 
-// named is the text of a statement that was prepared by that name, or the text itself.
+// named returns the text of the prepared statement with this name or, if there is none, sql itself.
 func (t *Tracer) named(c *pgx.Conn, sql string) string {
 	names, _ := c.PgConn().CustomData()[namesKey].(map[string]string)
 	if text, ok := names[sql]; ok {
@@ -136,7 +137,7 @@ func (t *Tracer) named(c *pgx.Conn, sql string) string {
 	return sql
 }
 
-// TracePrepareStart is pgx's.
+// TracePrepareStart implements pgx.PrepareTracer.
 func (t *Tracer) TracePrepareStart(ctx context.Context, c *pgx.Conn, d pgx.TracePrepareStartData) context.Context {
 	data := c.PgConn().CustomData()
 	names, ok := data[namesKey].(map[string]string)
@@ -150,10 +151,10 @@ func (t *Tracer) TracePrepareStart(ctx context.Context, c *pgx.Conn, d pgx.Trace
 	return ctx
 }
 
-// TracePrepareEnd is pgx's.
+// TracePrepareEnd implements pgx.PrepareTracer.
 func (t *Tracer) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) {}
 
-// arguments are those of a query, without its options.
+// arguments returns the arguments of a query without pgx's options.
 func arguments(args []any) (out []sqlstmt.Arg) {
 	for len(args) > 0 {
 		switch args[0].(type) {
@@ -171,7 +172,7 @@ func arguments(args []any) (out []sqlstmt.Arg) {
 	return out
 }
 
-// TraceQueryEnd is pgx's.
+// TraceQueryEnd implements pgx.QueryTracer.
 func (t *Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryEndData) {
 	s, ok := ctx.Value(runningKey{}).(*seen)
 	if !ok || s.run == nil {
@@ -183,7 +184,7 @@ func (t *Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceQuer
 	run.End(d.Err, &s.res)
 }
 
-// TraceBatchStart is pgx's. Statements of a batch are counted, not recorded.
+// TraceBatchStart implements pgx.BatchTracer. Statements of a batch are counted, but not recorded.
 func (t *Tracer) TraceBatchStart(ctx context.Context, c *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
 	for _, q := range d.Batch.QueuedQueries {
 		t.of(c).Miss(t.named(c, q.SQL), "part of a batch: send it alone")
@@ -191,13 +192,13 @@ func (t *Tracer) TraceBatchStart(ctx context.Context, c *pgx.Conn, d pgx.TraceBa
 	return ctx
 }
 
-// TraceBatchQuery is pgx's.
+// TraceBatchQuery implements pgx.BatchTracer.
 func (t *Tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 
-// TraceBatchEnd is pgx's.
+// TraceBatchEnd implements pgx.BatchTracer.
 func (t *Tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// TraceCopyFromStart is pgx's. What COPY writes is counted, not recorded.
+// TraceCopyFromStart implements pgx.CopyFromTracer. Rows written by COPY are counted, but not recorded.
 func (t *Tracer) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceCopyFromStartData) context.Context {
 	if n := len(d.TableName); n > 0 {
 		t.log.Miss("COPY "+d.TableName.Sanitize(), "COPY", true)
@@ -205,5 +206,5 @@ func (t *Tracer) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, d pgx.Trac
 	return ctx
 }
 
-// TraceCopyFromEnd is pgx's.
+// TraceCopyFromEnd implements pgx.CopyFromTracer.
 func (t *Tracer) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}

@@ -9,12 +9,12 @@ import (
 	"isovet/internal/sqlstmt"
 )
 
-// Querier is what runs queries: a pgx.Tx, a pgx.Conn, a pgxpool.Pool.
+// Querier runs queries: a pgx.Tx, a pgx.Conn or a pgxpool.Pool.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// seen is a statement that is being run, with the rows that it has returned so far.
+// seen is a running statement, with the rows that it has returned so far.
 type seen struct {
 	t        *Tracer
 	plan     *sqlstmt.Plan
@@ -24,7 +24,7 @@ type seen struct {
 	res      sqlstmt.Result
 }
 
-// RewriteQuery has the statement return the versions of its rows, where that changes nothing for the program.
+// RewriteQuery makes the statement also return the versions of its rows, if the program cannot notice.
 func (s *seen) RewriteQuery(ctx context.Context, c *pgx.Conn, sql string, args []any) (string, []any, error) {
 	if s.inner != nil {
 		var err error
@@ -78,13 +78,14 @@ rest:
 	return &rows{r, s}, err
 }
 
-// QueryRow runs a query on q that returns at most one row, which it records.
+// QueryRow runs a query for at most one row on q, and records it.
 func (t *Tracer) QueryRow(ctx context.Context, q Querier, sql string, args ...any) pgx.Row {
 	r, err := t.Query(ctx, q, sql, args...)
 	return &row{r, err}
 }
 
-// Exec runs a statement on q of which the program wants no rows, and records it. Several in one text are counted.
+// Exec runs a statement on q for a program that wants no rows, and records it. Several statements in one text are only
+// counted.
 func (t *Tracer) Exec(ctx context.Context, q Querier, sql string, args ...any) (pgconn.CommandTag, error) {
 	if x, ok := q.(interface {
 		Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
@@ -101,7 +102,7 @@ func (t *Tracer) Exec(ctx context.Context, q Querier, sql string, args ...any) (
 	return r.CommandTag(), r.Err()
 }
 
-// rows are passed on, and looked at. Columns that the program did not ask for are not.
+// rows passes the rows on to the program, without the added columns, and records them.
 type rows struct {
 	pgx.Rows
 	s *seen
@@ -114,25 +115,25 @@ func (r *rows) hidden() int {
 	return r.s.plan.Hidden
 }
 
-// FieldDescriptions are the columns that the program asked for.
+// FieldDescriptions returns the columns that the program asked for.
 func (r *rows) FieldDescriptions() []pgconn.FieldDescription {
 	f := r.Rows.FieldDescriptions()
 	return f[min(r.hidden(), len(f)):]
 }
 
-// RawValues are theirs.
+// RawValues returns the values of these columns.
 func (r *rows) RawValues() [][]byte {
 	v := r.Rows.RawValues()
 	return v[min(r.hidden(), len(v)):]
 }
 
-// Values are theirs.
+// Values returns the values of these columns.
 func (r *rows) Values() ([]any, error) {
 	v, err := r.Rows.Values()
 	return v[min(r.hidden(), len(v)):], err
 }
 
-// Scan reads them.
+// Scan reads the values of these columns.
 func (r *rows) Scan(dest ...any) error {
 	if len(dest) == 1 {
 		if s, ok := dest[0].(pgx.RowScanner); ok {
@@ -142,7 +143,8 @@ func (r *rows) Scan(dest ...any) error {
 	return r.Rows.Scan(append(make([]any, r.hidden()), dest...)...)
 }
 
-// Next reads a row. What it holds is seen before the query counts as ended, which it may be with the last.
+// Next reads a row. With the last row pgx may end the query inside of this call, so that Next says before that all
+// rows were seen.
 func (r *rows) Next() bool {
 	if r.s.res.Columns == nil {
 		for _, f := range r.FieldDescriptions() {
@@ -173,7 +175,7 @@ func (r *rows) Next() bool {
 	return true
 }
 
-// Close reads what is left of the rows that a statement has written.
+// Close reads the remaining rows of a statement that writes.
 func (r *rows) Close() {
 	if r.s.plan != nil && r.s.plan.Drain() {
 		for r.Next() {
@@ -182,7 +184,7 @@ func (r *rows) Close() {
 	r.Rows.Close()
 }
 
-// row is the first of rows.
+// row is the first row of rows.
 type row struct {
 	rows pgx.Rows
 	err  error

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/sqlstmt"
 )
 
-// fromClient copies the client's messages to the server, with other texts where versions are to be returned.
+// fromClient copies the client's messages to the server. It changes the texts of statements that must return versions.
 func (s *session) fromClient() error {
 	for {
 		kind, n, err := s.client.head()
@@ -34,7 +34,7 @@ func (s *session) fromClient() error {
 	}
 }
 
-// request sends a message that the server answers.
+// request handles a message that the server will answer.
 func (s *session) request(kind byte, n int) error {
 	body, err := s.client.read(n)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *session) request(kind byte, n int) error {
 	return s.server.send(kind, body)
 }
 
-// stall delays a statement at random.
+// stall delays a statement with the configured probability.
 func (s *session) stall(e *entry) {
 	if e.run == nil || s.p.o.Stall <= 0 || rand.Float64() >= s.p.o.Stall {
 		return
@@ -81,7 +81,7 @@ func (s *session) stall(e *entry) {
 	s.mu.Lock()
 }
 
-// query is a message of the simple protocol.
+// query handles a message Query of the simple protocol.
 func (s *session) query(e *entry, body []byte) ([]byte, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func (s *session) query(e *entry, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// executed is the statement of the extended protocol's that an EXECUTE runs, or a FETCH goes on with; nil: none that
-// was rewritten.
+// executed returns the prepared statement that an SQL EXECUTE runs, or whose portal a FETCH reads. It returns nil if
+// none of these was rewritten.
 func (s *session) executed(sql string) *prepared {
 	if c := strings.TrimSpace(sql); c == "" || c[0]|' ' != 'e' && c[0]|' ' != 'f' {
 		return nil
@@ -122,7 +122,7 @@ func (s *session) executed(sql string) *prepared {
 	return nil
 }
 
-// unquoted is a name that SQL has.
+// unquoted returns a name as SQL stores it.
 func unquoted(name string) string {
 	if bare := strings.Trim(name, `"`); bare != name {
 		return bare
@@ -192,10 +192,10 @@ func (s *session) bind(body []byte) []byte {
 	return body
 }
 
-// unreadable is an argument in a form that is not read.
+// unreadable is an argument in a form that the proxy cannot read.
 type unreadable struct{}
 
-// argument is a parameter's value.
+// argument returns the value of a parameter.
 func argument(v []byte, null bool, format int, oid uint32) any {
 	switch {
 	case null:
@@ -218,7 +218,7 @@ func argument(v []byte, null bool, format int, oid uint32) any {
 	return unreadable{}
 }
 
-// named finds what a Describe or Close is about.
+// named finds the statement or portal of a Describe or Close.
 func (s *session) named(e *entry, what []byte, name string) {
 	if len(what) != 1 || s.skip {
 		return

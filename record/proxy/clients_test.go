@@ -24,6 +24,7 @@ import (
 // violation. The ways in which they send statements differ: psql and psycopg2 by the simple protocol, psycopg in binary
 // and with names of statements, node-postgres with each of them, JDBC with rows in portions, pgbench as it is told.
 func TestClients(t *testing.T) {
+	direct := postgres(t)
 	statements := filepath.Join("testdata", "clients", "statements.sql")
 	file := func(name string) string { return filepath.Join("testdata", "clients", name) }
 	jar := "/usr/share/java/postgresql.jar"
@@ -58,7 +59,6 @@ func TestClients(t *testing.T) {
 		{"pgbench, prepared", []string{"pgbench", "--version"}, plain, bench("prepared"), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			direct := postgres(t)
 			if out, err := exec.Command(c.there[0], c.there[1:]...).CombinedOutput(); err != nil {
 				t.Skipf("NOT RUN: %s is not installed: %v %.200s", c.name, err, out)
 			}

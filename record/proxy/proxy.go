@@ -1,12 +1,12 @@
-// Package proxy stands between programs and a PostgreSQL server, and records their transactions without being noticed.
-// Messages that are not about statements pass as they came. Package sqlstmt reads the statements, and has the server
-// return the versions of rows beside what the program asked for; the proxy cuts these columns from the answers.
+// Package proxy runs between programs and a PostgreSQL server, and records their transactions without their noticing.
+// It passes on messages that are not about statements. Package sqlstmt parses the statements, and makes the server
+// return the versions of rows too; the proxy removes these columns from the answers.
 //
 // Experimental: this package may still change.
 //
 // Source: PostgreSQL's documentation, "Frontend/Backend Protocol", version 3.
 //
-// proxy.go accepts connections; startup.go brings them to a session; session.go has a session's state, client.go and
+// proxy.go accepts connections; startup.go begins a session; session.go has the state of a session, client.go and
 // server.go its two directions; wire.go has the protocol's messages.
 package proxy
 
@@ -25,17 +25,17 @@ import (
 	"isovet/internal/sqlstmt"
 )
 
-// Options of a proxy.
+// Options are the options of a proxy.
 type Options struct {
 	Network, Server string      // where PostgreSQL listens, as net.Dial takes it
 	ServerTLS       *tls.Config // nil: the server is spoken to in the clear
 	TLSOptional     bool        // a server without TLS is spoken to in the clear
 	ClientTLS       *tls.Config // nil: clients are told that there is no TLS
 	Log             *sqlstmt.Log
-	// Stall is the share of statements that are delayed, by StallFor at most: it makes races likelier.
+	// Stall is the share of statements that are delayed, by at most StallFor. Delays make races more likely.
 	Stall    float64
 	StallFor time.Duration
-	// OnError gets the errors of connections that the proxy could not serve, and faults of the recording.
+	// OnError is called with errors of connections that the proxy could not serve, and with faults of the recording.
 	OnError func(error)
 }
 
@@ -52,12 +52,12 @@ type Proxy struct {
 // New returns a proxy.
 func New(o Options) *Proxy { return &Proxy{o: o, open: map[net.Conn]struct{}{}} }
 
-// Faults counts faults of the recording: sessions that were not recorded to their ends.
+// Faults counts sessions that were not recorded to their end because of a fault of the recording.
 func (p *Proxy) Faults() int64 { return p.faults.Load() }
 
 func (p *Proxy) stopping() bool { return p.stop.Load() }
 
-// Serve serves the clients of a listener until the context ends, and closes their connections then.
+// Serve serves the clients of a listener until the context ends. It then closes their connections.
 func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 	end := context.AfterFunc(ctx, func() {
 		p.stop.Store(true)
@@ -86,7 +86,7 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// Reach says whether the server can be reached.
+// Reach returns an error if the server cannot be reached.
 func (p *Proxy) Reach(ctx context.Context) error {
 	l, err := p.dial(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Proxy) Reach(ctx context.Context) error {
 	return l.Close()
 }
 
-// keep has a connection closed when the proxy stops; the function that it returns closes it.
+// keep registers a connection to be closed when the proxy stops. The returned function closes it.
 func (p *Proxy) keep(c net.Conn) func() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/sqltext"
 )
 
-// fromServer copies the server's messages to the client, without the columns that the client did not ask for.
+// fromServer copies the server's messages to the client, without the added columns.
 func (s *session) fromServer() error {
 	for {
 		kind, n, err := s.server.head()
@@ -34,7 +34,7 @@ func (s *session) fromServer() error {
 	}
 }
 
-// first is the entry that is being answered; nil: none.
+// first returns the entry that the server is answering, or nil.
 func (s *session) first() *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *session) reply(kind byte, n int) error {
 	return s.client.send(kind, body)
 }
 
-// positioned is an ErrorResponse with the place in the text that the program has sent.
+// positioned returns an ErrorResponse whose position refers to the text that the program sent.
 func positioned(body []byte, p *sqlstmt.Plan) []byte {
 	c := cutter{rest: body}
 	var out []byte
@@ -116,7 +116,7 @@ func positioned(body []byte, p *sqlstmt.Plan) []byte {
 	}
 }
 
-// planned is the plan of what an entry is about.
+// planned returns the plan of an entry's statement.
 func planned(e *entry) *sqlstmt.Plan {
 	if e.plan == nil && e.st != nil {
 		return e.st.plan
@@ -124,7 +124,7 @@ func planned(e *entry) *sqlstmt.Plan {
 	return e.plan
 }
 
-// disown notes that the server has another statement under the name than the proxy thinks: SQL's PREPARE made it.
+// disown forgets the plan of an entry's statement: SQL's PREPARE has given its name to another statement.
 func (e *entry) disown() {
 	e.plan = nil
 	if e.st != nil {
@@ -132,7 +132,7 @@ func (e *entry) disown() {
 	}
 }
 
-// row takes the hidden columns from a row; nil: the program wants none.
+// row removes the added columns from a row. It returns nil if the program wants no rows.
 func (s *session) row(e *entry, body []byte) ([]byte, error) {
 	row, values := cutRow(body, e.plan.Hidden)
 	if row == nil {
@@ -145,7 +145,7 @@ func (s *session) row(e *entry, body []byte) ([]byte, error) {
 	return row, nil
 }
 
-// done does what the end of an answer means.
+// done handles a message that ends an answer.
 func (s *session) done(e *entry, kind byte, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,11 +185,11 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 	}
 }
 
-// deallocated finds the names of statements that a text deallocates.
+// deallocated finds the names of the statements that an SQL text deallocates.
 var deallocated = regexp.MustCompile(`(?i)\bDEALLOCATE\s+(?:PREPARE\s+)?(?:"((?:[^"]|"")*)"|([^\s";]+))`)
 
-// completed notes a statement's end. A statement that the server has deallocated is forgotten, unless one of its name
-// is being parsed.
+// completed handles the end of a statement. It forgets statements that the server has deallocated, unless a statement
+// with the same name is being parsed.
 func (s *session) completed(e *entry, body []byte) {
 	e.res.Tag, e.res.Affected = tagOf(body)
 	all := e.res.Tag == "DEALLOCATE ALL" || e.res.Tag == "DISCARD ALL"
@@ -212,7 +212,7 @@ func (s *session) completed(e *entry, body []byte) {
 	}
 }
 
-// learn notes the types of a statement's parameters.
+// learn stores the types of a statement's parameters.
 func (e *entry) learn(body []byte) {
 	if e.st == nil {
 		return
@@ -227,7 +227,7 @@ func (e *entry) learn(body []byte) {
 	}
 }
 
-// ready is the end of a Query or Sync.
+// ready handles the end of a Query or Sync.
 func (s *session) ready(e *entry, body []byte) {
 	s.explicit = len(body) == 1 && body[0] != 'I'
 	if e != nil && (e.kind == 'Q' || e.kind == 'S' || e.kind == 'F') {
@@ -252,7 +252,7 @@ func (s *session) ready(e *entry, body []byte) {
 	}
 }
 
-// answered collects the answer to a question of the proxy's own.
+// answered collects the answer to one of the proxy's own queries.
 func (s *session) answered(e *entry, kind byte, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,7 +279,6 @@ func (s *session) answered(e *entry, kind byte, body []byte) {
 	}
 }
 
-// failureOf reads an ErrorResponse.
 func failureOf(body []byte) *failure {
 	f := &failure{}
 	c := cutter{rest: body}
@@ -298,7 +297,6 @@ func failureOf(body []byte) *failure {
 	}
 }
 
-// tagOf reads a CommandComplete.
 func tagOf(body []byte) (tag string, affected int64) {
 	tag = strings.TrimSuffix(string(body), "\x00")
 	affected = -1

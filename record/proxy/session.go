@@ -13,8 +13,8 @@ import (
 	"isovet/internal/sqltext"
 )
 
-// session is a client's connection and the server's for it. Two goroutines copy messages: client.go's towards the
-// server, server.go's back. What the first has sent and what is to come back for it stands in a queue.
+// session is a client's connection and the server's connection for it. Two goroutines copy messages: that of client.go
+// to the server, that of server.go to the client. A queue has the sent messages whose answers are still to come.
 type session struct {
 	p              *Proxy
 	client, server *link
@@ -37,7 +37,7 @@ type session struct {
 	asked    chan struct{} // closed when the proxy's own question is answered
 }
 
-// entry is something that the server answers.
+// entry is a message that the server will answer.
 type entry struct {
 	kind   byte // the message's type; askKind: a question of the proxy's own
 	st     *prepared
@@ -52,10 +52,10 @@ type entry struct {
 	rows   [][]string // of askKind
 }
 
-// askKind marks the proxy's own questions.
+// askKind marks the proxy's own queries.
 const askKind = '?'
 
-// prepared is a statement of the extended protocol's.
+// prepared is a prepared statement of the extended protocol.
 type prepared struct {
 	plan *sqlstmt.Plan
 	oids []uint32 // of parameters, as far as they are known
@@ -74,10 +74,10 @@ type failure struct{ state, message string }
 func (f *failure) Error() string    { return f.message + " (" + f.state + ")" }
 func (f *failure) SQLState() string { return f.state }
 
-// errLost ends statements whose answers never came.
+// errLost ends statements that got no answer.
 var errLost = errors.New("the connection was lost")
 
-// errBusy: the server is not at rest, so it cannot be asked.
+// errBusy says that the proxy cannot query the server, because earlier answers are still to come.
 var errBusy = errors.New("the connection is busy")
 
 // run copies in both directions until one side ends.
@@ -101,7 +101,7 @@ func (s *session) run() error {
 	return err
 }
 
-// notEnd drops errors that say that a connection has ended.
+// notEnd returns nil for errors that only say that a connection has ended.
 func notEnd(err error) error {
 	if errors.Is(err, errLength) {
 		return err
@@ -120,7 +120,7 @@ func (s *session) end() {
 	s.mu.Unlock()
 }
 
-// finish records what is left when both connections have ended.
+// finish records the open statements when both connections have ended.
 func (s *session) finish() {
 	s.guard(func() {
 		if s.log == nil {
@@ -136,7 +136,7 @@ func (s *session) finish() {
 	})
 }
 
-// guard runs a part of the recording. A fault of it is told, and the traffic goes on without it.
+// guard runs a part of the recording. If it panics, guard reports the fault, and the session goes on without recording.
 func (s *session) guard(f func()) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -148,7 +148,7 @@ func (s *session) guard(f func()) {
 	f()
 }
 
-// push adds an entry, unless the server passes over its message. The caller holds mu.
+// push adds an entry, unless the server will ignore its message. The caller must hold mu.
 func (s *session) push(e *entry) {
 	if s.skip && e.kind != 'S' {
 		return
@@ -178,7 +178,7 @@ func (s *session) close(e *entry, err error) {
 	}
 }
 
-// control records a begin or commit that no statement of the program's stands for.
+// control records a begin or commit that the program sent no statement for.
 func (s *session) control(kind sqltext.Kind, err error) {
 	s.guard(func() {
 		if s.log != nil {
@@ -187,10 +187,10 @@ func (s *session) control(kind sqltext.Kind, err error) {
 	})
 }
 
-// maxText is how long a statement may be that is read.
+// maxText bounds the length of statements that are parsed.
 const maxText = 1 << 20
 
-// plan decides what becomes of a text. nil: nothing is recorded.
+// plan returns the plan for recording a text, or nil if nothing is recorded.
 func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	if !s.records {
 		return nil
@@ -214,13 +214,13 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	return p
 }
 
-// resting reports whether the server is at rest once it has answered all that it was sent.
+// resting reports whether the server will accept a query of the proxy when it has answered all messages so far.
 func (s *session) resting() bool {
 	return len(s.queue) == 0 || slices.Contains([]byte{'Q', 'S', 'F'}, s.queue[len(s.queue)-1].kind)
 }
 
-// ask asks the server by messages with names of their own, so that the program's unnamed statement and portal stay. It
-// is called with mu held, by the goroutine that reads from the client.
+// ask queries the server. Its messages use names of their own, so that the program's unnamed statement and portal
+// stay. Only the goroutine that reads from the client may call it, and must hold mu.
 func (s *session) ask(sql string, args ...any) ([][]string, error) {
 	if len(s.queue) > 0 || s.ended || s.skip {
 		return nil, errBusy
@@ -253,7 +253,7 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 	return e.rows, e.err
 }
 
-// settle waits until the server has answered the statement that it is at: one is recorded after the other.
+// settle waits until the server has answered the running statement. Only one statement is recorded at a time.
 func (s *session) settle() error {
 	for s.running != nil && !s.ended {
 		if last := s.queue[len(s.queue)-1].kind; last != 'S' && last != 'Q' {
@@ -274,7 +274,8 @@ func (s *session) settle() error {
 	return nil
 }
 
-// start begins to record a statement that is about to be sent. alone: nothing but the end of its message commits it.
+// start begins to record a statement that is about to be sent. If it is the first of several before a Sync, start
+// records a begin too.
 func (s *session) start(e *entry, args []sqlstmt.Arg) {
 	if e.plan == nil || s.skip {
 		return
@@ -292,7 +293,7 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 	})
 }
 
-// restore undoes a Parse that failed or was passed over. The caller holds mu.
+// restore undoes the effects of a Parse that failed or that the server ignored. The caller must hold mu.
 func (s *session) restore(e *entry) {
 	if e.kind == 'P' && s.prepared[e.name] == e.st {
 		if s.prepared[e.name] = e.before; e.before == nil {
@@ -301,7 +302,7 @@ func (s *session) restore(e *entry) {
 	}
 }
 
-// failed takes from the queue what the server passes over after an error: all before the next Sync.
+// failed handles an error. It removes the messages that the server ignores after it: all before the next Sync.
 func (s *session) failed(err *failure) {
 	if len(s.queue) == 0 {
 		return // it comes by itself: the connection ends
@@ -337,7 +338,7 @@ func (s *session) failed(err *failure) {
 	s.changed.Broadcast()
 }
 
-// pop takes the first entry. The caller holds mu.
+// pop removes the first entry. The caller must hold mu.
 func (s *session) pop() {
 	s.queue[0] = nil
 	s.queue = s.queue[1:]

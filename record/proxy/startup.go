@@ -11,15 +11,15 @@ import (
 	"net"
 )
 
-// Codes that stand in the place of a version in a client's first message.
+// Codes that a client's first message may have in place of a version.
 const (
 	codeCancel = 80877102
 	codeTLS    = 80877103
 	codeGSS    = 80877104
 )
 
-// greet reads a client's first messages up to the one that begins a session, and returns it; nil: it wanted another
-// query cancelled, which has been passed on.
+// greet reads a client's messages up to the one that begins a session, and returns this one. It returns nil if the
+// client wanted to cancel a query, which greet has passed on.
 func (p *Proxy) greet(ctx context.Context, client *link) ([]byte, error) {
 	for {
 		var head [8]byte
@@ -48,7 +48,7 @@ func (p *Proxy) greet(ctx context.Context, client *link) ([]byte, error) {
 	}
 }
 
-// secure answers a client that asks for TLS, or for GSSAPI's encryption.
+// secure answers a client that asks for TLS or for GSSAPI encryption.
 func (p *Proxy) secure(client *link, wantsTLS bool) error {
 	answer := "N"
 	if wantsTLS && p.o.ClientTLS != nil {
@@ -66,7 +66,6 @@ func (p *Proxy) secure(client *link, wantsTLS bool) error {
 	return nil
 }
 
-// dial connects to the server.
 func (p *Proxy) dial(ctx context.Context) (*link, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, p.o.Network, p.o.Server)
@@ -87,7 +86,7 @@ func (p *Proxy) dial(ctx context.Context) (*link, error) {
 	return nil, errors.Join(fmt.Errorf("the server %s does not offer TLS; use sslmode=disable", p.o.Server), c.Close())
 }
 
-// askTLS asks a server for TLS, and reports whether it has it.
+// askTLS asks the server for TLS and returns its answer.
 func (p *Proxy) askTLS(c net.Conn) (bool, error) {
 	q := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 8), codeTLS)
 	if _, err := c.Write(q); err != nil {
@@ -98,7 +97,7 @@ func (p *Proxy) askTLS(c net.Conn) (bool, error) {
 	return answer[0] == 'S', err
 }
 
-// cancel passes a request to cancel on. Its key is the server's, which the client has seen.
+// cancel passes on a cancel request. The client has the server's own key for it.
 func (p *Proxy) cancel(ctx context.Context, request []byte) error {
 	server, err := p.dial(ctx)
 	if err != nil {
@@ -112,7 +111,7 @@ func (p *Proxy) cancel(ctx context.Context, request []byte) error {
 	return err
 }
 
-// records reports whether a session can be recorded: replication has other messages.
+// records reports whether a session can be recorded. A session for replication has other messages.
 func records(startup []byte) bool {
 	c := cutter{rest: startup[8:]}
 	for !c.bad && len(c.rest) > 1 {
@@ -124,8 +123,8 @@ func records(startup []byte) bool {
 	return true
 }
 
-// withoutBinding takes SCRAM with channel binding from the methods that a server offers: client and server do not see
-// the same TLS connection. nil: there is nothing to take away.
+// withoutBinding removes SCRAM with channel binding from the methods that a server offers, because client and server
+// have different TLS connections here. It returns nil if no method is to be removed.
 func withoutBinding(body []byte) []byte {
 	const plus = "SCRAM-SHA-256-PLUS\x00"
 	if len(body) < 4 || binary.BigEndian.Uint32(body) != 10 || !bytes.Contains(body, []byte(plus)) {

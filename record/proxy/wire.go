@@ -12,7 +12,7 @@ import (
 	"isovet/internal/sqlstmt"
 )
 
-// link is one side's connection: messages of PostgreSQL's protocol, each a type, a length and a body.
+// link is one connection with messages of PostgreSQL's protocol. Each has a type, a length and a body.
 type link struct {
 	net.Conn
 	r    *bufio.Reader
@@ -24,7 +24,7 @@ func newLink(c net.Conn) *link {
 	return &link{Conn: c, r: bufio.NewReaderSize(c, 1<<16), w: bufio.NewWriterSize(c, 1<<16)}
 }
 
-// maxBody is what the protocol allows a message to have.
+// maxBody is the longest body that the protocol allows.
 const maxBody = 1 << 30
 
 var errLength = errors.New("a message of the protocol has an impossible length")
@@ -46,7 +46,6 @@ func (l *link) head() (kind byte, n int, err error) {
 	return kind, n, err
 }
 
-// read reads a body.
 func (l *link) read(n int) ([]byte, error) {
 	const piece = 1 << 20 // a length is believed as far as bytes arrive
 	if cap(l.body) > piece && n <= piece {
@@ -71,7 +70,6 @@ func unexpected(err error) error {
 	return err
 }
 
-// send writes a message.
 func (l *link) send(kind byte, body []byte) error {
 	if err := l.begin(kind, len(body)); err != nil {
 		return err
@@ -85,7 +83,7 @@ func (l *link) begin(kind byte, n int) error {
 	return err
 }
 
-// pass copies a message whose head has been read, however long it is.
+// pass copies a message of any length whose head has been read.
 func (l *link) pass(to *link, kind byte, n int) error {
 	if err := to.begin(kind, n); err != nil {
 		return err
@@ -94,7 +92,7 @@ func (l *link) pass(to *link, kind byte, n int) error {
 	return unexpected(err)
 }
 
-// ahead is the type of the next message, if it has arrived; 0: it has not.
+// ahead returns the type of the next message if it has arrived, otherwise 0.
 func (l *link) ahead() byte {
 	if l.r.Buffered() == 0 {
 		return 0
@@ -106,7 +104,7 @@ func (l *link) ahead() byte {
 	return b[0]
 }
 
-// cutter takes a body apart. After a body that is too short, all that it returns is empty, and bad is set.
+// cutter splits a body. If the body is too short, it sets bad and returns only empty parts.
 type cutter struct {
 	rest []byte
 	bad  bool
@@ -146,7 +144,7 @@ func (c *cutter) text() string {
 	return ""
 }
 
-// value is a length, -1 for null, and so many bytes.
+// value reads a length, which is −1 for null, and so many bytes.
 func (c *cutter) value() (v []byte, null bool) {
 	n := c.int32()
 	if n == -1 {
@@ -155,12 +153,12 @@ func (c *cutter) value() (v []byte, null bool) {
 	return c.take(n), false
 }
 
-// hides reports whether a RowDescription begins with a hidden column (sqlstmt names them so).
+// hides reports whether a RowDescription begins with a column that sqlstmt added.
 func hides(body []byte) bool {
 	return len(body) > 2 && bytes.HasPrefix(body[2:], []byte(sqlstmt.HiddenName))
 }
 
-// cutColumns is a RowDescription without the first columns; nil: it is damaged.
+// cutColumns removes the first columns of a RowDescription. It returns nil if the message is damaged.
 func cutColumns(body []byte, hidden int) []byte {
 	c := cutter{rest: body}
 	n := c.int16()
@@ -174,7 +172,7 @@ func cutColumns(body []byte, hidden int) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(n-hidden)), c.rest...)
 }
 
-// cutRow cuts the first columns off a DataRow, and returns the rest and their values; nil if the row is damaged.
+// cutRow removes the first columns of a DataRow and also returns their values. It returns nil if the row is damaged.
 func cutRow(body []byte, hidden int) (row []byte, values []any) {
 	c := cutter{rest: body}
 	n := c.int16()

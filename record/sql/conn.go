@@ -12,7 +12,7 @@ import (
 	"isovet/internal/sqltext"
 )
 
-// conn is a connection, which is a session of the history's. database/sql uses it from one goroutine at a time.
+// conn is a connection. It is a session of the history. database/sql uses it from one goroutine at a time.
 type conn struct {
 	c  *sqlstmt.Client
 	in driver.Conn
@@ -38,7 +38,7 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 	return c.in.Prepare(query)
 }
 
-// ask asks the database on this connection.
+// ask queries the database on this connection.
 func (c *conn) ask(query string, args ...any) ([][]string, error) {
 	ctx := context.Background()
 	named := make([]driver.NamedValue, len(args))
@@ -188,7 +188,6 @@ func argsOf(args []driver.NamedValue) []sqlstmt.Arg {
 	return out
 }
 
-// stmt is a prepared statement.
 type stmt struct {
 	c    *conn
 	in   driver.Stmt

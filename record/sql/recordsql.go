@@ -1,5 +1,5 @@
-// Package recordsql wraps a database/sql driver so that what the program's transactions do is recorded (package record)
-// by itself: begin, commit and rollback with their times and outcomes, and what statements read and wrote.
+// Package recordsql wraps a database/sql driver so that a program's transactions are recorded (package record) without
+// changes to the program: begin, commit and rollback with times and outcomes, and the reads and writes of statements.
 //
 //	rec := record.New(record.Options{})
 //	log := recordsql.New(rec) // but for PostgreSQL: recordsql.Table{Name: "accounts", Key: "id", Version: "version"}
@@ -9,24 +9,25 @@
 //
 // # What is recorded
 //
-// On PostgreSQL, statements are sent with the key and PostgreSQL's version of each row (xmin) among what they return,
-// which the program does not see. The catalogue decides before whether that changes anything for the program; it never
-// does. A row is key "table/key", or "table/a,b"; its versions are numbers of PostgreSQL's transactions.
+// On PostgreSQL, statements are changed to return also the key and PostgreSQL's version (xmin) of each row, which the
+// program does not see. The catalogue shows first whether the change could affect the program; then it is not made. A
+// row is key "table/key", or "table/a,b"; its versions are numbers of PostgreSQL's transactions.
 //
-// Elsewhere tables are declared. Understood are: SELECT of the version by key (=, IN), of a range of keys or of the
-// whole table; INSERT with columns, ON CONFLICT and ON DUPLICATE KEY where they set the version to the new row's;
-// UPDATE that sets the version, and DELETE, by key, or by any condition with RETURNING. Each write makes a new version.
+// For other databases, tables must be declared. The wrapper understands SELECT of the version by key (=, IN), of a
+// range of keys or of the whole table; INSERT with columns, with ON CONFLICT and ON DUPLICATE KEY if they set the
+// version to the new row's; UPDATE that sets the version, and DELETE, by key, or by any condition with RETURNING. Each
+// write must make a new version.
 //
-// What is recorded is true. What is not understood is left out and counted (Log.Stats). Behind a write that is not
-// understood, nothing is said to be absent from its table; of a declared table nothing is recorded as read. Such a
-// statement can be run with a context of Explicit, which records it. Rows from before the recording have the value of
-// their first read, unless record.Recorder.Initial says another.
+// Everything recorded is true. Statements that are not understood are left out and counted (Log.Stats). After a write
+// that is not understood, no row of its table is recorded as absent; of a declared table no read is recorded. Explicit
+// can record such a statement. Rows from before the recording get the value of their first read, unless
+// record.Recorder.Initial sets another.
 //
-// A connection is a session of the history's. A statement outside of a transaction is one by itself.
+// A connection is a session of the history. A statement outside of a transaction is a transaction by itself.
 //
 // # Outcomes
 //
-// A commit that fails is recorded as aborted if the server's answer says so (Aborted), else as of unknown outcome.
+// A failed commit is recorded as aborted if the server's answer says so (Aborted), otherwise as unknown.
 //
 // Experimental: this package may still change.
 package recordsql
@@ -46,13 +47,14 @@ type Table = sqlstmt.Table
 // Stats counts statements on declared tables.
 type Stats = sqlstmt.Stats
 
-// Aborted is how a commit's error is told apart: by SQLSTATE, by the numbers of MySQL and MariaDB, by SQLite's codes.
+// Aborted reports whether an error shows that a commit had no effect: by SQLSTATE, by the error numbers of MySQL and
+// MariaDB, by SQLite's codes.
 func Aborted(err error) bool { return sqlstmt.Aborted(err) }
 
-// Log records what goes through the connections of the connectors that it makes.
+// Log records the transactions on the connections of its connectors.
 type Log struct{ log sqlstmt.Log }
 
-// New returns a Log that records on rec what happens to the rows of tables.
+// New returns a Log that records the use of tables on rec.
 func New(rec *record.Recorder, tables ...Table) *Log {
 	return &Log{log: sqlstmt.Log{Rec: rec, Tables: tables, Callers: true}}
 }
@@ -63,7 +65,7 @@ func (l *Log) Stats() Stats { return l.log.Stats() }
 // Connector wraps a driver's connector, for sql.OpenDB.
 func (l *Log) Connector(c driver.Connector) driver.Connector { return &connector{l, c} }
 
-// Open is sql.Open with a driver of that name, recorded.
+// Open is sql.Open with recording: driverName is the name of the driver that it wraps.
 func (l *Log) Open(driverName, dsn string) (*sql.DB, error) {
 	db, err := sql.Open(driverName, dsn) // it knows the driver; nothing is connected yet
 	if err != nil {
@@ -83,7 +85,7 @@ func (l *Log) Open(driverName, dsn string) (*sql.DB, error) {
 	return sql.OpenDB(l.Connector(named{d, dsn})), nil
 }
 
-// named is a connector of a driver that has none.
+// named is a connector for a driver that has none.
 type named struct {
 	d   driver.Driver
 	dsn string
@@ -94,8 +96,8 @@ func (n named) Driver() driver.Driver                        { return n.d }
 
 type explicit struct{}
 
-// Explicit has a statement that runs with the context recorded by note instead of being parsed: it is called once the
-// statement has succeeded and its rows are closed, with the transaction that it was part of.
+// Explicit makes note record the statement that runs with the returned context, instead of parsing it. After the
+// statement has succeeded and its rows are closed, note is called with its transaction.
 func Explicit(ctx context.Context, note func(t *record.Txn) error) context.Context {
 	return context.WithValue(ctx, explicit{}, note)
 }
@@ -117,7 +119,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return x, nil
 }
 
-// Close closes the inner connector, if it can be.
+// Close closes the inner connector, if that has Close.
 func (c *connector) Close() error {
 	if x, ok := c.inner.(interface{ Close() error }); ok {
 		return x.Close()

@@ -17,7 +17,8 @@ func note(ctx context.Context) func(*record.Txn) error {
 	return n
 }
 
-// exec runs a statement whose rows the program does not ask for: do as it is, rows where they are needed.
+// exec runs a statement for a program that wants no rows. do sends it unchanged; rows sends it as a query if its rows
+// are needed.
 func (c *conn) exec(ctx context.Context, plan *sqlstmt.Plan, args []driver.NamedValue,
 	do func() (driver.Result, error), ask func() (driver.Rows, error)) (driver.Result, error) {
 	r := c.c.Start(plan, argsOf(args), note(ctx))
@@ -71,7 +72,7 @@ func (c *conn) query(ctx context.Context, plan *sqlstmt.Plan, args []driver.Name
 	return x, nil
 }
 
-// rows are passed on, and looked at. Columns that the program did not ask for are not.
+// rows passes the rows on to the program, without the added columns, and records them.
 type rows struct {
 	driver.Rows
 	r    *sqlstmt.Run
@@ -128,7 +129,6 @@ func (x *rows) Next(dest []driver.Value) error {
 	return err
 }
 
-// drain reads the rows that are left.
 func (x *rows) drain() error {
 	dest := make([]driver.Value, len(x.Columns()))
 	for !x.out.All && x.err == nil {

@@ -18,7 +18,7 @@ import (
 	"isovet/report"
 )
 
-// Names of a folder's files.
+// The names of the files in the folder of an incident.
 const (
 	ReadmeFile   = "README.md"
 	JSONFile     = "incident.json"
@@ -32,8 +32,8 @@ const (
 	setupFile    = "setup.sql"
 )
 
-// Write writes the folder, and makes it if it does not exist. It replaces or removes files of an earlier incident;
-// other files stay.
+// Write writes the folder and makes it if it does not exist. It replaces or removes the files of an earlier incident
+// and leaves other files alone.
 func (x *Incident) Write(dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (x *Incident) Write(dir string) (err error) {
 
 func sessionFile(n int) string { return fmt.Sprintf("session-%d.sql", n+1) }
 
-// clear removes files of an earlier incident that this one may lack.
+// clear removes the files of an earlier incident that this incident may not replace.
 func clear(dir string) error {
 	names := []string{ScheduleFile, playedFile, playedCert, setupFile}
 	for n := range mostScripts {
@@ -106,7 +106,7 @@ func writeFile(path string, f func(io.Writer) error) error {
 	return errors.Join(f(w), w.Close())
 }
 
-// page writes the sessions side by side for a browser.
+// page writes a page for browsers with the sessions side by side.
 func (x *Incident) page(w io.Writer) error {
 	type row struct {
 		line

@@ -1,6 +1,6 @@
-// Package incident makes a folder of a violation for the maintainers of a database. It has a report for their tracker,
-// the server's version and the sessions' settings, the SQL of the transactions side by side, the smallest history with
-// its certificate and page, and a schedule that repeats the violation on a fresh database.
+// Package incident describes a violation in a folder for the maintainers of the database. The folder has a report for
+// their tracker, the server's version and the sessions' settings, the SQL of the transactions side by side, the
+// smallest history with its certificate and page, and a schedule that repeats the violation on a fresh database.
 //
 // Experimental: this package may still change.
 package incident
@@ -23,7 +23,7 @@ import (
 	"isovet/level"
 )
 
-// Incident is the content of a folder; its JSON is the folder's incident.json.
+// Incident is the content of the folder. Its JSON is the file incident.json.
 type Incident struct {
 	Format   string `json:"format"` // "isovet-incident"
 	Version  int    `json:"version"`
@@ -50,26 +50,27 @@ type Incident struct {
 	Seed     uint64  `json:"seed,omitempty"`
 	Hunt     string  `json:"hunt,omitempty"` // how long it took to find
 	Replay   *Replay `json:"replay,omitempty"`
-	// Known are reports of it that isovet knows.
+	// Known lists public reports of this violation, from known.tsv.
 	Known []Known                 `json:"known,omitempty"`
 	Plans []collect.StatementPlan `json:"plans,omitempty"`
 	Files []string                `json:"files"`
 
 	about string // the anomaly
-	// Data of the discovery: the whole history's size, the smallest history, the events of its transactions.
+	// The next fields describe how it was found: the size of the whole history, the verdict on the smallest history,
+	// and the events of its transactions.
 	whole  string
 	answer *evidence.Result // for the smallest
 	found  []collect.Event
-	// Data of the reproduction.
+	// The next fields describe how the schedule repeats it.
 	repro  *collect.Reproduction
 	events []collect.Event
 	rows   []string // the statements that load the initial rows
-	// order has the events for the sessions' files: events, or found if no schedule repeats the violation.
+	// order has the events for the sessions' SQL files: events, or found if no schedule repeats the violation.
 	order []collect.Event
 }
 
-// Replay counts the runs of the schedule on fresh tables of the same server that violated the level, and the runs of
-// the same transactions one after the other.
+// Replay counts runs on fresh tables of the same server: those of the schedule, with the number that violated the
+// level, and those that executed the transactions one after the other.
 type Replay struct {
 	Runs            int `json:"runs"`
 	Violated        int `json:"violated"`
@@ -85,7 +86,7 @@ type Options struct {
 	Seed    uint64
 	Hunt    string // how long it took to find
 	Made    string // which isovet
-	// Small is the smallest history, if it is known. Otherwise Make looks for one with an anomaly of Kinds.
+	// Small is the smallest history, if the caller has it. Otherwise Make shrinks the history to an anomaly of Kinds.
 	Small *shrink.Result
 	Kinds []level.Anomaly
 	collect.ReproduceOptions
@@ -93,7 +94,7 @@ type Options struct {
 	NoReplay bool
 }
 
-// shrinks bounds the shrinking of a history.
+// shrinks is the longest time for shrinking a history.
 const shrinks = 20 * time.Second
 
 // Make makes the incident of a violation whose database is still open. It plays schedules there, on new tables.
@@ -148,8 +149,8 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 
 func today() string { return time.Now().UTC().Format(time.DateOnly) }
 
-// Of makes the incident of a violation from its history alone, such as that of a log: without SQL, settings and
-// schedule.
+// Of makes the incident of a violation from its history alone, such as one from a log, without SQL, settings and
+// no schedule.
 func Of(small *shrink.Result, made string) *Incident {
 	r := small.Answer
 	x := &Incident{Format: "isovet-incident", Version: 1, Made: made, Recorded: today(), Level: r.Level.String()}
@@ -184,7 +185,7 @@ func (x *Incident) database(f *collect.Found) {
 	d.Promise = promise(in, f)
 }
 
-// promise returns the documentation's promise about the isolation, if isovet knows it.
+// promise returns what the database's documentation says of the isolation level, if isovet knows it.
 func promise(in driver.Info, f *collect.Found) string {
 	name, err := f.Target.IsolationName(f.Config)
 	if err != nil {
@@ -213,7 +214,7 @@ func kinds(r *evidence.Result) (out []level.Anomaly) {
 	return out
 }
 
-// ids returns the ids of a history's transactions, without the initial one.
+// ids returns the ids of a history's transactions without the initial one.
 func ids(h *history.History) (out []int64) {
 	for t := range uint32(h.NumTxns()) {
 		if t != h.Init {
@@ -223,7 +224,8 @@ func ids(h *history.History) (out []int64) {
 	return out
 }
 
-// eventsOf returns the events of transactions in the history's own words, in the order of their times, or of the file.
+// eventsOf makes events from transactions of a history, in the history's notation: in the order of their times or,
+// without times, of the file.
 func eventsOf(h *history.History, ids []int64) (out []collect.Event) {
 	sessions := map[uint32]int{}
 	for t := range uint32(h.NumTxns()) {
@@ -300,7 +302,7 @@ func opText(h *history.History, op uint32) string {
 		strings.Join(rows, ", "))
 }
 
-// ms returns a time in milliseconds since another.
+// ms returns the time from since to t in milliseconds.
 func ms(t, since int64) string {
 	if t == history.NoTime {
 		return ""

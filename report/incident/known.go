@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Known is a report of a violation of the same kind, or the tracker for a new one.
+// Known is a public report of a violation of one kind, or the tracker where to report a new one.
 type Known struct {
 	Name    string `json:"name"`
 	Link    string `json:"link"`
@@ -16,7 +16,8 @@ type Known struct {
 //go:embed known.tsv
 var knownText string
 
-// knownOf returns the reports in known.tsv about an anomaly of a server at an isolation, or else its tracker.
+// knownOf returns the reports in known.tsv about an anomaly of a server at an isolation level. If there are none, it
+// returns the server's tracker.
 func knownOf(server, isolation, anomaly string) (reports []Known) {
 	var trackers []Known
 	for line := range strings.Lines(knownText) {

@@ -21,7 +21,7 @@ func (x *Incident) title() string {
 	return fmt.Sprintf("%s: %s where %s is expected", cmp.Or(x.Database.Name, "The database"), x.Anomaly, x.Level)
 }
 
-// why explains the smallest history's violation.
+// why explains the violation in the smallest history.
 func (x *Incident) why() string {
 	var b strings.Builder
 	if err := report.Text(&b, historyFile, x.answer, report.TextOptions{MaxAnomalies: 1}); err != nil {
@@ -30,7 +30,7 @@ func (x *Incident) why() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// Markdown writes the report, which can be pasted into a tracker.
+// Markdown writes the report in a form that can be pasted into a tracker.
 func (x *Incident) Markdown(w io.Writer) error {
 	var b bytes.Buffer
 	d := &x.Database
@@ -76,7 +76,7 @@ func (x *Incident) Markdown(w io.Writer) error {
 	return err
 }
 
-// promised reports whether the documentation rules the violation out.
+// promised reports whether the database's documentation excludes the violation.
 func (x *Incident) promised() bool { return strings.HasPrefix(x.Database.Promise, "forbids") }
 
 func sessions(n int) string {
@@ -177,7 +177,7 @@ func (x *Incident) plans(b *bytes.Buffer) {
 	b.WriteString(escape.Fence("", text.String()))
 }
 
-// known names earlier reports, or where to look for them.
+// known writes links to earlier reports, or to the tracker where to look for them.
 func (x *Incident) known(b *bytes.Buffer) {
 	if len(x.Known) == 0 {
 		return
@@ -195,7 +195,7 @@ func (x *Incident) known(b *bytes.Buffer) {
 	fmt.Fprintln(b)
 }
 
-// locking names the reads that do not use the snapshot.
+// locking says which reads lock rows and so do not read from the snapshot.
 func (x *Incident) locking(b *bytes.Buffer) {
 	any := func(es []collect.Event) bool {
 		return slices.ContainsFunc(es, func(e collect.Event) bool { return e.Locking })
@@ -239,10 +239,10 @@ func (x *Incident) asFound(b *bytes.Buffer) {
 	}
 }
 
-// renamed explains the relation of a shrunk history to the recording.
+// renamed tells the reader how the names in a shrunk history relate to those in the recording.
 const renamed = "The smallest history has the same transaction numbers; its keys and values may have shorter names."
 
-// check describes the verification without a database.
+// check says how to verify the incident without a database.
 func (x *Incident) check(b *bytes.Buffer) {
 	fmt.Fprintf(b, "## How to verify it without a database\n\n")
 	var text bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/escape"
 )
 
-// mostScripts bounds the sessions that can be played by hand.
+// mostScripts bounds the sessions: nobody can play more by hand.
 const mostScripts = 16
 
 // setup writes the statements to run first: tables and rows.
@@ -25,7 +25,7 @@ func (x *Incident) setup(w io.Writer) error {
 	return err
 }
 
-// session writes the statements of session n, from 0, with comments where to wait.
+// session writes the statements of session n, counted from 0. Comments say where to wait for another session.
 func (x *Incident) session(w io.Writer, n int) error {
 	ls, sessions := lines(x.order)
 	var b strings.Builder
@@ -77,7 +77,7 @@ func (x *Incident) session(w io.Writer, n int) error {
 	return err
 }
 
-// pending reports whether event i had no answer yet when event j was sent.
+// pending reports whether event i still had no answer when event j was sent.
 func (x *Incident) pending(i, j int) bool {
 	return x.order[i].End != history.NoTime && x.order[i].End > x.order[j].Start
 }

@@ -9,7 +9,7 @@ import (
 	"isovet/history"
 )
 
-// line is an event ready to be shown: its number, its column, its text.
+// line is an event for the table: its number, its column, its text.
 type line struct {
 	n       int // from 1
 	at      string
@@ -22,7 +22,8 @@ type line struct {
 	refused bool
 }
 
-// lines numbers events and finds those that waited. Sessions become columns, in the order of their first events.
+// lines numbers the events and finds the statements that waited for others. Each session becomes a column, in the
+// order of its first event.
 func lines(events []collect.Event) (out []line, sessions int) {
 	column := map[int]int{}
 	if len(events) == 0 {
@@ -43,7 +44,7 @@ func lines(events []collect.Event) (out []line, sessions int) {
 	return out, len(column)
 }
 
-// waited names the later events of other sessions after which a statement was answered; "" if it waited for none.
+// waited names the later events of other sessions that came before the answer to a statement; "" if it waited for none.
 func waited(events []collect.Event, i int) string {
 	e := events[i]
 	if e.End == history.NoTime {
@@ -61,10 +62,10 @@ func waited(events []collect.Event, i int) string {
 	return fmt.Sprintf("answered after %d", last+1)
 }
 
-// mostColumns bounds the sessions that stand side by side; more stand one below the other.
+// mostColumns bounds the sessions that are shown side by side. More sessions become a list.
 const mostColumns = 4
 
-// table returns events as a text: sessions side by side.
+// table returns the events as text, with the sessions side by side if they are few.
 func table(events []collect.Event) string {
 	ls, sessions := lines(events)
 	if sessions > mostColumns {
@@ -136,7 +137,7 @@ func list(ls []line) string {
 	return b.String()
 }
 
-// wrap breaks a text into lines of at most so many characters, between words where it can.
+// wrap breaks a text into lines of at most width characters, between words if possible.
 func wrap(s string, width int) (out []string) {
 	indent := ""
 	for utf8.RuneCountInString(s) > width {

@@ -13,7 +13,7 @@ import (
 	"isovet/report"
 )
 
-// answer is the result of a check at one level or at all, or of a certificate.
+// answer is the result of a check at one level or at all levels, or of replaying a certificate.
 type answer struct {
 	answerSummary
 	name    string
@@ -25,7 +25,7 @@ type answer struct {
 	at   []uint32 // places in the order that a check found, from 1; 0: none
 }
 
-// answerSummary is an answer in a line.
+// answerSummary describes an answer in one line.
 type answerSummary struct {
 	N           int    `json:"n"`
 	Level       string `json:"level"`
@@ -62,7 +62,7 @@ func newLatticeAnswer(name string, l *check.Lattice) *answer {
 	return a
 }
 
-// answerJSON is an answer with what it found.
+// answerJSON is an answer with its anomalies.
 type answerJSON struct {
 	answerSummary
 	Text      string        `json:"text"`
@@ -71,7 +71,7 @@ type answerJSON struct {
 	Rows      []levelJSON   `json:"rows,omitempty"` // of a check at all levels
 }
 
-// anomalyJSON is a violation: whom it is about, when they were, and its cycles.
+// anomalyJSON is an anomaly: its transactions, their times, and its cycles.
 type anomalyJSON struct {
 	Title  string       `json:"title"`
 	Level  string       `json:"level,omitempty"` // of a check at all levels
@@ -93,7 +93,7 @@ type levelJSON struct {
 	Jump    int    `json:"jump"` // the number of the anomaly among those listed, from 0; -1: none
 }
 
-// What an answer lists at most.
+// Limits of the lists in an answer.
 const (
 	maxAnomalies = 100
 	maxCycles    = 12
@@ -206,7 +206,7 @@ func (b *book) anomaly(r *evidence.Result, a *evidence.Anomaly) anomalyJSON {
 	return out
 }
 
-// page writes the evidence like isovet check --report.
+// page writes the evidence as the page of isovet check --report.
 func (a *answer) page(w io.Writer) error {
 	if a.lattice != nil {
 		return report.LatticeHTML(w, a.name, a.lattice.Results, a.lattice.Holding, a.lattice.Failing)
@@ -214,7 +214,7 @@ func (a *answer) page(w io.Writer) error {
 	return report.HTML(w, a.name, a.r)
 }
 
-// places returns the places of two transactions in the order that proves a valid history.
+// places returns the places of two transactions in the commit order of a valid history.
 func (a *answer) places(h *history.History, t, u uint32) (x, y uint32, ok bool) {
 	if a.r == nil || a.r.Verdict != evidence.Holds || a.r.H != h || a.Refuted != "" ||
 		!a.r.Level.Serial() && !a.r.Level.Snapshot() {

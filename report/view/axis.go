@@ -13,11 +13,11 @@ import (
 // axis has the times and the row of each transaction.
 type axis struct {
 	h *history.History
-	// Kind is "time" (nanoseconds from the first begin), "timestamps", or "places": places in the file or in sessions,
-	// where a history has no times.
+	// Kind is "time" (nanoseconds from the first begin), "timestamps", or "places": without times, a transaction is
+	// drawn at its place in its session or in the file.
 	kind, label string
 	zero, span  int64 // the first moment, and the last one counted from it
-	// start and end count from zero. A transaction of unknown outcome has no end: it is drawn up to the next one in
+	// start and end count from zero. A transaction of unknown outcome has no end; it is drawn up to the next one in
 	// its row.
 	start, end []int64
 	rows       []row
@@ -25,18 +25,18 @@ type axis struct {
 	untimed    int // transactions that have no time where others have one
 }
 
-// row is a row of the figure: a session, or transactions without one.
+// row is a row of the figure: a session, or some transactions without a session.
 type row struct {
 	name string
 	txns []uint32 // by start
-	// last[i] is the greatest end among the first i+1, to find what reaches into a window.
+	// last[i] is the greatest end of the first i+1 transactions. It finds those that reach into a window.
 	last []int64
 }
 
-// looseRows bounds the rows for transactions without session.
+// looseRows bounds the rows for transactions without a session.
 const looseRows = 256
 
-// newAxis finds the axis of a history. Cost: linear where sessions stand in the order of time; 24 bytes a transaction.
+// newAxis finds the axis of a history. Cost: linear if sessions are in the order of time; 24 bytes a transaction.
 func newAxis(h *history.History) *axis {
 	x := &axis{h: h}
 	x.times()
@@ -54,7 +54,7 @@ func newAxis(h *history.History) *axis {
 	return x
 }
 
-// known returns the number of entries of a column.
+// known counts the entries of a column that are known.
 func known(col []int64) (n int) {
 	for _, v := range col {
 		if v != history.NoTime {
@@ -109,7 +109,7 @@ func (x *axis) times() {
 	x.span = max(x.span, 1)
 }
 
-// lastKnown returns the last moment at which a transaction without end is known to have been open.
+// lastKnown returns the last moment at which a transaction without a known end was certainly open.
 func (x *axis) lastKnown(t uint32) int64 {
 	h := x.h
 	last := max(h.Start(t), h.Commit(t))
@@ -124,8 +124,7 @@ func (x *axis) lastKnown(t uint32) int64 {
 	return last - x.zero
 }
 
-// places stands for times where a history has none: the place in the session, or, where transactions have no session,
-// in the file.
+// places sets the times of a history without any: the place in the session or, without sessions, in the file.
 func (x *axis) places() {
 	h := x.h
 	x.kind, x.label = "places", "place in the session"
@@ -160,7 +159,7 @@ func (x *axis) places() {
 	}
 }
 
-// sessions makes a row of each session, in the order of their numbers, and packs what has none.
+// sessions makes a row for each session, by number, and packs the transactions without a session into rows.
 func (x *axis) sessions() {
 	h := x.h
 	x.rowOf = make([]uint32, h.NumTxns())
@@ -187,7 +186,7 @@ func (x *axis) sessions() {
 	x.pack(x.byStart(loose))
 }
 
-// byStart returns transactions in the order of time. It copies them only if they are in another order.
+// byStart returns transactions sorted by time. It copies the slice only if it is not sorted.
 func (x *axis) byStart(txns []uint32) []uint32 {
 	less := func(a, b uint32) int { return cmp.Compare(x.start[a], x.start[b]) }
 	if slices.IsSortedFunc(txns, less) {
@@ -205,7 +204,7 @@ func (x *axis) add(name string, txns []uint32) {
 	x.rows = append(x.rows, row{name: name, txns: txns})
 }
 
-// pack puts transactions without session into as few rows as hold them without overlap, up to looseRows.
+// pack puts transactions without a session into the fewest rows in which none overlap, but at most looseRows.
 func (x *axis) pack(txns []uint32) {
 	if len(txns) == 0 {
 		return
@@ -231,7 +230,7 @@ func (x *axis) pack(txns []uint32) {
 	}
 }
 
-// open gives transactions of unknown outcome an end: the begin of the next one in their row.
+// open gives each transaction of unknown outcome an end: the begin of the next one in its row.
 func (x *axis) open() {
 	for i := range x.rows {
 		txns := x.rows[i].txns
@@ -248,12 +247,12 @@ func (x *axis) open() {
 	}
 }
 
-// isOpen reports whether a transaction has no end that is known.
+// isOpen reports whether a transaction has no known end.
 func (x *axis) isOpen(t uint32) bool {
 	return x.h.Txns.Status[t] == history.Unknown && x.label != "place in the session"
 }
 
-// within returns a range of a row's transactions with all that reach into a window; some may have ended before it.
+// within returns a range of a row's transactions that includes all that overlap a window. Some may end before it.
 func (x *axis) within(r *row, from, to int64) (lo, hi int) {
 	lo = sort.Search(len(r.txns), func(i int) bool { return r.last[i] >= from })
 	hi = lo + sort.Search(len(r.txns)-lo, func(i int) bool { return x.start[r.txns[lo+i]] > to })

@@ -22,7 +22,7 @@ import (
 	"isovet/predicates"
 )
 
-// book is an open history.
+// book is a history that the viewer has opened.
 type book struct {
 	id    int
 	name  string
@@ -57,7 +57,7 @@ func newBook(ctx context.Context, id int, name string, paths []string, read form
 	return b
 }
 
-// heldBook is a book of a history that is in memory.
+// heldBook makes a book of a history that is in memory already.
 func heldBook(ctx context.Context, id int, name string, h *history.History) *book {
 	b := &book{id: id, name: name, ctx: ctx, loaded: make(chan struct{}), stage: "loading"}
 	b.start(func() {
@@ -67,12 +67,12 @@ func heldBook(ctx context.Context, id int, name string, h *history.History) *boo
 	return b
 }
 
-// Fault is a bug of isovet: a panic while it opened a history.
+// Fault is a panic of isovet while it opened a history.
 type Fault struct{ Text string }
 
 func (f *Fault) Error() string { return "this is a bug in isovet, please report it: " + f.Text }
 
-// start calls f in a goroutine. A panic there is a Fault, which the page and the program report.
+// start calls f in a goroutine. It turns a panic into a Fault, which the page and the program report.
 func (b *book) start(f func()) {
 	b.group.Go(func() {
 		defer func() {
@@ -87,7 +87,7 @@ func (b *book) start(f func()) {
 	})
 }
 
-// once closes loaded, if it is not closed yet.
+// once closes the channel loaded unless it is closed.
 func (b *book) once() {
 	select {
 	case <-b.loaded:
@@ -133,7 +133,7 @@ func (b *book) load() (*history.History, error) {
 	return h, err
 }
 
-// has takes the loaded history: from then on the page can show it.
+// has stores the loaded history. From now on the page can show it.
 func (b *book) has(h *history.History) {
 	b.doing("ordering by time", 0, 0)
 	x := newAxis(h)
@@ -146,7 +146,7 @@ func (b *book) has(h *history.History) {
 	}
 }
 
-// index makes the table of keys.
+// index builds the table of keys.
 func (b *book) index() {
 	b.doing("examining the keys", 0, 100)
 	k, err := newKeys(b.ctx, b.axis, func(done int) { b.doing("examining the keys", int64(done), 100) })
@@ -156,7 +156,7 @@ func (b *book) index() {
 	b.doing("", 0, 0)
 }
 
-// certificate reads and replays the certificate: its claim is the first answer.
+// certificate reads and replays the certificate. Its claim becomes the first answer.
 func (b *book) certificate() error {
 	if b.cert == "" {
 		return nil
@@ -189,7 +189,7 @@ func (b *book) add(a *answer) {
 	b.answers = append(b.answers, a)
 }
 
-// answer returns an answer by its number, nil if there is none.
+// answer returns an answer by its number, or nil.
 func (b *book) answer(n int) *answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -212,7 +212,6 @@ type stateJSON struct {
 	Answers []answerSummary `json:"answers"`
 }
 
-// historyJSON describes a history.
 type historyJSON struct {
 	evidence.Sizes
 	Outcomes [3]int      `json:"outcomes"` // committed, aborted, unknown

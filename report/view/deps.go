@@ -26,7 +26,7 @@ type nodeJSON struct {
 	Text    string `json:"text"`
 }
 
-// edgeJSON is an edge. Known: the history shows it; else By says what it is inferred from.
+// edgeJSON is an edge. If the history shows it directly, Known is true; otherwise By says how it was inferred.
 type edgeJSON struct {
 	From  uint32   `json:"from"`
 	To    uint32   `json:"to"`
@@ -60,9 +60,9 @@ type around struct {
 	asked int                // pairs of writers whose order the conditions needed
 }
 
-// deps returns the edges around a transaction: to its neighbours in the session and in real time, to its writers and
-// readers, and to the writers before and after it of each key, as far as nearby transactions show them. Cost: some
-// passes over the transactions of each of its keys.
+// deps returns the edges around a transaction: to its neighbours in session and real time, to its writers and readers,
+// and to the writers of the versions before and after its own, if nearby transactions show them. Cost: some passes
+// over the transactions of each of its keys.
 func (b *book) deps(t uint32) depsJSON {
 	a := &around{b: b, h: b.axis.h, t: t, had: map[evidence.Edge]bool{}, count: map[string]int{},
 		more: map[string]int{}, final: map[uint32][]final{}}
@@ -86,7 +86,6 @@ func (b *book) deps(t uint32) depsJSON {
 	return a.json()
 }
 
-// keys returns the keys that the transaction touched.
 func (a *around) keys() (out []uint32) {
 	lo, hi := a.h.TxnOps(a.t)
 	for op := lo; op < hi; op++ {
@@ -99,7 +98,7 @@ func (a *around) keys() (out []uint32) {
 	return out
 }
 
-// add lists an edge; beyond maxDeps of a kind and direction it only counts it.
+// add lists an edge. If maxDeps edges of its kind and direction are listed, it only counts it.
 func (a *around) add(e evidence.Edge, known bool, by string) {
 	if e.From == e.To || a.had[e] {
 		return
@@ -136,7 +135,7 @@ func newEdgeJSON(r *evidence.Result, a *evidence.Anomaly, e evidence.Edge, known
 	return j
 }
 
-// proved adds the edges of violations that were found.
+// proved adds edges from the violations that checks have found.
 func (a *around) proved() {
 	a.b.mu.Lock()
 	answers := slices.Clone(a.b.answers)
@@ -169,22 +168,23 @@ func (a *around) proved() {
 	}
 }
 
-// wr adds that r read version v of k, which w wrote.
+// wr adds an edge from w to r: r read version v of key k, which w wrote.
 func (a *around) wr(w, r, k, v uint32, known bool, by string) {
 	a.add(evidence.Edge{From: w, To: r, Key: k, Ver: v, Writer: history.None, Dep: evidence.WR}, known, by)
 }
 
-// ww adds that w's version of k is before t's, which is v.
+// ww adds an edge from w to t: t's version v of key k comes after w's.
 func (a *around) ww(w, t, k, v uint32, known bool, by string) {
 	a.add(evidence.Edge{From: w, To: t, Key: k, Ver: v, Writer: history.None, Dep: evidence.WW}, known, by)
 }
 
-// rw adds that r read version v of k, w's (None: the initial one), which is before t's.
+// rw adds an edge from r to t: r read version v of key k, which w wrote, and t's version comes after it. If w is None,
+// v is the initial version.
 func (a *around) rw(r, t, k, v, w uint32, known bool, by string) {
 	a.add(evidence.Edge{From: r, To: t, Key: k, Ver: v, Writer: w, Dep: evidence.RW}, known, by)
 }
 
-// register adds the edges of a key that holds one value at a time.
+// register adds the edges of a key that has one value at a time.
 func (a *around) register(k uint32) {
 	b, h, t := a.b, a.h, a.t
 	near := a.near(k, nearReads, func(uint32) bool { return true })
@@ -240,7 +240,7 @@ func (a *around) register(k uint32) {
 	}
 }
 
-// overwriters adds rw edges to the transactions that overwrote the version that the transaction read.
+// overwriters adds rw edges from the transaction to those that overwrote version v, which it read.
 func (a *around) overwriters(k, v, from uint32, initial bool, writers, near []uint32) {
 	if !initial && from == history.None {
 		return
@@ -267,7 +267,7 @@ func (a *around) overwriters(k, v, from uint32, initial bool, writers, near []ui
 	}
 }
 
-// missed adds rw edges from the other readers of the version that the transaction read and overwrote.
+// missed adds rw edges to the transaction from other readers of version v, which it read and overwrote.
 func (a *around) missed(k, v, from uint32, initial bool) {
 	if v == history.None || from == history.None && !initial {
 		return
@@ -279,8 +279,8 @@ func (a *around) missed(k, v, from uint32, initial bool) {
 	}
 }
 
-// otherWriter adds the ww edge between the transaction and another writer of the key, and rw edges from the readers of
-// the version that the transaction overwrote.
+// otherWriter adds the ww edge between the transaction and w, another writer of the key. If w's version comes first,
+// it also adds rw edges from its readers.
 func (a *around) otherWriter(k, w, mine uint32, near []uint32, told *[2]int) {
 	b, h, t := a.b, a.h, a.t
 	theirs := wroteLast(h, w, k)
@@ -317,8 +317,8 @@ func (a *around) otherWriter(k, w, mine uint32, near []uint32, told *[2]int) {
 	}
 }
 
-// near returns the transactions of a key for which ok is true and that are nearest in the file, up to n before and n
-// after, nearest first.
+// near returns up to n transactions before and n after this one in the file that touched key k and for which ok is
+// true, nearest first.
 func (a *around) near(k uint32, n int, ok func(t uint32) bool) (out []uint32) {
 	all := a.b.keys.Load().of(k)
 	at, _ := slices.BinarySearch(all, a.t)
@@ -339,8 +339,8 @@ func (a *around) near(k uint32, n int, ok func(t uint32) bool) (out []uint32) {
 	return out
 }
 
-// realTime adds rt edges from the transactions that ended just before this one began and to those that began just after
-// it ended, without edges that others imply.
+// realTime adds rt edges from transactions that ended just before this one began, and to those that began just after
+// it ended. It leaves out edges that others imply.
 func (a *around) realTime() {
 	x, h := a.b.axis, a.h
 	if h.Txns.Start == nil || x.kind == "timestamps" || !a.b.counts(a.t) {

@@ -18,7 +18,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// Kinds of paths that the viewer shows.
+// The kinds of paths that the viewer can show.
 const (
 	ofHistory = "history"
 	ofWatch   = "watch"   // the folder of a watch
@@ -26,7 +26,7 @@ const (
 	ofPage    = "page"    // a page alone
 )
 
-// kindOf returns the kind of a path. Errors: a folder that is none of these.
+// kindOf returns the kind of a path. It returns an error for a folder of unknown kind.
 func kindOf(path string, index func(w io.Writer, dir string) error) (string, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func kindOf(path string, index func(w io.Writer, dir string) error) (string, err
 		"one of isovet bench reproduce", path)
 }
 
-// incidentJSON is an incident of a watch, as incidents.jsonl has it.
+// incidentJSON is an incident of a watch, as a line of incidents.jsonl.
 type incidentJSON struct {
 	ID       int64             `json:"incident"`
 	Class    string            `json:"class"`
@@ -76,7 +76,7 @@ type incidentJSON struct {
 	Evidence []evidenceShown   `json:"evidence,omitempty"`
 }
 
-// incidentShown is an incident for the page.
+// incidentShown is an incident as the page shows it.
 type incidentShown struct {
 	ID       int64           `json:"id"`
 	What     string          `json:"what"`
@@ -113,10 +113,10 @@ type segmentJSON struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// maxIncidents bounds the bytes that are read of a file of incidents.
+// maxIncidents bounds the bytes that the viewer reads from a file of incidents.
 const maxIncidents = 64 << 20
 
-// watchFolder reads the folder of a watch, which may be running.
+// watchFolder reads the folder of a watch, which may still be running.
 func watchFolder(dir string) (watchJSON, error) {
 	out := watchJSON{Name: escape.XML(dir), Incidents: []incidentShown{}, Segments: []segmentJSON{}}
 	list, err := os.ReadDir(dir)
@@ -186,7 +186,7 @@ func (i *incidentJSON) shown() incidentShown {
 	return s
 }
 
-// evidenceOf finds the files of a violation's evidence: those that incidents.jsonl names, and no others.
+// evidenceOf returns the files with the evidence of violation n, as incidents.jsonl names them.
 func evidenceOf(dir string, n int64) (hist, cert string, err error) {
 	w, err := watchFolder(dir)
 	if err != nil {
@@ -206,7 +206,7 @@ func evidenceOf(dir string, n int64) (hist, cert string, err error) {
 	return "", "", fmt.Errorf("there is no evidence of violation %d", n)
 }
 
-// inside is a file in a folder by its name there, which must not lead out of it.
+// inside returns the path of a file in a folder. It refuses a name that leads out of the folder.
 func inside(dir, name string) (string, error) {
 	local := filepath.FromSlash(name)
 	if !filepath.IsLocal(local) {

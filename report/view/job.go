@@ -33,7 +33,6 @@ type job struct {
 	answer      int // number of its answer
 }
 
-// jobJSON is a job's progress.
 type jobJSON struct {
 	Kind     string  `json:"kind"`
 	What     string  `json:"what"`
@@ -66,7 +65,7 @@ func (j *job) step(stage string, done, total int) {
 	j.stage, j.done, j.total = stage, done, total
 }
 
-// begin starts a job; only one runs at a time. work returns the number of the answer.
+// begin starts a job. Only one job can run at a time. work returns the number of its answer.
 func (b *book) begin(kind, what string, work func(ctx context.Context, j *job) (int, error)) error {
 	ctx, cancel := context.WithCancelCause(b.ctx)
 	j := &job{kind: kind, what: what, began: time.Now(), cancel: cancel}
@@ -93,7 +92,7 @@ func (b *book) begin(kind, what string, work func(ctx context.Context, j *job) (
 	return nil
 }
 
-// run does the work, and reports a panic as a bug of isovet.
+// run does the work. It reports a panic as a bug of isovet.
 func (j *job) run(ctx context.Context, work func(ctx context.Context, j *job) (int, error)) (n int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -103,7 +102,6 @@ func (j *job) run(ctx context.Context, work func(ctx context.Context, j *job) (i
 	return work(ctx, j)
 }
 
-// stop tells the job to end.
 func (b *book) stop() {
 	b.mu.Lock()
 	j := b.job
@@ -116,7 +114,6 @@ func (b *book) stop() {
 	}
 }
 
-// check begins a check at a level with a checker.
 func (b *book) check(at level.Level, checker string, o check.Options) error {
 	return b.begin("check", at.String()+", "+checker, func(ctx context.Context, j *job) (int, error) {
 		h := b.axis.h
@@ -148,7 +145,6 @@ func (b *book) check(at level.Level, checker string, o check.Options) error {
 	})
 }
 
-// levels begins a check at every level.
 func (b *book) levels(o check.Options) error {
 	return b.begin("check", "all levels", func(ctx context.Context, j *job) (int, error) {
 		o.Progress = j.step
@@ -173,7 +169,7 @@ func orCause(ctx context.Context, err error) error {
 	return err
 }
 
-// shrink begins to look for the smallest history that shows a violation; opened makes a book of it.
+// shrink starts the search for the smallest history with a violation; opened makes a book of the result.
 func (b *book) shrink(a *answer, o check.Options, opened func(name string, h *history.History) int) error {
 	return b.begin("shrink", a.Level, func(ctx context.Context, j *job) (int, error) {
 		r, err := shrink.History(ctx, b.axis.h, a.r.Level, shrink.Options{Checker: a.r.Checker, Check: o, First: a.r,

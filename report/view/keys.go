@@ -12,7 +12,7 @@ import (
 	"isovet/report"
 )
 
-// keys lists the transactions that touched each key: for key k, txns[off[k]:off[k+1]], in the order of the file.
+// keys lists the transactions that touched each key, in the order of the file: for key k, txns[off[k]:off[k+1]].
 type keys struct {
 	h    *history.History
 	off  []uint32
@@ -25,14 +25,14 @@ type keys struct {
 	orders map[string][]uint32 // keys, sorted by a column
 }
 
-// keyStat has the counts of a key.
+// keyStat counts a key's transactions and operations.
 type keyStat struct {
 	reads, writes, readers, writers, versions, longest uint32
-	// overlaps counts pairs of concurrent transactions of which at least one wrote the key.
+	// overlaps counts pairs of concurrent transactions on the key, at least one of which wrote it.
 	overlaps uint64
 }
 
-// eachKey calls f for each key that an operation is about, and whether it reads and whether it writes it.
+// eachKey calls f for each key of an operation, and says whether the operation reads and whether it writes it.
 func eachKey(h *history.History, op uint32, f func(k uint32, reads, writes bool)) {
 	switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
 	case history.Read:
@@ -54,9 +54,9 @@ func eachKey(h *history.History, op uint32, f func(k uint32, reads, writes bool)
 	}
 }
 
-// newKeys makes the table. It tells how far it is, in hundredths. Errors: ctx's. Cost: three passes over the
-// operations, and sorting each key's transactions by time; 5 bytes for each transaction and key that it touches, and 40
-// a key.
+// newKeys makes the table. It calls told with its progress in percent. Errors: ctx's. Cost: three passes over the
+// operations, and sorting each key's transactions by time. Memory: 5 bytes for each transaction and key that it
+// touches, and 40 for each key.
 func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 	h := x.h
 	k := &keys{h: h, off: make([]uint32, h.NumKeys()+1), stat: make([]keyStat, h.NumKeys()),
@@ -122,7 +122,8 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 	return k, k.overlaps(ctx, x, told)
 }
 
-// noted counts that transaction t reads or writes a key; wrote and read are the last transactions that did, plus one.
+// noted counts that transaction t reads or writes a key. read and wrote have each key's last counted transaction,
+// plus one.
 func (s *keyStat) noted(t, key uint32, reads, writes bool, read, wrote []uint32) {
 	if reads {
 		s.reads++
@@ -140,7 +141,7 @@ func (s *keyStat) noted(t, key uint32, reads, writes bool, read, wrote []uint32)
 	}
 }
 
-// overlaps counts the concurrent pairs of each key.
+// overlaps counts, for each key, the pairs of concurrent transactions.
 func (k *keys) overlaps(ctx context.Context, x *axis, told func(done int)) error {
 	var all, readers pairs
 	for key := range k.stat {
@@ -170,7 +171,7 @@ func (k *keys) overlaps(ctx context.Context, x *axis, told func(done int)) error
 	return nil
 }
 
-// pairs counts intervals that overlap.
+// pairs counts pairs of overlapping intervals.
 type pairs struct{ begin, end []int64 }
 
 func (p *pairs) reset() { p.begin, p.end = p.begin[:0], p.end[:0] }
@@ -179,7 +180,7 @@ func (p *pairs) add(begin, end int64) {
 	p.begin, p.end = append(p.begin, begin), append(p.end, end)
 }
 
-// count returns how many pairs overlap. Cost: that of sorting.
+// count returns the number of overlapping pairs. Cost: that of sorting.
 func (p *pairs) count() (n uint64) {
 	slices.Sort(p.begin)
 	slices.Sort(p.end)
@@ -231,8 +232,8 @@ const (
 	maxFound  = 100_000 // keys that a search finds at most
 )
 
-// page returns a page of the table, from 0, sorted by a column, the greatest first unless ascending. Cost: once a
-// column that of sorting it; with a search in the names that of all names.
+// page returns page number at of the table, counted from 0. It sorts by a column, greatest first unless ascending is
+// set. Cost: sorting, once for each column; with a search, a pass over all names.
 func (k *keys) page(column string, ascending bool, search string, at int) keysJSON {
 	order := k.order(column)
 	if search = strings.ToLower(search); search != "" {
@@ -267,7 +268,7 @@ func (k *keys) json(key uint32) keyJSON {
 		Longest: s.longest, Overlaps: s.overlaps}
 }
 
-// columns of the table, by name.
+// columns maps the name of each column to its value for a key.
 var columns = map[string]func(k *keys, key uint32) uint64{
 	"overlaps": func(k *keys, key uint32) uint64 { return k.stat[key].overlaps },
 	"txns":     func(k *keys, key uint32) uint64 { return uint64(k.off[key+1] - k.off[key]) },
@@ -279,7 +280,7 @@ var columns = map[string]func(k *keys, key uint32) uint64{
 	"longest":  func(k *keys, key uint32) uint64 { return uint64(k.stat[key].longest) },
 }
 
-// order returns the keys sorted by a column, greatest first, or by name if there is no such column.
+// order returns the keys sorted by a column, greatest first. For an unknown column it sorts them by name.
 func (k *keys) order(column string) []uint32 {
 	of, known := columns[column]
 	if !known {
@@ -307,7 +308,7 @@ func (k *keys) order(column string) []uint32 {
 	return o
 }
 
-// byName sorts numbers first, by value, then other keys by their text.
+// byName orders keys: numbers first, by value, then the others by text.
 func (k *keys) byName(names []string, a, b uint32) int {
 	x, y := k.h.Keys[a], k.h.Keys[b]
 	if x.Kind == history.Int && y.Kind == history.Int {

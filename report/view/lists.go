@@ -4,7 +4,6 @@ import (
 	"isovet/history"
 )
 
-// listKey reports whether a key is a list.
 func (a *around) listKey(k uint32) bool {
 	lo, hi := a.h.TxnOps(a.t)
 	for op := lo; op < hi; op++ {
@@ -15,7 +14,7 @@ func (a *around) listKey(k uint32) bool {
 	return false
 }
 
-// longest returns the longest read of a list by a committed transaction, which shows the order of the elements.
+// longest returns the longest read of a list by a committed transaction. It shows the order of the elements.
 func (a *around) longest(k uint32) (elems []uint32) {
 	for _, t := range a.b.keys.Load().of(k) {
 		if a.h.Txns.Status[t] != history.Committed {
@@ -37,8 +36,8 @@ func (a *around) elements(list uint32) []uint32 {
 	return l.Elem[l.Off[list]:l.Off[list+1]]
 }
 
-// list adds the edges of a list: the longest read shows the order of the appends, and each read shows the last append
-// that it saw and the next.
+// list adds the edges of a list. The longest read shows the order of the appends. Each read shows the last append that
+// it saw, and so the first that it did not see.
 func (a *around) list(k uint32) {
 	b, h, t := a.b, a.h, a.t
 	order := a.longest(k)

@@ -9,7 +9,7 @@ import (
 	"isovet/report"
 )
 
-// Bounds of the search for rows that conditions missed.
+// Limits of the search for rows that conditions did not match.
 const (
 	nearFile    = 256 // transactions before and after in the file
 	missedKeys  = 16  // keys of an operation with a condition
@@ -17,7 +17,8 @@ const (
 	missedAsked = 64  // pairs of writers of which the order is asked
 )
 
-// truthsOf returns the truths of conditions, nil if there are none. The caller holds truthsMu while it uses them.
+// truthsOf returns the truths of conditions, or nil if there are no conditions. The caller must hold truthsMu while it
+// uses them.
 func (b *book) truthsOf() *predicates.Truths {
 	if b.truths == nil && b.axis.h.HasPredicates() {
 		if x, err := predicates.NewTruths(b.axis.h); err == nil { // the reader has parsed them: they are predicates
@@ -27,17 +28,17 @@ func (b *book) truthsOf() *predicates.Truths {
 	return b.truths
 }
 
-// basedOn is the version of a key that an operation with a condition must have been based on.
+// basedOn is a version of a key on which an operation with a condition was based: the version it evaluated.
 type basedOn struct {
 	txn, ver uint32 // txn: history.None for the initial version
 	known    bool
 	by       string
 }
 
-// missedRows adds the edges of conditions that did not match a row: pwr from the writer of the version that did not
-// match, and prw to the next writer whose version matches. It considers keys that nearby transactions in the file made
-// match or that the transaction wrote itself. Cost: the operations of some 500 transactions, and those that touched a
-// few keys.
+// missedRows adds the predicate dependencies for rows that a condition did not match: pwr from the writer of the
+// version that it evaluated, prw to the writer of a later version that it matches. It considers the keys that this
+// transaction wrote, and those that nearby transactions in the file made match. Cost: the operations of some 500
+// transactions, and the transactions that touched a few keys.
 func (a *around) missedRows() {
 	a.b.truthsMu.Lock()
 	defer a.b.truthsMu.Unlock()
@@ -90,7 +91,6 @@ func (a *around) missedRows() {
 	}
 }
 
-// conditional reports whether an operation has a condition.
 func conditional(h *history.History, op uint32) bool {
 	return h.Ops.Kind[op] == history.PredRead || h.Ops.Kind[op] == history.PredWrite
 }
@@ -98,7 +98,8 @@ func conditional(h *history.History, op uint32) bool {
 // final is the last version of a key that a transaction wrote.
 type final struct{ txn, ver uint32 }
 
-// finals returns the writers of a key in the order of the file, none if more than missedTouch transactions touched it.
+// finals returns the writers of a key in the order of the file. It returns none if more than missedTouch transactions
+// touched it.
 func (a *around) finals(k uint32) []final {
 	if out, ok := a.final[k]; ok {
 		return out
@@ -115,8 +116,8 @@ func (a *around) finals(k uint32) []final {
 	return out
 }
 
-// missedRow adds the edges of the viewed transaction that follow from a key that r's operation did not match. Cost: the
-// key's writers, and the order of some of them.
+// missedRow adds the edges of the viewed transaction that exist because operation op of r did not match key k. Cost:
+// the key's writers, and the order of some of them.
 func (a *around) missedRow(truths *predicates.Truths, r, op, k uint32) {
 	h := a.h
 	if !open(h, r, op, k) {
@@ -178,8 +179,8 @@ func (a *around) missedRow(truths *predicates.Truths, r, op, k uint32) {
 	}
 }
 
-// open reports whether an operation with a condition says of a key only that what others left there did not match: it
-// neither matched it nor had its transaction written it before.
+// open reports whether operation op of t, which has a condition, evaluated other transactions' versions of key k and
+// did not match: it did not match the key, and t had not written it before.
 func open(h *history.History, t, op, k uint32) bool {
 	lo, _ := h.TxnOps(t)
 	touched := false
@@ -189,8 +190,8 @@ func open(h *history.History, t, op, k uint32) bool {
 	return !touched
 }
 
-// baseOf says which of the versions that a condition is not true of r's operation was based on: the only one, or the
-// only one that real time leaves. Cost: linear in the writers.
+// baseOf returns the version that r's operation evaluated. candidates are the versions that its condition does not
+// match; one is chosen if it is the only one, or the only one that real time allows. Cost: linear in the writers.
 func (b *book) baseOf(r uint32, candidates []basedOn, writers []final) (basedOn, bool) {
 	if len(candidates) == 1 {
 		candidates[0].known = true

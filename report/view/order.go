@@ -8,20 +8,20 @@ import (
 	"isovet/report"
 )
 
-// ordered says which of two writers of a key is first, and how that is known.
+// ordered says whether one writer of a key comes before another, and how that is known.
 type ordered struct {
 	before bool // the first one asked about is
 	known  bool // the history shows it, at any level
 	by     string
 }
 
-// counts reports whether a transaction may have taken effect.
+// counts reports whether a transaction committed or may have committed.
 func (b *book) counts(t uint32) bool {
 	h := b.axis.h
 	return t != h.Init && h.Txns.Status[t] != history.Aborted
 }
 
-// wroteLast returns the last version of a key that a transaction wrote, None if it wrote none.
+// wroteLast returns the last version of a key that a transaction wrote, or None.
 func wroteLast(h *history.History, t, k uint32) uint32 {
 	last := history.None
 	for _, c := range touches(h, t, k) {
@@ -32,7 +32,7 @@ func wroteLast(h *history.History, t, k uint32) uint32 {
 	return last
 }
 
-// readFirst returns the version of a key that a transaction read before it wrote the key, None if it read none.
+// readFirst returns the version of a key that a transaction read before it wrote the key, or None.
 func readFirst(h *history.History, t, k uint32) uint32 {
 	for _, c := range touches(h, t, k) {
 		if c.wrote {
@@ -45,7 +45,7 @@ func readFirst(h *history.History, t, k uint32) uint32 {
 	return history.None
 }
 
-// soleWriter returns the only writer of a version, None if there is none or more than one.
+// soleWriter returns the writer of a version, or None if it has no writer or several.
 func (b *book) soleWriter(k, v uint32) uint32 {
 	w := slices.DeleteFunc(b.writersOf(k, v), func(t uint32) bool { return !b.counts(t) })
 	if len(w) != 1 {
@@ -54,14 +54,14 @@ func (b *book) soleWriter(k, v uint32) uint32 {
 	return w[0]
 }
 
-// overwrote reports whether c read a's version of a key and then wrote the key: then a's version is before c's in every
-// order.
+// overwrote reports whether c read a's version of a key and then wrote the key. In that case a's version precedes c's
+// in every order.
 func (b *book) overwrote(a, c, k uint32) bool {
 	v := readFirst(b.axis.h, c, k)
 	return v != history.None && v == wroteLast(b.axis.h, a, k) && b.soleWriter(k, v) == a
 }
 
-// inSession says whether a precedes c in their session.
+// inSession reports whether a precedes c in their session.
 func (b *book) inSession(a, c uint32) bool {
 	h := b.axis.h
 	s := h.Txns.Sess[a]
@@ -72,7 +72,7 @@ func (b *book) inSession(a, c uint32) bool {
 	return place(h, txns, a) < place(h, txns, c)
 }
 
-// inTime says whether a had ended before c began, by the clients' clocks.
+// inTime reports whether a ended before c began, by the clients' clocks.
 func (b *book) inTime(a, c uint32) bool {
 	h := b.axis.h
 	_, end := h.Window(a, 0)
@@ -80,8 +80,8 @@ func (b *book) inTime(a, c uint32) bool {
 	return start != history.NoTime && end < start
 }
 
-// first says which of two writers of a key is before the other, if reads by nearby transactions, the session, real
-// time, or the order that a check found show it. near are transactions of the key near both.
+// first says which of two writers of key k comes first, if one of these shows it: reads by the transactions near, the
+// session, real time, or the commit order of an earlier check.
 func (b *book) first(a, c, k uint32, near []uint32) (ordered, bool) {
 	h := b.axis.h
 	name := func(t uint32) string { return report.TxnName(h, t) }
@@ -113,8 +113,8 @@ func (b *book) first(a, c, k uint32, near []uint32) (ordered, bool) {
 	return b.byAnswer(a, c)
 }
 
-// byReaders finds that c is before a if a transaction after c read a's version: had c been between a and that read, the
-// read would have seen c's version.
+// byReaders returns that c comes before a if a transaction that follows c read a's version: if c came between a and
+// that read, the read would have seen c's version.
 func (b *book) byReaders(a, c, k uint32, near []uint32) (ordered, bool) {
 	h := b.axis.h
 	v := wroteLast(h, a, k)
@@ -159,7 +159,7 @@ func (b *book) readFrom(r, w uint32) bool {
 	return false
 }
 
-// byAnswer takes the order from a check that found the history valid.
+// byAnswer uses the commit order of a check that found the history valid.
 func (b *book) byAnswer(a, c uint32) (ordered, bool) {
 	b.mu.Lock()
 	answers := slices.Clone(b.answers)

@@ -24,7 +24,7 @@ import (
 	"isovet/report"
 )
 
-// routes returns the addresses behind the token.
+// routes returns the handlers of all addresses after the token.
 func (s *Server) routes() *http.ServeMux {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func (s *Server) bookRoutes(m *http.ServeMux) {
 	s.ofBook(m, "GET /book/{book}/{file}", true, s.saved)
 }
 
-// ofBook adds an address of a history; with ready, one that the server must have read.
+// ofBook adds an address of a history. If ready is set, it refuses requests until the server has read the history.
 func (s *Server) ofBook(m *http.ServeMux, pattern string, ready bool, f func(http.ResponseWriter, *http.Request,
 	*book)) {
 	m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +146,7 @@ func (s *Server) ofBook(m *http.ServeMux, pattern string, ready bool, f func(htt
 	})
 }
 
-// ofKeys adds an address that needs the table of keys.
+// ofKeys adds an address whose handler needs the table of keys.
 func (s *Server) ofKeys(m *http.ServeMux, pattern string, f func(http.ResponseWriter, *http.Request, *book, *keys)) {
 	s.ofBook(m, pattern, true, func(w http.ResponseWriter, r *http.Request, b *book) {
 		k := b.keys.Load()
@@ -158,7 +158,7 @@ func (s *Server) ofKeys(m *http.ServeMux, pattern string, f func(http.ResponseWr
 	})
 }
 
-// number is a parameter.
+// number returns a numeric parameter of a request, or otherwise if it is missing.
 func number(r *http.Request, name string, otherwise int64) int64 {
 	f, err := strconv.ParseFloat(r.FormValue(name), 64)
 	if err != nil || f != f || f > 1<<62 || f < -(1<<62) {
@@ -186,7 +186,7 @@ func answerWith(w http.ResponseWriter, v any, err error) {
 	_ = json.NewEncoder(w).Encode(v) // an error means that the client has gone
 }
 
-// asked returns the transaction that a request names.
+// asked returns the transaction that a request names. It answers a wrong request itself.
 func (b *book) asked(w http.ResponseWriter, r *http.Request) (uint32, bool) {
 	t := number(r, "t", -1)
 	if t < 0 || t >= int64(b.axis.h.NumTxns()) {
@@ -220,7 +220,7 @@ func (s *Server) file(w http.ResponseWriter, name string) {
 	_, _ = w.Write(data)
 }
 
-// homeJSON describes what the viewer shows, and the options that the page offers.
+// homeJSON describes the shown paths, and the options that the page offers.
 type homeJSON struct {
 	Kind   string     `json:"kind"`
 	Name   string     `json:"name"`
@@ -248,7 +248,6 @@ func (s *Server) home(w http.ResponseWriter) {
 	answerWith(w, out, nil)
 }
 
-// check begins a check.
 func (s *Server) check(w http.ResponseWriter, r *http.Request, b *book) {
 	if r.FormValue("level") == "all" {
 		answerWith(w, true, b.levels(s.o.Check))
@@ -272,7 +271,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, b *book) {
 	answerWith(w, true, b.check(at, checker, s.o.Check))
 }
 
-// saved are pages of evidence, and what can be saved: "answer-1.html", "answer-1.cert.json", "small-1.jsonl",
+// saved sends pages of evidence and files to save: "answer-1.html", "answer-1.cert.json", "small-1.jsonl",
 // "small-1.cert.json".
 func (s *Server) saved(w http.ResponseWriter, r *http.Request, b *book) {
 	base, ext, _ := strings.Cut(r.PathValue("file"), ".")
@@ -316,7 +315,7 @@ func (s *Server) saved(w http.ResponseWriter, r *http.Request, b *book) {
 	_, _ = w.Write(out.Bytes())
 }
 
-// shownFiles are the endings of files in a folder of results that are sent.
+// shownFiles has the extensions of the files that the server sends from a folder of results.
 var shownFiles = []string{".svg", ".md", ".csv", ".json"}
 
 // results sends the page of a folder of results, and the folder's files.

@@ -11,7 +11,7 @@ import (
 	"isovet/report"
 )
 
-// foundJSON is something that a search found: a transaction, a key, a session, or a value with its writers.
+// foundJSON is a result of a search: a transaction, a key, a session, or a value with its writers.
 type foundJSON struct {
 	What  string  `json:"what"` // transaction, key, session, value
 	Name  string  `json:"name"`
@@ -21,12 +21,12 @@ type foundJSON struct {
 	Row   *int    `json:"row,omitempty"`
 }
 
-// perKind bounds the results of a kind.
+// perKind bounds the results of each kind.
 const perKind = 8
 
-// search finds transactions by id (T12 or 12), sessions by number (session 3), keys by a part of their name, and the
-// writers and readers of a value (12, "abc", or x=12 for one key). Cost: a pass over ids and names; over versions for a
-// value.
+// search finds transactions by id ("T12" or "12"), sessions by number ("session 3"), keys by a part of their name, and
+// the writers and readers of a value ("12", "abc", or "x=12" for one key). Cost: a pass over ids and names, and over
+// the versions for a value.
 func (b *book) search(text string) (out []foundJSON) {
 	out = []foundJSON{}
 	x, h := b.axis, b.axis.h
@@ -97,7 +97,7 @@ func (b *book) foundKeys(lower string) (out []foundJSON) {
 	return out
 }
 
-// foundValues finds versions of a value, of one key if key is not "", and their writers.
+// foundValues finds the versions with a value, and their writers. If key is not "", it looks only at that key.
 func (b *book) foundValues(key, value string) (out []foundJSON) {
 	h, ks := b.axis.h, b.keys.Load()
 	if ks == nil || value == "" {
@@ -151,7 +151,7 @@ func valueTest(h *history.History, value string) func(v uint32) bool {
 	}
 }
 
-// shorten cuts a text in the middle of a line.
+// shorten shortens a text to n characters by cutting out its middle.
 func shorten(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"

@@ -30,24 +30,24 @@ import (
 //go:embed web
 var web embed.FS
 
-// Options say what a Server shows.
+// Options are the options of a Server.
 type Options struct {
-	// Addr is where it listens, a loopback address with a port; "": any free port of 127.0.0.1.
+	// Addr is the loopback address and port to listen on. "" means any free port of 127.0.0.1.
 	Addr string
-	// Name is the name that the page shows; Paths are the files of one history, or a folder.
+	// Name is the title on the page. Paths are the files of one history, or a folder.
 	Name  string
 	Paths []string
-	// Read says how files are read.
+	// Read has the options for reading the files.
 	Read format.Options
-	// Certificate is a file that the server replays and shows first; "": none.
+	// Certificate is a file that the server replays and shows first, or "".
 	Certificate string
-	// Check are options of every check, the level apart; Level is what the page proposes.
+	// Check has the options of every check except the level. Level is the level that the page proposes.
 	Check check.Options
 	Level level.Level
-	// Index writes a page over the results of benchmarks in a folder, an error where there are none; nil: such folders
-	// are not shown.
+	// Index writes a page about the results of benchmarks in a folder. It returns an error if there are none. If it is
+	// nil, the viewer does not show such folders.
 	Index func(w io.Writer, dir string) error
-	// Page, if set, is the page that is shown, of what is no history of transactions.
+	// Page, if set, is shown instead of a history of transactions.
 	Page []byte
 }
 
@@ -68,8 +68,8 @@ type Server struct {
 	group  safego.Group
 }
 
-// New listens on the address and begins to open the paths. Errors: an address that other machines can reach or that is
-// taken; a folder of no known kind.
+// New listens on the address and begins to open the paths. It returns an error if the address is taken or other
+// machines can reach it, or if a folder is of unknown kind.
 func New(ctx context.Context, o Options) (*Server, error) {
 	kind, err := ofPage, error(nil)
 	if o.Page == nil {
@@ -118,13 +118,13 @@ func loopback(addr string) error {
 	return nil
 }
 
-// URL is where the page is, with its token.
+// URL returns the page's address, with the token.
 func (s *Server) URL() string {
 	return (&url.URL{Scheme: "http", Host: s.ln.Addr().String(), Path: "/" + s.token + "/"}).String()
 }
 
-// Serve answers until the context given to New ends, and then returns nil. It returns an error if the history cannot be
-// read.
+// Serve answers requests until the context given to New ends, and then returns nil. It returns an error if it cannot
+// read the history.
 func (s *Server) Serve() error {
 	defer s.cancel()
 	failed := make(chan error, 1)
@@ -154,8 +154,8 @@ func (s *Server) Serve() error {
 	return err
 }
 
-// close ends running answers after a moment. It does not wait for checks that ignore their context, but waits for the
-// copying of a history to remove the copy.
+// close ends running answers after a moment. It does not wait for checks, which may ignore their context. It does wait
+// for the removal of copied histories.
 func (s *Server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
@@ -191,7 +191,7 @@ func (s *Server) openBook(name string, paths []string, read format.Options, cert
 	return len(s.books)
 }
 
-// holdBook makes a book of a history in memory.
+// holdBook makes a book of a history that is in memory and returns its number.
 func (s *Server) holdBook(name string, h *history.History) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *Server) book(n int) *book {
 	return s.books[n-1]
 }
 
-// openFolder opens the evidence of a violation in the folder of a watch or, with 0, the whole log.
+// openFolder opens the evidence of a violation in the folder of a watch. With violation 0 it opens the whole log.
 func (s *Server) openFolder(violation int64) (int, error) {
 	dir := s.o.Paths[0]
 	if violation == 0 {
@@ -221,11 +221,12 @@ func (s *Server) openFolder(violation int64) (int, error) {
 	return s.openBook(filepath.Base(hist), []string{hist}, format.Options{}, cert), nil
 }
 
-// policy allows the page its own files, and pages of evidence in a frame; those carry a stricter policy of their own.
+// policy allows the page its own files, and pages of evidence in a frame. Pages of evidence have a stricter policy of
+// their own.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// ServeHTTP first refuses requests without the token, or with another host name.
+// ServeHTTP refuses requests without the token or with a foreign host name, and passes on all others.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -267,8 +268,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, to)
 }
 
-// asked reports whether a request's Host is this server's own: a page of another site that points its name here sends
-// that name.
+// asked reports whether a request names this server as its Host. A page of another site sends its own name, even if it
+// made that name point here.
 func (s *Server) asked(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	_, own, err2 := net.SplitHostPort(s.ln.Addr().String())

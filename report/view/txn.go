@@ -48,7 +48,7 @@ type matchJSON struct {
 	From []nameJSON `json:"from,omitempty"`
 }
 
-// nameJSON is a transaction as a link.
+// nameJSON is a transaction's name with the data for a link.
 type nameJSON struct {
 	Txn    uint32 `json:"txn"`
 	Name   string `json:"name"`
@@ -66,7 +66,7 @@ func (b *book) named(t uint32) nameJSON {
 	return nameJSON{t, report.TxnName(h, t), h.Txns.Status[t].String(), h.Txns.Line[t]}
 }
 
-// names links transactions, the first few, and counts the rest.
+// names returns links to the first few transactions, and the number of the others.
 func (b *book) names(txns []uint32, but uint32) (out []nameJSON, more int) {
 	for _, t := range txns {
 		switch {
@@ -80,7 +80,7 @@ func (b *book) names(txns []uint32, but uint32) (out []nameJSON, more int) {
 	return out, more
 }
 
-// txn describes a transaction. It names the writers of its reads only once the table of keys is built.
+// txn describes a transaction. It names the writers of reads only when the table of keys is ready.
 func (b *book) txn(t uint32) txnJSON {
 	x, h := b.axis, b.axis.h
 	out := txnJSON{Txn: t, Name: report.TxnName(h, t), Session: report.SessionName(h, h.Txns.Sess[t]),
@@ -107,7 +107,7 @@ func (b *book) txn(t uint32) txnJSON {
 	return out
 }
 
-// beside returns the neighbours of a transaction in its session.
+// beside returns the transactions before and after t in its session.
 func (b *book) beside(t uint32) (before, after *uint32) {
 	h := b.axis.h
 	s := h.Txns.Sess[t]
@@ -125,7 +125,7 @@ func (b *book) beside(t uint32) (before, after *uint32) {
 	return before, after
 }
 
-// place finds a transaction in its session, where most are in the order of the file.
+// place returns the index of a transaction in its session. It is fast if the session is in the order of the file.
 func place(h *history.History, txns []uint32, t uint32) int {
 	lo, hi := 0, len(txns)
 	for lo < hi {
@@ -180,7 +180,7 @@ func (b *book) op(t, op, n uint32) opJSON {
 	return o
 }
 
-// source returns the writers of a version, and whether it is the initial one.
+// source returns the writers of a version, and whether it is the initial version.
 func (b *book) source(k, v uint32) (from []nameJSON, initial bool) {
 	h := b.axis.h
 	for _, w := range b.writersOf(k, v) {

@@ -8,7 +8,7 @@ import (
 	"isovet/report"
 )
 
-// Bounds of a window.
+// Limits of a window.
 const (
 	maxBoxes = 2500 // transactions that are boxes
 	maxTexts = 400  // boxes up to which each shows its operations
@@ -18,9 +18,9 @@ const (
 	textOps  = 10 // operations that a box shows
 )
 
-// windowJSON is a span of time and some rows. Boxes are [transaction, from, to, status, operations], and Texts, if
-// there are any, what each of them did. Where there are too many, Bins has for each row how many transactions began in
-// each bin, and of these how many did not commit.
+// windowJSON is a span of time in some rows. Each box is [transaction, from, to, status, operations]; Texts, if
+// present, lists the operations of each. If there are too many boxes, Bins counts for each row the transactions that
+// began in each bin, and Odd those that did not commit.
 type windowJSON struct {
 	From  int64     `json:"from"`
 	To    int64     `json:"to"`
@@ -39,8 +39,8 @@ type rowJSON struct {
 	Odd   []int32    `json:"odd,omitempty"`
 }
 
-// window returns the picture of a span of time and some rows. Cost: a search in each row, and its transactions in the
-// window.
+// window returns the picture of a span of time in some rows. Cost: a search in each row, and the row's transactions in
+// the window.
 func (x *axis) window(from, to int64, first, n, bins int) windowJSON {
 	from, to = max(from, 0), min(to, x.span)
 	to = max(to, from)
@@ -67,7 +67,7 @@ func (x *axis) window(from, to int64, first, n, bins int) windowJSON {
 	return w
 }
 
-// binOf returns the bin of a moment in a span cut into n bins.
+// binOf returns the bin of a moment, if the span from from to to is cut into n bins.
 func binOf(at, from, to int64, n int) int {
 	if at <= from || to <= from {
 		return 0
@@ -122,8 +122,8 @@ func opsText(h *history.History, t uint32, most int) string {
 	return escape.XML(b.String())
 }
 
-// overviewJSON is the whole of a history: how many transactions began in each bin, by outcome, and the same for bands
-// of rows.
+// overviewJSON is the whole history: how many transactions began in each bin, by outcome, and the same counts for
+// groups of rows.
 type overviewJSON struct {
 	Span      int64      `json:"span"`
 	Committed []int32    `json:"committed"`
@@ -141,7 +141,7 @@ type bandJSON struct {
 	Bins []int32 `json:"bins"`
 }
 
-// overview counts the whole history. Cost: linear in the transactions.
+// overview counts the transactions of the whole history. Cost: linear in the transactions.
 func (x *axis) overview(bins int) overviewJSON {
 	bins = max(1, min(bins, maxBins))
 	h := x.h

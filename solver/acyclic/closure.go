@@ -5,37 +5,35 @@ import (
 	"isovet/solver"
 )
 
-// ClosureOptions change how [Closure] works, never what it answers. The zero value is the default.
+// ClosureOptions change how [Closure] works, never its answers. The zero value is the default.
 type ClosureOptions struct {
-	// NoPropagate makes the theory find conflicts only.
+	// NoPropagate makes the theory only find conflicts.
 	NoPropagate bool
 }
 
-// Closure keeps guarded edges acyclic by reachability, and decides every literal one of whose edges
-// would close a cycle.
+// Closure keeps guarded edges acyclic by reachability. It makes every literal false that has an edge which would close
+// a cycle.
 //
 // Source: Vbox (arXiv:2503.05163) §4.6, "Propagation" and "Analysis".
-// Differs: the closure is undone by its trail, which the paper leaves open (errata V25), and paths are
-// searched rather than read off the matrix P, so that they have the fewest literals.
+// Differs: the closure is undone by its trail, which the paper leaves open (errata V25), and paths are searched, not
+// read off the matrix P, so that they have the fewest literals.
 type Closure struct {
 	theory
 	dyn     closure.Dynamic
 	opts    ClosureOptions
 	changed bool // since the last scan of Propagate some pair became reachable
-	// A scan that finds nothing makes the next ones rarer: skip calls are let pass, twice as many after each such scan,
-	// up to 63. A find or a conflict ends that. Where the guesses are right, scanning would be quadratic in the choices
-	// for nothing.
+	// After each scan that finds nothing, twice as many calls as before are skipped before the next, up to 63; a find
+	// or a conflict resets that. Where the guesses are right, scanning at each call would take quadratic time in the
+	// choices for nothing.
 	idle, skip int
 
-	// open holds the guards of variables that have not been told, in any order; place is the way back,
-	// -1 for guards not in it.
+	// open holds the guards whose variables have not been told, in any order; place gives a guard's index in it, or -1.
 	open  []int32
 	place []int32
 }
 
-// NewClosure makes the theory of the guards for s and attaches it. dyn holds the known edges and is used
-// by the theory alone from here on. Edges added to dyn before must have negative tags; they count as
-// known.
+// NewClosure makes the theory of the guards for s and attaches it. dyn holds the known edges; from here on only the
+// theory may use it. Edges added to dyn before must have negative tags; they count as known.
 func NewClosure(s *solver.Solver, dyn closure.Dynamic, guards []Guard, opts ClosureOptions) *Closure {
 	t := &Closure{dyn: dyn, opts: opts}
 	t.init(s, closureGraph{t})
@@ -48,8 +46,8 @@ func NewClosure(s *solver.Solver, dyn closure.Dynamic, guards []Guard, opts Clos
 	return t
 }
 
-// Add adds guards, between calls of Solve. Their variables must exist. It returns nil, or, if facts of
-// level 0 already close a cycle with them, a clause that says so, which the caller must add to the solver.
+// Add adds guards, between calls of Solve. Their variables must exist. It returns nil or, if facts of level 0 already
+// close a cycle with them, a clause that says so, which the caller must add to the solver.
 func (t *Closure) Add(guards ...Guard) (conflict []solver.Lit) {
 	first := len(t.guards)
 	for _, e := range guards {
@@ -86,8 +84,8 @@ func (t *Closure) leave(i int32) {
 	t.place[i] = -1
 }
 
-// Propagate returns the negations of the untold literals one of whose edges would close a cycle; not at every call, see
-// skip. See solver.Theory.
+// Propagate returns the negations of the untold literals one of whose edges would close a cycle; some calls are
+// skipped, see skip. See solver.Theory.
 //
 // Cost: a look-up for each guard of an untold variable, if anything became reachable since the last scan.
 func (t *Closure) Propagate() []solver.Lit {
@@ -115,13 +113,13 @@ func (t *Closure) Propagate() []solver.Lit {
 	return t.out
 }
 
-// Backtrack closes levels. See solver.Theory.
+// Backtrack undoes levels. See solver.Theory.
 func (t *Closure) Backtrack(level int) {
 	t.idle, t.skip = 0, 0
 	t.theory.Backtrack(level)
 }
 
-// closureGraph lets the shared part use the closure.
+// closureGraph is the closure as the grapher of the shared part.
 type closureGraph struct{ t *Closure }
 
 func (g closureGraph) mark() int  { return g.t.dyn.Mark() }

@@ -6,14 +6,14 @@ import (
 	"isovet/solver"
 )
 
-// Lemmas finds the cycles behind a theory's clauses, once the search is over, for proofs that must justify each clause.
+// Lemmas finds the cycles behind a theory's clauses after the search, for proofs that must justify each clause.
 type Lemmas struct {
 	guards  []Guard
 	off, by []int32           // literal → its guards
 	known   map[[2]int32]bool // the edges of the clause at hand
 }
 
-// NewLemmas is for the clauses of a theory with these guards, whose literals are of so many variables.
+// NewLemmas returns the Lemmas of a theory with these guards, whose literals have so many variables.
 func NewLemmas(guards []Guard, vars int) *Lemmas {
 	l := &Lemmas{guards: guards, known: make(map[[2]int32]bool)}
 	lits := make([]int32, len(guards))
@@ -24,11 +24,10 @@ func NewLemmas(guards []Guard, vars int) *Lemmas {
 	return l
 }
 
-// Cycle returns the guard that closes a cycle where the guards of the literals that clause c denies are added to an
-// order of the known edges one after the other, and the path from its end back to its beginning. Guards on the path
-// have the tag −1−i; all other tags are the order's. ok is false if there is no cycle. The order is left as it was; the
-// path is valid until its next search. Cost: that of the edges added, and a search between the positions of the guard's
-// ends.
+// Cycle adds to an order of the known edges, one after the other, the guards whose literals the clause c negates. It
+// returns the first guard that closes a cycle, and the path from its end back to its beginning; ok is false if none
+// does. Guards on the path have the tag −1−i; all other tags are the order's. The order is left as it was; the path is
+// valid until its next search. Cost: that of the edges added, and a search between the positions of the guard's ends.
 func (l *Lemmas) Cycle(ord *order.Order, c []solver.Lit) (closing int32, path []order.Edge, ok bool) {
 	mark := ord.Mark()
 	defer ord.Undo(mark)

@@ -8,27 +8,27 @@ import (
 	"isovet/solver"
 )
 
-// PKOptions change how [PK] works, never what it answers. The zero value is the default.
+// PKOptions change how [PK] works, never its answers. The zero value is the default.
 type PKOptions struct {
-	// Propagate tells the solver of undecided edges that a reordering found to close a cycle. It
-	// pays on inputs with many conflicts and no answer.
+	// Propagate also propagates against undecided edges that a reordering found to close a cycle. It pays on inputs
+	// with many conflicts and no answer.
 	Propagate bool
 	// NoDontCares makes the solver decide every variable, even where the order already obeys one side.
 	NoDontCares bool
-	// Phases completes an open variable of which the order obeys both sides by its phase.
+	// Phases gives an open variable whose both sides the order obeys the value of its phase.
 	Phases bool
-	// Positive are the variables that are completed as true where the order obeys their edges, as is right for those
-	// that the clauses want true if anything; nil: none.
+	// Positive has the variables to be completed as true if the order obeys their edges, which is right for variables
+	// that clauses never want false; nil: none.
 	Positive []bool
 }
 
 // PK keeps guarded edges acyclic by a topological order.
 //
-// Don't-cares: a side of a variable is obeyed if all edges that it carries go forward in the order. If
-// some side of every open variable is obeyed, giving each variable such a side adds only forward edges,
-// so the graph stays acyclic. Hence only variables with no obeyed side, the bad ones, are worth a
-// decision; the others are made dormant ([solver.Solver.SetDecidable]). Whether a variable is bad
-// depends on the order alone, so it changes when nodes move and not on backtracking.
+// Don't-cares: a side of a variable is obeyed if all its guarded edges go forward in the order. If each open variable
+// has an obeyed side, giving it that side adds only forward edges, and the graph stays acyclic. So only variables
+// without an obeyed side, the bad ones, are worth a decision; the others are made dormant
+// ([solver.Solver.SetDecidable]). Whether a variable is bad depends on the order alone, so it changes when nodes move,
+// not on backtracking.
 //
 // Invariant: back[l] is the number of l's edges that go backward.
 type PK struct {
@@ -36,7 +36,7 @@ type PK struct {
 	ord  *order.Order
 	opts PKOptions
 
-	// Guards by node, as source and as target: one more than the newest, and for each guard the next older one.
+	// Guards by node, as source and as target: one more than the newest guard; each guard links to the next older one.
 	outHead, inHead graph.Sparse[int32]
 	outNext, inNext []int32
 
@@ -46,15 +46,15 @@ type PK struct {
 	epoch   uint32
 	turned  int64 // guards whose direction was looked at
 
-	// Nodes that moved, see Track: each once, and while they are no more than mostMoved.
+	// Nodes that moved, for Track: each once, as long as there are at most mostMoved.
 	moved     []int32
 	isMoved   []bool
 	mostMoved int
 }
 
-// NewPK makes the theory of the guards for s and attaches it. ord holds the known edges and is used by
-// the theory alone from here on; its Topological is, after Sat, an order of the graph that the model
-// describes. Edges added to ord before must have negative tags; they count as known.
+// NewPK makes the theory of the guards for s and attaches it. ord holds the known edges; from here on only the theory
+// may use it. After Sat, its Topological is an order of the model's graph. Edges added to ord before must have negative
+// tags; they count as known.
 func NewPK(s *solver.Solver, ord *order.Order, guards []Guard, opts PKOptions) *PK {
 	t := &PK{ord: ord, opts: opts}
 	t.init(s, pkGraph{t})
@@ -63,9 +63,9 @@ func NewPK(s *solver.Solver, ord *order.Order, guards []Guard, opts PKOptions) *
 	return t
 }
 
-// Add adds guards, between calls of Solve. Their variables must exist, and so must their nodes
-// (order.Order.Grow). It returns nil, or, if facts of level 0 already close a cycle with them, a clause
-// that says so, which the caller must add to the solver.
+// Add adds guards, between calls of Solve. Their variables must exist, and so must their nodes (order.Order.Grow). It
+// returns nil or, if facts of level 0 already close a cycle with them, a clause that says so, which the caller must add
+// to the solver.
 //
 // Cost: linear in the new guards.
 func (t *PK) Add(guards ...Guard) (conflict []solver.Lit) {
@@ -99,8 +99,8 @@ func (t *PK) bad(v solver.Var) bool {
 	return t.back[solver.Pos(v)] > 0 && t.back[solver.Neg(v)] > 0
 }
 
-// Complete gives an open variable a side that the order obeys: the negative one if it can, unless the variable is one
-// of Positive, or with Phases, the one that the solver would try first. See solver.Completer.
+// Complete returns, for an open variable, a value whose edges the order obeys: false if possible, unless the variable
+// is in Positive; with Phases, the value that the solver would try first. See solver.Completer.
 func (t *PK) Complete(v solver.Var) bool {
 	if t.back[solver.Neg(v)] > 0 {
 		return true
@@ -109,8 +109,8 @@ func (t *PK) Complete(v solver.Var) bool {
 		(t.opts.Phases && t.s.Phase(v) || int(v) < len(t.opts.Positive) && t.opts.Positive[v])
 }
 
-// Arrange has the nodes stand in another order, between calls of Solve. All known edges, and the edges of literals that
-// are true in the last model, must obey it.
+// Arrange replaces the order by another, between calls of Solve. The known edges, and the edges of literals true in the
+// last model, must all go forward in it.
 //
 // Cost: linear in nodes and guards.
 func (t *PK) Arrange(order []int32) {
@@ -120,9 +120,9 @@ func (t *PK) Arrange(order []int32) {
 	}
 }
 
-// Track has Moved count from now on, up to most nodes (0: no longer).
+// Track makes Moved record moved nodes from now on, up to most (0: stop recording).
 //
-// Cost: one flag a node.
+// Cost: one flag per node.
 func (t *PK) Track(most int) {
 	for _, v := range t.moved {
 		t.isMoved[v] = false
@@ -135,8 +135,8 @@ func (t *PK) Track(most int) {
 	t.isMoved = slices.Grow(t.isMoved, t.ord.N()-len(t.isMoved))[:t.ord.N()]
 }
 
-// Moved lists the nodes that AddEdge gave another place since Track was called, in no order, each once, those that
-// moved back included. ok is false where they are more than were to be tracked. The slice is valid until the next edge.
+// Moved returns the nodes that AddEdge has moved since Track was called, in any order, each once, even if they moved
+// back. ok is false if there were more than Track allowed. The slice is valid until the next edge.
 func (t *PK) Moved() (nodes []int32, ok bool) { return t.moved, len(t.moved) <= t.mostMoved }
 
 func (t *PK) track(moved []int32) {
@@ -158,16 +158,16 @@ func (t *PK) Propagate() []solver.Lit {
 	return out
 }
 
-// Backtrack closes levels. See solver.Theory.
+// Backtrack undoes levels. See solver.Theory.
 func (t *PK) Backtrack(level int) {
 	t.out = t.out[:0]
 	t.theory.Backtrack(level)
 }
 
-// Work counts the nodes and the guards that were looked at. See solver.Worker.
+// Work returns the number of nodes and guards looked at. See solver.Worker.
 func (t *PK) Work() int64 { return int64(t.ord.Visited()) + t.turned }
 
-// pkGraph lets the shared part use the order.
+// pkGraph is the order as the grapher of the shared part.
 type pkGraph struct{ t *PK }
 
 func (g pkGraph) mark() int  { return g.t.ord.Mark() }
@@ -203,7 +203,7 @@ func (g pkGraph) path(u, v int32, cost func(int32) int8, tags []int32) []int32 {
 	return tags
 }
 
-// retest counts again the edges of the moved nodes.
+// retest counts the backward edges of the moved nodes again.
 //
 // Cost: their guards.
 func (t *PK) retest(moved []int32) {
@@ -236,8 +236,8 @@ func (t *PK) turn(i int32) {
 	}
 }
 
-// findCycles looks, after a reordering by the edge u→v, for undecided edges from a node that v reaches
-// to a node that reaches u. The guards of the smaller of the two sets are looked at.
+// findCycles looks, after the edge u→v caused a reordering, for undecided edges from a node that v reaches to a node
+// that reaches u: they would close a cycle. It looks at the guards of the smaller of the two sets.
 func (t *PK) findCycles() {
 	backward, forward := t.ord.Region()
 	t.epoch++

@@ -6,16 +6,16 @@ import (
 	"isovet/internal/graph"
 )
 
-// Reach answers which nodes of a graph reach which, like a [Window] that never changes and takes a quarter of its
-// memory.
+// Reach answers which nodes of a graph reach which others. It is like a [Window] that never changes, in a quarter of
+// the memory.
 type Reach struct {
 	node, rank []int32
 	down, up   *halfRows
 }
 
-// NewReach makes the closure of a graph; order is a topological order of it. It returns nil if the windows are too
-// wide: more than so many words of 8 bytes, once for what nodes reach and once for what reaches them. stop, if not nil,
-// is asked every few thousand nodes; the answer is nil then too. Cost: the edges times the words of their windows.
+// NewReach makes the closure of a graph with the topological order given. It returns nil if the windows would be too
+// wide (more than so many words of 8 bytes, for what nodes reach and again for what reaches them), or if stop, asked
+// every few thousand nodes if not nil, says so. Cost: the edges times the words of their windows.
 func NewReach(base *graph.CSR, order []int32, words int, stop func() bool) *Reach {
 	t := &Window{base: base, node: order, most: words, stop: stop}
 	down, up, ok := t.halves()
@@ -25,10 +25,10 @@ func NewReach(base *graph.CSR, order []int32, words int, stop func() bool) *Reac
 	return &Reach{node: order, rank: t.rank, down: down, up: up}
 }
 
-// Order lists the nodes by rank. The slice must not be changed.
+// Order returns the nodes by rank. The slice must not be changed.
 func (t *Reach) Order() []int32 { return t.node }
 
-// Span returns the ranks between which lie all nodes that neither reach v nor are reached by it.
+// Span returns two ranks between which all nodes are that neither reach v nor are reached by it.
 func (t *Reach) Span(v int32) (from, to int32) {
 	r := t.rank[v]
 	return t.up.lo[r] << 6, t.down.hi[r] << 6
@@ -47,7 +47,7 @@ func (t *Reach) Reaches(u, v int32) bool {
 	return t.down.rows[r][w-t.down.lo[r]]>>(s&63)&1 != 0
 }
 
-// Middle is that of [Window.Middle].
+// Middle is like [Window.Middle].
 func (t *Reach) Middle(v int32) int64 {
 	r := t.rank[v]
 	before, after := int64(t.up.lo[r])<<6, max(0, int64(len(t.node))-int64(t.down.hi[r])<<6)

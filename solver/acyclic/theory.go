@@ -2,24 +2,24 @@ package acyclic
 
 import "isovet/solver"
 
-// Guard says: while Lit is true, the edge From → To is in the graph. A guard is named by its index in
-// the slice given to [NewPK] or [NewClosure].
+// Guard says that the edge From → To is in the graph while Lit is true. A guard's number is its index in the slice
+// given to [NewPK] or [NewClosure].
 type Guard struct {
 	Lit      solver.Lit
 	From, To int32
 }
 
-// grapher is the part in which the ways differ. tag is the guard.
+// grapher is the graph under the theory, which is kept differently in each of the ways. tag is the number of a guard.
 type grapher interface {
 	add(u, v, tag int32) (cycle bool)
 	mark() int
 	undo(mark int)
-	// path appends the tags of a cheapest path's edges that are guards, from u to v. Edges that were
-	// there before have negative tags.
+	// path appends the tags of those edges of a cheapest path from u to v that are guards. Edges that were there before
+	// have negative tags.
 	path(u, v int32, cost func(tag int32) int8, tags []int32) []int32
 }
 
-// theory is what the ways share. It implements solver.Theory but for Propagate and Decide.
+// theory is the part that the ways share. It implements solver.Theory except Propagate and Decide.
 type theory struct {
 	s      *solver.Solver
 	g      grapher
@@ -28,7 +28,7 @@ type theory struct {
 	head   []int32 // literal → its newest guard, -1: none
 	next   []int32 // guard → the next older one of the same literal
 
-	// The assignment as told.
+	// The assignment as the theory was told it.
 	value []int8       // variable → 1 true, -1 false, 0 not told
 	told  []solver.Lit // in the order told
 	added []int32      // guard → the mark before its edge was added; meaningful while it is in
@@ -43,13 +43,13 @@ type theory struct {
 	inNow  []uint32 // literal → stamp: is in the clause
 	stamp  uint32
 
-	// What the cost functions look at; kept as methods to allocate no closures.
+	// Parameters of the cost functions, which are methods so that no closures are allocated.
 	own     solver.Lit
 	newest  int32
 	fewest  func(tag int32) int8
 	oldOnly func(tag int32) int8
 
-	// onTold and onForgot, if not nil, hear of variables that get and lose a value.
+	// onTold and onForgot, if not nil, are called for variables that get and lose a value.
 	onTold, onForgot func(v solver.Var)
 }
 
@@ -64,7 +64,7 @@ func (t *theory) init(s *solver.Solver, g grapher) {
 	t.oldOnly = t.costOldOnly
 }
 
-// guard adds one guard and returns its index. Its edge goes into the graph when its literal is told.
+// guard adds one guard and returns its number. Its edge goes into the graph when its literal is told to be true.
 func (t *theory) guard(e Guard) int32 {
 	for len(t.value) < t.s.NumVars() {
 		t.value = append(t.value, 0)
@@ -82,7 +82,7 @@ func (t *theory) guard(e Guard) int32 {
 	return i
 }
 
-// settle adds the edges of new guards whose literals were told at level 0 before.
+// settle adds the edges of new guards whose literals had been told at level 0.
 func (t *theory) settle(first int) (conflict []solver.Lit) {
 	for i := first; i < len(t.guards); i++ {
 		l := t.guards[i].Lit
@@ -103,12 +103,12 @@ func (t *theory) holds(l solver.Lit) bool {
 	return t.value[l.Var()] > 0
 }
 
-// atRoot reports whether the true literal l was told at level 0.
+// atRoot reports whether the literal of a guard, which is true, was told at level 0.
 func (t *theory) atRoot(tag int32) bool {
 	return len(t.level) == 0 || int(t.added[tag]) < t.level[0].edge
 }
 
-// costFewest weighs an edge 1 if its literal would lengthen the clause by one that matters.
+// costFewest gives an edge the cost 1 if its literal would lengthen the clause by one that is not true at level 0.
 func (t *theory) costFewest(tag int32) int8 {
 	if tag < 0 || t.guards[tag].Lit == t.own || t.atRoot(tag) {
 		return 0
@@ -116,7 +116,7 @@ func (t *theory) costFewest(tag int32) int8 {
 	return 1
 }
 
-// costOldOnly weighs an edge 1 if it is too new to explain what was propagated at mark newest.
+// costOldOnly gives an edge the cost 1 if it is too new to explain what was propagated at the mark newest.
 func (t *theory) costOldOnly(tag int32) int8 {
 	if tag < 0 || t.added[tag] < t.newest {
 		return 0
@@ -155,8 +155,7 @@ func (t *theory) insert(i int32) (conflict []solver.Lit) {
 	return t.clauseOf(e.Lit.Not(), t.tags)
 }
 
-// clauseOf returns the clause of first and the negations of the literals of the guards, without
-// repetition.
+// clauseOf returns the clause of first and the negations of the guards' literals, without repetition.
 func (t *theory) clauseOf(first solver.Lit, tags []int32) []solver.Lit {
 	t.stamp++
 	if t.stamp == 0 {
@@ -176,12 +175,12 @@ func (t *theory) clauseOf(first solver.Lit, tags []int32) []solver.Lit {
 	return c
 }
 
-// NewLevel opens a level. See solver.Theory.
+// NewLevel begins a level. See solver.Theory.
 func (t *theory) NewLevel() {
 	t.level = append(t.level, levelMark{len(t.told), t.g.mark()})
 }
 
-// Backtrack closes levels. See solver.Theory.
+// Backtrack undoes levels. See solver.Theory.
 func (t *theory) Backtrack(level int) {
 	m := t.level[level]
 	t.level = t.level[:level]
@@ -196,7 +195,7 @@ func (t *theory) Backtrack(level int) {
 	t.told = t.told[:m.told]
 }
 
-// propagate notes that guard i, of an untold literal, would close a cycle.
+// propagate records that guard i, of an untold literal, would close a cycle.
 func (t *theory) propagate(i int32) {
 	l := t.guards[i].Lit
 	if t.value[l.Var()] != 0 {
@@ -207,9 +206,9 @@ func (t *theory) propagate(i int32) {
 	t.out = append(t.out, l.Not())
 }
 
-// Explain returns the cycle that l prevents. By now there may be newer edges, and a path through them
-// would be no reason. The path with the fewest literals mostly has none; if it has, edges are weighed
-// by age alone, and since there was a path when l was propagated, the cheapest one costs nothing.
+// Explain returns the clause of the cycle that l would have closed. By now there may be newer edges, and a path through
+// them would be no reason. The path with the fewest literals usually has none of them; if it has, the path is searched
+// by age alone, and since there was one when l was propagated, the cheapest costs nothing.
 //
 // Errata V20: propagated literals need reasons too.
 func (t *theory) Explain(l solver.Lit) []solver.Lit {
@@ -226,14 +225,14 @@ func (t *theory) Explain(l solver.Lit) []solver.Lit {
 	return t.clauseOf(l, t.tags)
 }
 
-// Decide leaves it to the solver. See solver.Theory.
+// Decide leaves the choice to the solver. See solver.Theory.
 func (t *theory) Decide() solver.Lit { return solver.LitUndef }
 
-// FinalCheck accepts: no edge of a true literal was left out. See solver.Theory.
+// FinalCheck accepts, since the edges of all true literals are in the acyclic graph. See solver.Theory.
 func (t *theory) FinalCheck() [][]solver.Lit { return nil }
 
-// Lemma reports whether a clause, given by its literals, is one that the guards and known edges imply: whether the
-// edges of the negations of its literals close a cycle. It must be called at level 0 and is meant for checking proofs.
+// Lemma reports whether a clause follows from the guards and the known edges: whether the edges of its negated literals
+// close a cycle. It must be called at level 0, and is for checking proofs.
 //
 // Cost: the edges of the literals, added and undone.
 func (t *theory) Lemma(c []solver.Lit) bool {

@@ -9,16 +9,16 @@ import (
 	"isovet/solver"
 )
 
-// Window keeps guarded edges acyclic by reachability, and decides every literal one of whose edges would close a cycle,
-// like [Closure], for many more guards: it hears of an edge that would close a cycle when that becomes so, and looks at
-// no other.
+// Window keeps guarded edges acyclic by reachability, and makes every literal false that has an edge which would close
+// a cycle, like [Closure], but for many more guards: it notices an edge when it comes to close a cycle, and looks at no
+// other.
 //
-// Nodes are known by rank, their place in a topological order of the known edges. What a node neither reaches nor is
-// reached by lies in its window, the ranks from the first such to the last; beyond it all is settled for good, and only
-// the window has bits. Row u says what u reaches, column u what reaches u, and watch u of which nodes some guard would
-// lead back to u.
+// Nodes are numbered by rank, their place in a topological order of the known edges. All nodes that a node neither
+// reaches nor is reached by are in its window, from the first such rank to the last; beyond it the known edges decide
+// finally, and only the window has bits. Row u says what u reaches, column u what reaches u, and watch u from which
+// nodes the edge of some guard leads to u.
 //
-// Invariant: rows and columns are those of known and present edges, each node reaching itself.
+// Invariant: rows and columns are those of known and present edges; each node reaches itself.
 type Window struct {
 	theory
 	base   *graph.CSR
@@ -43,7 +43,7 @@ type Window struct {
 	search windowSearch
 }
 
-// windowUndo is what an undo needs.
+// windowUndo is what undoing edges needs.
 type windowUndo struct {
 	trail  wordTrail
 	savedR []uint32 // row word → the epoch in which the trail got it last
@@ -52,7 +52,7 @@ type windowUndo struct {
 	keep   bool     // nothing need be saved: level 0
 }
 
-// windowGuards are the guards by the ranks of their ends.
+// windowGuards lists the guards by the ranks of their ends.
 type windowGuards struct {
 	byTo    []int32 // guards by target's rank, then by source's
 	toOff   []int32 // rank → its part of byTo
@@ -65,7 +65,7 @@ type windowEdge struct {
 	trail         int // length of the trail before it
 }
 
-// wordTrail is a stack in pieces, none of which moves as it grows.
+// wordTrail is a stack in pieces, which do not move when it grows.
 type wordTrail struct {
 	pieces [][]windowWord
 	n      int
@@ -87,24 +87,24 @@ func (t *wordTrail) pop() windowWord {
 	return t.pieces[t.n>>pieceBits][t.n&(1<<pieceBits-1)]
 }
 
-// wordBits are some ranks of a word.
+// wordBits are some ranks of one word.
 type wordBits struct {
 	word int32
 	bits uint64
 }
 
-// windowWord is a word to be restored: of a row, or, complemented, of a column.
+// windowWord is a word to be restored on undo: of a row, or, if its index is complemented, of a column.
 type windowWord struct {
 	at  int32
 	old uint64
 }
 
-// MaxWindowWords bounds the words of a [Window]'s rows: 64 MB, three times.
+// MaxWindowWords bounds the words of a [Window]'s rows: 64 MB, and as much each for columns and watches.
 const MaxWindowWords = 1 << 23
 
-// NewWindow makes the closure of known edges, which must not change afterwards; order is a topological order of them.
-// Guards come by [Window.Attach]. It returns nil if the windows are too wide: more than so many words, up to 2^31−1, in
-// all.
+// NewWindow makes the closure of known edges, which must not change afterwards, with a topological order of them.
+// [Window.Attach] adds the guards. It returns nil if the windows would be too wide: more than so many words, up to
+// 2^31−1, in all.
 //
 // Cost: the edges times the words of their windows.
 func NewWindow(base *graph.CSR, order []int32, words int) *Window {
@@ -137,7 +137,7 @@ func NewWindow(base *graph.CSR, order []int32, words int) *Window {
 	return t
 }
 
-// halves ranks the nodes and computes what each reaches and what reaches it.
+// halves numbers the nodes by rank and computes what each reaches and what reaches it.
 func (t *Window) halves() (down, up *halfRows, ok bool) {
 	t.rank = make([]int32, t.base.N())
 	for r, v := range t.node {
@@ -149,11 +149,10 @@ func (t *Window) halves() (down, up *halfRows, ok bool) {
 	return down, up, ok
 }
 
-// Order lists the nodes by rank. The slice must not be changed.
+// Order returns the nodes by rank. The slice must not be changed.
 func (t *Window) Order() []int32 { return t.node }
 
-// Middle returns how many nodes surely come before v less how many surely come after it: a guess of its place, twice as
-// fine.
+// Middle returns how many nodes surely come before v minus how many surely come after it: twice its place, as a guess.
 func (t *Window) Middle(v int32) int64 {
 	r := t.rank[v]
 	before, after := int64(t.lo[r])<<6, max(0, int64(len(t.node))-int64(t.hi[r])<<6)
@@ -167,13 +166,13 @@ func (t *Window) Middle(v int32) int64 {
 // Rank returns the place of v in the topological order.
 func (t *Window) Rank(v int32) int32 { return t.rank[v] }
 
-// Span returns the ranks between which lie all nodes that neither reach v nor are reached by it.
+// Span returns two ranks between which all nodes are that neither reach v nor are reached by it.
 func (t *Window) Span(v int32) (from, to int32) {
 	r := t.rank[v]
 	return t.lo[r] << 6, t.hi[r] << 6
 }
 
-// Reaches reports whether u reaches v, by known edges and those of literals told.
+// Reaches reports whether u reaches v by known edges and edges of literals told to be true.
 func (t *Window) Reaches(u, v int32) bool { return t.reaches(t.rank[u], t.rank[v]) }
 
 func (t *Window) reaches(r, s int32) bool {
@@ -187,7 +186,7 @@ func (t *Window) reaches(r, s int32) bool {
 	return t.row[t.at[r]+w]>>(s&63)&1 != 0
 }
 
-// Attach makes the theory of the guards for s. It can be done once. The answer is that of [Window.Add].
+// Attach makes this the theory of the guards for s. It can be called once. It returns what [Window.Add] returns.
 func (t *Window) Attach(s *solver.Solver, guards []Guard) (conflict []solver.Lit) {
 	t.init(s, windowGraph{t})
 	t.keep = true
@@ -195,7 +194,7 @@ func (t *Window) Attach(s *solver.Solver, guards []Guard) (conflict []solver.Lit
 	return t.Add(guards...)
 }
 
-// Add adds guards, between calls of Solve. Their variables must exist. It returns nil, or, if facts of level 0 already
+// Add adds guards, between calls of Solve. Their variables must exist. It returns nil or, if facts of level 0 already
 // close a cycle with them, a clause that says so, which the caller must add to the solver.
 //
 // Cost: linear in all guards, new and old, and sorting those of each target.
@@ -233,7 +232,7 @@ func (t *Window) Add(guards ...Guard) (conflict []solver.Lit) {
 	return t.settle(first)
 }
 
-// Know adds a known edge, before [Window.Attach], and reports whether it closes a cycle; then it is not added.
+// Know adds a known edge, before [Window.Attach]. If the edge would close a cycle, it returns true and adds nothing.
 func (t *Window) Know(u, v int32) (cycle bool) {
 	t.keep = true
 	return windowGraph{t}.add(u, v, -1)
@@ -242,17 +241,17 @@ func (t *Window) Know(u, v int32) (cycle bool) {
 // Touched reports whether [Window.Know] changed what v reaches or is reached by since the last [Window.Rest].
 func (t *Window) Touched(v int32) bool { return t.touched[t.rank[v]] }
 
-// Rest forgets what was touched.
+// Rest clears what Touched reports.
 func (t *Window) Rest() { clear(t.touched) }
 
-// Propagate returns the negations of the literals that became impossible. See solver.Theory.
+// Propagate returns the negations of the literals that would now close a cycle. See solver.Theory.
 func (t *Window) Propagate() []solver.Lit {
 	out := t.out
 	t.out = t.out[:0]
 	return out
 }
 
-// NewLevel opens a level. See solver.Theory.
+// NewLevel begins a level. See solver.Theory.
 func (t *Window) NewLevel() {
 	t.keep = false
 	t.nextEpoch()
@@ -267,7 +266,7 @@ func (t *Window) nextEpoch() {
 	}
 }
 
-// Lemma reports whether the guards and known edges imply a clause. It must be called at level 0.
+// Lemma reports whether a clause follows from the guards and the known edges. It must be called at level 0.
 func (t *Window) Lemma(c []solver.Lit) bool {
 	t.keep = false
 	t.nextEpoch()
@@ -275,7 +274,7 @@ func (t *Window) Lemma(c []solver.Lit) bool {
 	return t.theory.Lemma(c)
 }
 
-// Backtrack closes levels. See solver.Theory.
+// Backtrack undoes levels. See solver.Theory.
 func (t *Window) Backtrack(level int) {
 	t.out = t.out[:0]
 	t.theory.Backtrack(level)
@@ -318,8 +317,7 @@ func (g windowGraph) add(u, v, tag int32) (cycle bool) {
 	if t.reaches(a, b) {
 		return false
 	}
-	// Whatever reaches a reaches all that a does, so that only what b reaches and a did not is new to it; likewise
-	// above.
+	// What reaches a reaches all that a does, so only what b reaches and a did not is new to it; likewise backward.
 	la, ha, lb, hb := t.lo[a], t.hi[a], t.lo[b], t.hi[b]
 	below := t.below[:0]
 	for w := max(la, lb); w < ha; w++ {
@@ -373,7 +371,7 @@ func (g windowGraph) add(u, v, tag int32) (cycle bool) {
 	return false
 }
 
-// grow adds what is new to the row of r, and notes the guards that now would close a cycle.
+// grow adds the new bits to the row of r, and records the guards that would now close a cycle.
 func (t *Window) grow(r int32) {
 	base, hi := t.at[r], t.hi[r]
 	t.touched[r] = true
@@ -412,7 +410,7 @@ type windowSearch struct {
 	now, later []int32
 }
 
-// path is a 0-1 breadth-first search among what reaches v.
+// path is a 0-1 breadth-first search limited to what reaches v.
 func (g windowGraph) path(u, v int32, cost func(int32) int8, tags []int32) []int32 {
 	t := g.t
 	s := &t.search

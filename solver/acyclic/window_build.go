@@ -4,7 +4,7 @@ import (
 	"isovet/internal/graph"
 )
 
-// halfRows are rows of bits for the words [lo, hi) of ranks, cut from slabs, of which none moves as they grow.
+// halfRows are rows of bits, each for the words [lo, hi) of ranks, cut from slabs that do not move as more are added.
 type halfRows struct {
 	rows   [][]uint64
 	slab   []uint64
@@ -19,7 +19,7 @@ func newHalfRows(n, most int) *halfRows {
 	return &halfRows{most: most, rows: make([][]uint64, n), lo: make([]int32, n), hi: make([]int32, n)}
 }
 
-// open begins row r with its own bit, for the words [lo, hi).
+// open begins row r, for the words [lo, hi), with its own bit set.
 func (h *halfRows) open(r, lo, hi int32) (row []uint64, ok bool) {
 	n := int(hi - lo)
 	if h.words+n > h.most {
@@ -33,7 +33,7 @@ func (h *halfRows) open(r, lo, hi int32) (row []uint64, ok bool) {
 	return row, true
 }
 
-// keep ends row r with the words [lo, hi).
+// keep ends row r, keeping only the words [lo, hi).
 func (h *halfRows) keep(r, lo, hi int32, row []uint64) {
 	h.lo[r], h.hi[r] = lo, hi
 	h.rows[r] = row[: hi-lo : hi-lo]
@@ -41,7 +41,7 @@ func (h *halfRows) keep(r, lo, hi int32, row []uint64) {
 	h.words += int(hi - lo)
 }
 
-// descendants computes what each rank reaches, up to the word from which on it reaches all.
+// descendants computes what each rank reaches, up to the word from which on it reaches everything.
 func (t *Window) descendants() (h *halfRows, ok bool) {
 	n := int32(len(t.node))
 	h = newHalfRows(int(n), t.most)
@@ -72,7 +72,7 @@ func (t *Window) descendants() (h *halfRows, ok bool) {
 	return h, true
 }
 
-// ancestors computes what reaches each rank, down to the word below which all do.
+// ancestors computes what reaches each rank, down to the word below which everything does.
 func (t *Window) ancestors(back *graph.CSR) (h *halfRows, ok bool) {
 	n := int32(len(t.node))
 	h = newHalfRows(int(n), t.most)

@@ -1,17 +1,18 @@
-// Package external has formulas solved by another program: a SAT solver that reads DIMACS, one that knows acyclic
-// graphs and reads MonoSAT's GNF, or one that knows differences of numbers and reads SMT-LIB.
+// Package external solves formulas with another program: a SAT solver that reads DIMACS, one that knows acyclic graphs
+// and reads MonoSAT's GNF, or one that knows differences of numbers and reads SMT-LIB.
 //
 // # Programs
 //
-// A [Program] is a command line. Its input is a file, named where the arguments say {in}, else as the last argument; or
-// standard input, where the last argument is "-". Its answer is looked for in the file named {out}, if the arguments
+// A [Program] is a command line. Its input is a file, put where the arguments say {in}, or else as the last argument;
+// or standard input, if the last argument is "-". Its answer is looked for in the file named {out}, if the arguments
 // name one, and on standard output: a line with SATISFIABLE, SAT, UNSATISFIABLE or UNSAT, with or without the "s " of
-// the SAT competitions; a model as lines of numbers, with or without their "v ". Where there is no such line, the exit
-// status decides, 10 or 20. Of SMT-LIB the answer is sat or unsat, and the model define-funs. What some programs need
-// is added by their names: minisat and glucose write models into a file only, monosat prints one only with -witness.
+// the SAT competitions; a model as lines of numbers, with or without their "v ". If there is no such line, the exit
+// status decides, 10 or 20. With SMT-LIB the answer is sat or unsat, and the model is define-funs. Arguments that some
+// programs need are added by the program's name: minisat and glucose write models only into a file, monosat prints one
+// only with -witness.
 //
 // A program may be wrong. Its models are checked against the clauses here, and against the graph by the caller; a
-// refutation is explained, and certified, without it.
+// refutation is explained and certified without it.
 //
 // # Files
 //
@@ -41,7 +42,7 @@ import (
 	"isovet/solver/dimacs"
 )
 
-// Format is what a program reads.
+// Format is the input format of a program.
 type Format uint8
 
 const (
@@ -50,7 +51,7 @@ const (
 	SMT           // SMT-LIB 2, nodes as numbers
 )
 
-// Program is a solver to run.
+// Program is another solver, to be run as a process.
 type Program struct {
 	Format Format
 	Path   string   // of the executable
@@ -58,7 +59,7 @@ type Program struct {
 	Name   string   // as the user wrote it
 }
 
-// Prefixes of solver names that name a program.
+// The prefixes by which a solver's name means a program.
 const (
 	Auto        = "external:"        // the format follows from the program's name
 	ForceDIMACS = "external-dimacs:" // DIMACS
@@ -66,14 +67,14 @@ const (
 	ForceSMT    = "external-smt2:"   // SMT-LIB 2
 )
 
-// Is reports whether a solver's name names a program.
+// Is reports whether a solver's name means a program.
 func Is(name string) bool {
 	return slices.ContainsFunc([]string{Auto, ForceDIMACS, ForceGNF, ForceSMT}, func(prefix string) bool {
 		return strings.HasPrefix(name, prefix)
 	})
 }
 
-// ErrNotFound says that a program is not on the PATH.
+// ErrNotFound is the error for a program that is not on the PATH.
 var ErrNotFound = errors.New("no such program on the PATH")
 
 // dimacsNames are programs known to read DIMACS.
@@ -83,7 +84,7 @@ var dimacsNames = []string{"minisat", "glucose", "kissat", "cadical", "lingeling
 // smtNames are programs known to read SMT-LIB.
 var smtNames = []string{"z3", "cvc4", "cvc5", "yices", "mathsat", "opensmt"}
 
-// Parse reads a solver's name: a prefix, then a command line, split at blanks.
+// Parse parses a solver's name: a prefix, then a command line, split at blanks.
 func Parse(name string) (*Program, error) {
 	prefix, command, _ := strings.Cut(name, ":")
 	words := strings.Fields(command)
@@ -135,16 +136,16 @@ func Parse(name string) (*Program, error) {
 	return p, nil
 }
 
-// model is a program's answer; the literals are true ones.
+// model is a program's answer; the literals are those that are true.
 type model struct {
 	status solver.Status
 	lits   []solver.Lit
 }
 
-// waitAfterKill is how long a program that was killed may keep its output open.
+// waitAfterKill is how long a killed program may keep its output open.
 const waitAfterKill = time.Second
 
-// run writes the input, runs the program until it or the context ends, and reads its answer. When the context ends the
+// run writes the input, runs the program until it or the context ends, and reads its answer. If the context ends, the
 // status is Unknown, without an error.
 func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, error) {
 	dir, err := os.MkdirTemp("", "isovet-external-")
@@ -154,7 +155,7 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 	defer os.RemoveAll(dir)
 	in, out := filepath.Join(dir, "in.cnf"), filepath.Join(dir, "out.txt")
 	if p.Format == SMT {
-		in = filepath.Join(dir, "in.smt2") // programs of several languages go by it
+		in = filepath.Join(dir, "in.smt2") // some programs choose the language by the extension
 	}
 	f, err := os.Create(in)
 	if err != nil {
@@ -193,7 +194,7 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 		if !ok {
 			return model{}, fmt.Errorf("%s: %w", p.Name, ran)
 		}
-		// That there is no model after unsat makes some programs end with 1.
+		// Some SMT solvers end with 1 when asked for the model after unsat.
 		if exit = e.ExitCode(); exit != 10 && exit != 20 && (p.Format != SMT || exit != 1) {
 			return model{}, fmt.Errorf("%s: %w%s", p.Name, ran, LastLine(stderr.String()+stdout.String()))
 		}
@@ -205,7 +206,7 @@ func (p *Program) run(ctx context.Context, write func(io.Writer) error) (model, 
 	return p.answer(text, exit)
 }
 
-// answer reads what the program wrote, and what it said by its exit status.
+// answer takes the answer from the program's output or, failing that, its exit status.
 func (p *Program) answer(text string, exit int) (model, error) {
 	read := parse
 	if p.Format == SMT {
@@ -228,11 +229,11 @@ func (p *Program) answer(text string, exit int) (model, error) {
 	return m, nil
 }
 
-// ParseAnswer reads an answer that a program gave by itself: as a program's output, or a model in SMT-LIB's form with
-// variables v1, v2, …, as packages encode and external number them. The literals are true ones.
+// ParseAnswer parses an answer of a program that was run by hand: the program's output, or a model in SMT-LIB's form
+// with variables v1, v2, …, as packages encode and external number them. The literals are those that are true.
 func ParseAnswer(text string) (solver.Status, []solver.Lit, error) {
 	if first, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); strings.TrimSpace(first) == "unsat" {
-		return solver.Unsat, nil, nil // of SMT-LIB; what follows is an error, that there is no model
+		return solver.Unsat, nil, nil // SMT-LIB: what follows is the error that there is no model
 	}
 	if strings.Contains(text, "define-fun") {
 		lits, err := definitions(text)
@@ -248,7 +249,7 @@ func ParseAnswer(text string) (solver.Status, []solver.Lit, error) {
 	return m.status, m.lits, err
 }
 
-// parse reads what a program says.
+// parse parses a program's output.
 func parse(text string) (model, error) {
 	var m model
 	for line := range strings.Lines(text) {
@@ -273,7 +274,7 @@ func parse(text string) (model, error) {
 		}
 		numbers, isModel := strings.CutPrefix(line, "v ")
 		if !isModel && strings.Trim(line, "-0123456789 \t") != "" {
-			continue // chatter
+			continue // other output
 		}
 		for w := range strings.FieldsSeq(numbers) {
 			n, err := strconv.Atoi(w)
@@ -288,7 +289,8 @@ func parse(text string) (model, error) {
 	return m, nil
 }
 
-// values makes a model of variables, those that the program leaves out being false, and checks it against clauses.
+// values returns the model's values of so many variables (false where the program left one out), checked against the
+// clauses.
 func (m *model) values(p *Program, vars int, clauses [][]solver.Lit) ([]bool, error) {
 	value := make([]bool, vars)
 	for _, l := range m.lits {
@@ -304,8 +306,8 @@ func (m *model) values(p *Program, vars int, clauses [][]solver.Lit) ([]bool, er
 	return value, nil
 }
 
-// LastLine is what a text ends with, behind a colon; "" if there is nothing. It goes into an error: what a terminal
-// would take for a command is quoted, and the rest of a long line left out.
+// LastLine returns the last line of a text, after a colon, or "" if there is none. It is for errors: characters that a
+// terminal would take for commands are quoted, and the rest of a long line is left out.
 func LastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
@@ -327,7 +329,8 @@ func LastLine(text string) string {
 	return ": " + last + cut
 }
 
-// Backend has a program solve formulas in DIMACS. Each Solve is a new run, assumptions being unit clauses.
+// Backend solves formulas by running a program on DIMACS. Each Solve is a new run, with the assumptions as unit
+// clauses.
 type Backend struct {
 	p     *Program
 	cnf   dimacs.CNF
@@ -347,13 +350,13 @@ func (b *Backend) NewVars(n int) solver.Var {
 	return solver.Var(first)
 }
 
-// AddClause adds a clause; false for the empty one.
+// AddClause adds a clause; it returns false for the empty one.
 func (b *Backend) AddClause(lits ...solver.Lit) bool {
 	b.cnf.Clauses = append(b.cnf.Clauses, append([]solver.Lit{}, lits...))
 	return len(lits) > 0
 }
 
-// Solve runs the program. Unknown: the context ended, or Err tells why.
+// Solve runs the program. It returns Unknown if the context ended, or if Err tells what went wrong.
 func (b *Backend) Solve(ctx context.Context, assumptions ...solver.Lit) solver.Status {
 	b.model, b.err = nil, nil
 	f := b.cnf
@@ -374,5 +377,5 @@ func (b *Backend) Solve(ctx context.Context, assumptions ...solver.Lit) solver.S
 // Value returns v's value in the model of the last Solve.
 func (b *Backend) Value(v solver.Var) bool { return int(v) < len(b.model) && b.model[v] }
 
-// Err says what went wrong in the last Solve, beside the end of its context.
+// Err returns what went wrong in the last Solve, other than the end of its context.
 func (b *Backend) Err() error { return b.err }

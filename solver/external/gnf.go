@@ -10,7 +10,7 @@ import (
 	"isovet/solver"
 )
 
-// Edge is an edge of a graph that is there if Lit is true.
+// Edge is an edge that is in the graph if Lit is true.
 type Edge struct {
 	From, To int32
 	Lit      solver.Lit
@@ -25,11 +25,11 @@ type Graph struct {
 	Edges   []Edge
 }
 
-// WriteGNF writes it in MonoSAT's GNF: DIMACS, then "digraph", a line "edge" each, and "acyclic", whose variable is a
-// fact.
+// WriteGNF writes a graph in MonoSAT's GNF: DIMACS, then "digraph", a line "edge" for each edge, and "acyclic", whose
+// variable is made a fact.
 //
-// MonoSAT takes a variable, not a literal, for an edge, and no variable for two. So every edge has one of its own
-// behind those of the formula, implied by its literal; the other direction never matters, since an edge more only makes
+// MonoSAT wants a variable, not a literal, for an edge, and a different one for each. So every edge has a new variable
+// after those of the formula, implied by its literal; the converse is not needed, since an edge too many can only add
 // cycles.
 func WriteGNF(w io.Writer, g *Graph) error {
 	b := bufio.NewWriter(w)
@@ -69,8 +69,8 @@ func WriteGNF(w io.Writer, g *Graph) error {
 	return b.Flush()
 }
 
-// Solve runs the program on the graph. The model, of the formula's own variables, satisfies the clauses; that the graph
-// is acyclic is the program's word.
+// Solve runs the program on the graph. The model, of the formula's own variables, satisfies the clauses; whether the
+// graph is acyclic is not checked here.
 func (g *Graph) Solve(ctx context.Context, p *Program) (solver.Status, []bool, error) {
 	write := WriteGNF
 	if p.Format == SMT {

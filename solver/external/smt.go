@@ -11,7 +11,7 @@ import (
 )
 
 // WriteSMT writes a formula with its graph in SMT-LIB 2 (QF_IDL): variable i as v<i+1>, as DIMACS has it, and node i as
-// the number n<i>, where an edge says "less than". Cost: linear.
+// the number n<i>; an edge says "less than". Cost: linear.
 func WriteSMT(w io.Writer, g *Graph) error {
 	b := bufio.NewWriter(w)
 	b.WriteString("(set-logic QF_IDL)\n(set-option :produce-models true)\n")
@@ -45,7 +45,7 @@ func WriteSMT(w io.Writer, g *Graph) error {
 	return b.Flush()
 }
 
-// parseSMT reads a program's answer to WriteSMT: sat, unsat or unknown, then the model or an error that there is none.
+// parseSMT parses a program's answer to WriteSMT: sat, unsat or unknown, then the model or an error that there is none.
 func parseSMT(text string) (model, error) {
 	for line := range strings.Lines(text) {
 		switch strings.TrimSpace(line) {
@@ -61,7 +61,7 @@ func parseSMT(text string) (model, error) {
 	return model{}, fmt.Errorf("it prints neither sat nor unsat%s", LastLine(text))
 }
 
-// definitions reads (define-fun v3 () Bool true), however it is broken into lines.
+// definitions parses (define-fun v3 () Bool true), wherever lines are broken.
 func definitions(text string) (lits []solver.Lit, err error) {
 	words := strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(text))
 	for i, w := range words {

@@ -1,5 +1,5 @@
-// Package gini lets the SAT solver github.com/go-air/gini stand in for package solver, to compare
-// with. It is incremental, supports assumptions, and ends when the context does.
+// Package gini adapts the SAT solver github.com/go-air/gini to package solver, for comparison. It is incremental,
+// supports assumptions, and ends when the context does.
 //
 // Experimental: this package may still change.
 package gini
@@ -14,7 +14,7 @@ import (
 	"isovet/solver"
 )
 
-// Solver is a [solver.Backend] on gini. Make one with [New].
+// Solver is a [solver.Backend] that uses gini. Make one with [New].
 type Solver struct {
 	g     *ext.Gini
 	vars  int
@@ -34,8 +34,8 @@ func (s *Solver) NewVars(n int) solver.Var {
 	return solver.Var(first)
 }
 
-// AddClause adds a clause. It returns false for the empty clause, and once Solve has found that there
-// is no model at all.
+// AddClause adds a clause. It returns false for the empty clause, and once Solve has found that there is no model at
+// all.
 func (s *Solver) AddClause(lits ...solver.Lit) bool {
 	if len(lits) == 0 {
 		s.unsat = true
@@ -53,8 +53,8 @@ func (s *Solver) AddClause(lits ...solver.Lit) bool {
 // poll is how long gini runs before the context is looked at again.
 const poll = 20 * time.Millisecond
 
-// Solve looks for a model. If ctx can end, gini runs in a goroutine of its own that is stopped, and
-// waited for, when ctx ends.
+// Solve looks for a model. If ctx can end, gini runs in its own goroutine, which is stopped and waited for when ctx
+// ends.
 func (s *Solver) Solve(ctx context.Context, assumptions ...solver.Lit) solver.Status {
 	s.model = s.model[:0]
 	if s.unsat {
@@ -96,8 +96,8 @@ func (s *Solver) Solve(ctx context.Context, assumptions ...solver.Lit) solver.St
 		}
 		return solver.Sat
 	case -1:
-		// gini forgets a conflict among its facts when the next clause is added, and then aborts on the
-		// wrong model (S.ensure0 clears S.x). So we remember it.
+		// gini forgets a conflict among its facts when the next clause is added, and then aborts on the wrong model
+		// (S.ensure0 clears S.x). So we remember it.
 		if len(s.g.Why(nil)) == 0 {
 			s.unsat = true
 		}

@@ -1,13 +1,12 @@
-// Package gophersat lets the SAT solver github.com/crillab/gophersat stand in for package solver, to
-// compare with.
+// Package gophersat adapts the SAT solver github.com/crillab/gophersat to package solver, for comparison.
 //
-// gophersat's own incremental calls do not fit: Assume forgets the facts of the root level and keeps
-// the assumptions of earlier calls as facts. So every Solve builds a new gophersat solver from all the
-// clauses, with the assumptions as unit clauses.
+// gophersat's own incremental calls do not fit: Assume forgets the facts of level 0 and keeps the assumptions of
+// earlier calls as facts. So every Solve builds a new gophersat solver from all the clauses, with the assumptions as
+// unit clauses.
 //
-// gophersat cannot be told to stop. It can, however, send each learned clause to a channel. When the
-// context can end we listen there, and close the channel when it ends: the solver's next learned clause
-// makes it panic in its own goroutine, where we catch it. The price is one formatted line a conflict.
+// gophersat cannot be told to stop, but it can send each learned clause to a channel. If the context can end, we
+// receive there, and close the channel when the context ends: the solver's next learned clause then panics in its own
+// goroutine, where we catch it. The price is one formatted line per conflict.
 //
 // Experimental: this package may still change.
 package gophersat
@@ -20,7 +19,7 @@ import (
 	"isovet/solver"
 )
 
-// Solver is a [solver.Backend] on gophersat. Make one with [New].
+// Solver is a [solver.Backend] that uses gophersat. Make one with [New].
 type Solver struct {
 	vars    int
 	clauses [][]int
@@ -40,7 +39,7 @@ func (s *Solver) NewVars(n int) solver.Var {
 	return solver.Var(first)
 }
 
-// AddClause adds a clause. It returns false for the empty clause, and after it.
+// AddClause adds a clause. It returns false for the empty clause and ever after.
 func (s *Solver) AddClause(lits ...solver.Lit) bool {
 	if len(lits) == 0 {
 		s.empty = true
@@ -64,7 +63,7 @@ func (s *Solver) AddClause(lits ...solver.Lit) bool {
 	return true
 }
 
-// Solve looks for a model, from nothing each time.
+// Solve looks for a model, starting from scratch each time.
 //
 // Cost: a copy of all clauses besides the search.
 func (s *Solver) Solve(ctx context.Context, assumptions ...solver.Lit) solver.Status {

@@ -2,7 +2,7 @@
 
 package gophersat
 
-// stop ends the run that sends on learned: its next send panics. It reports whether the run will end.
+// stop ends the run that sends on learned, whose next send then panics. It reports whether the run will end.
 func stop(learned chan string) bool {
 	close(learned)
 	return true

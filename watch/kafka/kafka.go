@@ -1,11 +1,11 @@
-// Package kafka is a source of transactions for package watch: a topic of Kafka, or of a broker with its protocol.
+// Package kafka reads transactions for package watch from a topic of Kafka, or of a broker with the same protocol.
 //
-// Each partition is a stream of its own, named by its number, in which the place of a line is its offset. The watch's
-// log says where to go on, so that each message is in it once, whatever the group's offsets are. The offsets are
-// committed only to show the watch's progress.
+// Each partition is a stream of its own, named by its number; a line's place is its offset. The reader resumes from
+// the places in the watch's log, so that the log has each message once, whatever offsets the consumer group has. It
+// commits offsets only to show the watch's progress.
 //
-// Partitions are merged by the timestamps of their messages, so that none gets ahead of the others where there is much
-// to catch up with. One that is at its end is not waited for, and neither is one that has been silent for a while.
+// It merges partitions by the timestamps of their messages, so that no partition gets far ahead while there is a
+// backlog. It does not wait for a partition that is at its end or has been silent for a while.
 //
 // Experimental: this package may still change.
 package kafka
@@ -34,21 +34,21 @@ import (
 type Options struct {
 	Brokers []string // HOST:PORT
 	Topic   string
-	// Partitions are the partitions to read; nil: all, including later ones.
+	// Partitions are the partitions to read; nil means all, including new ones.
 	Partitions []int32
-	// Group, if set, is the group for which offsets are committed that are safe in the log. It has no members.
+	// Group, if set, is the consumer group for which the offsets of lines in the log are committed. It has no members.
 	Group string
-	// SASL is a mechanism of Mechanisms; "": none.
+	// SASL is one of Mechanisms, or "".
 	SASL, User, Password string
 	TLS                  *tls.Config // nil: none
-	// Idle bounds the wait for a partition that is not at its end; 0: 5 s.
+	// Idle bounds the wait for a partition that has more messages; 0 means 5 s.
 	Idle time.Duration
-	// Patience is the time to try the first connection; 0: 30 s.
+	// Patience bounds the time for the first connection; 0 means 30 s.
 	Patience time.Duration
 	Log      *slog.Logger
 }
 
-// Mechanisms are the names for Options.SASL.
+// Mechanisms are the values of Options.SASL.
 var Mechanisms = []string{"plain", "scram-sha-256", "scram-sha-512"}
 
 func (o *Options) mechanism() (sasl.Mechanism, error) {
@@ -66,9 +66,9 @@ func (o *Options) mechanism() (sasl.Mechanism, error) {
 const (
 	// fetchBytes bounds a fetch from a broker.
 	fetchBytes = 8 << 20
-	// heldBytes bounds the messages of all partitions that wait for others.
+	// heldBytes bounds the fetched messages of all partitions that wait for those of others.
 	heldBytes = 64 << 20
-	// metadataEvery is the interval of looking for new partitions, commitEvery that of committing offsets.
+	// metadataEvery is the interval at which new partitions are looked for, commitEvery that of commits of offsets.
 	metadataEvery = time.Minute
 	commitEvery   = 5 * time.Second
 )
@@ -87,7 +87,6 @@ type source struct {
 	said       trouble
 }
 
-// part is a partition.
 type part struct {
 	number int32
 	name   string
@@ -100,8 +99,8 @@ type part struct {
 	paused bool
 }
 
-// Open opens a topic behind the places of its partitions in the log. It waits for brokers that go away later. Errors:
-// no broker answers, there is no such topic, or it is not the log's topic.
+// Open opens a topic at the places of its partitions in the log. If brokers fail later, the source waits for them. It
+// returns an error if no broker answers, there is no such topic, or it is not the topic of the log.
 func Open(ctx context.Context, o Options, after watch.Places) (watch.Source, error) {
 	if o.Idle <= 0 {
 		o.Idle = 5 * time.Second
@@ -173,7 +172,7 @@ func (s *source) begin(ctx context.Context, after watch.Places) error {
 	return s.add(ctx, numbers, after)
 }
 
-// add begins partitions.
+// add begins to read partitions.
 func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) error {
 	first, err := offsets(ctx, s.client, s.o.Topic, numbers, earliest)
 	if err != nil {
@@ -208,7 +207,7 @@ func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) e
 	return nil
 }
 
-// gone reports missing messages.
+// gone reports messages that the broker no longer has.
 func (s *source) gone(p *part, to int64) {
 	s.o.Log.Warn("the topic lost messages before watch read them: deleted or over its limits; watch may report "+
 		"reads of values written in them as violations", "topic", s.o.Topic, "partition", p.number, "first", p.next,
@@ -231,7 +230,7 @@ func (s *source) Next(ctx context.Context, most int) ([]watch.Line, error) {
 	}
 }
 
-// poll takes fetched messages.
+// poll stores the fetched messages.
 func (s *source) poll(ctx context.Context) {
 	wait, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -266,7 +265,7 @@ func (s *source) poll(ctx context.Context) {
 	}
 }
 
-// record takes a record.
+// record stores a record.
 func (s *source) record(p *part, r *kgo.Record, first int64) {
 	if r.Offset < p.next {
 		return // in the log already
@@ -288,7 +287,7 @@ func (s *source) record(p *part, r *kgo.Record, first int64) {
 // recordBytes estimates the memory of a record besides its text.
 const recordBytes = 256
 
-// limit bounds the waiting messages of a partition.
+// limit returns how many bytes of a partition may wait.
 func (s *source) limit() int { return max(heldBytes/len(s.order), 128<<10) }
 
 // merge passes on the earliest messages.
@@ -328,7 +327,7 @@ func (s *source) merge(most int) (out []watch.Line) {
 	return out
 }
 
-// hand takes messages of a partition up to a time, but at least one.
+// hand appends the messages of a partition up to a time, and at least one.
 func (s *source) hand(out []watch.Line, p *part, most int, until int64) []watch.Line {
 	n := 0
 	for ; n < len(p.queue) && len(out) < most && (n == 0 || p.queue[n].Timestamp.UnixMilli() <= until); n++ {
@@ -362,7 +361,7 @@ func (s *source) grown(ctx context.Context) {
 	}
 }
 
-// Done commits safe offsets from time to time.
+// Done commits, from time to time, the offsets of lines that are safe in the log.
 func (s *source) Done() error {
 	if s.o.Group == "" || time.Since(s.committed) < commitEvery {
 		return nil
@@ -402,7 +401,7 @@ func (s *source) Close() error {
 	return nil
 }
 
-// trouble reports that brokers are away, and that they are back.
+// trouble reports when brokers fail, and when they are back.
 type trouble struct {
 	log   *slog.Logger
 	mu    sync.Mutex

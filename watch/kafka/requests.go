@@ -22,7 +22,8 @@ func (t *trouble) OnBrokerConnect(m kgo.BrokerMetadata, _ time.Duration, _ net.C
 	}
 }
 
-// partitions lists the partitions of a topic, and returns its id; zeros if brokers are too old for one.
+// partitions lists the partitions of a topic. It also returns the topic's id, which is zero if brokers are too old to
+// have one.
 func partitions(ctx context.Context, c *kgo.Client, topic string) (id [16]byte, numbers []int32, err error) {
 	q := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
@@ -63,13 +64,13 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// Special times of ListOffsets.
+// The special timestamps of a ListOffsets request.
 const (
 	latest   = -1
 	earliest = -2
 )
 
-// offsets returns the begins or ends of partitions, for a reader of committed messages.
+// offsets returns the first or the last offsets of partitions, as a reader of committed messages sees them.
 func offsets(ctx context.Context, c *kgo.Client, topic string, numbers []int32, which int64) (map[int32]int64, error) {
 	for {
 		q := kmsg.NewPtrListOffsetsRequest()
@@ -111,7 +112,7 @@ func offsets(ctx context.Context, c *kgo.Client, topic string, numbers []int32, 
 	}
 }
 
-// commit commits the offsets of a group that has no members.
+// commit commits offsets for a consumer group without members.
 func commit(ctx context.Context, c *kgo.Client, group, topic string, id [16]byte, safe map[int32]int64) error {
 	q := kmsg.NewPtrOffsetCommitRequest()
 	q.Group, q.Generation = group, -1

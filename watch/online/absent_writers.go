@@ -7,30 +7,30 @@ import (
 	"isovet/internal/keyed"
 )
 
-// A stream that begins in the middle does not give the first values of keys. The first read of a key that no write of
-// the stream explains shows its value. That version gets a writer outside the stream: a transaction of unknown outcome
-// without times, right before the reader in the order, which windows may move. If a later arrival turns out to have
-// written the version, the writer outside goes, and its readers wait for the real one. Where values repeat, both may
-// have written it, and the one outside stays.
+// A stream that begins in the middle does not say which values keys had at first. If a read sees a version that no
+// transaction of the stream wrote, the engine assumes a writer outside the stream: a transaction of unknown outcome
+// without times. It stands right before the reader in the order, and windows may move it. If a later arrival wrote the
+// version, the assumed writer is removed, and its readers wait for the arrival. If values repeat, both may have
+// written it, and the assumed writer stays.
 
-// unseenLine is the line of a writer outside the stream.
+// unseenLine is the line number of assumed writers outside the stream.
 const unseenLine = -2
 
-// foreignWrite gives a version a writer outside the stream.
+// foreignWrite assumes a writer outside the stream for a version.
 func (e *Engine) foreignWrite(k kv) {
 	e.cells[k.key].unseen = true
 	e.foreign(&Arrival{Line: unseenLine, Session: NoSession, Status: history.Unknown,
 		Writes: []Op{{Key: k.key, Val: k.val}}})
 }
 
-// mayUnseen reports whether a writer outside the stream may have written the version of a read that no other
-// transaction wrote; start is the reader's.
+// mayUnseen reports whether a writer outside the stream may have written a version of the key. start is the begin of
+// its reader.
 func (e *Engine) mayUnseen(key uint32, start int64) bool {
 	return e.cells[key].open || e.stream.attached && start < e.stream.origin
 }
 
-// hasCome reports whether a writer of a version has arrived but is not placed yet, and a read with this end may have
-// seen it, or must have, if values do not repeat.
+// hasCome reports whether a writer of the version has arrived and is not placed yet. If values repeat at the levels
+// with real time, it must have begun before a reader with this end ended.
 func (e *Engine) hasCome(k kv, end int64) (come bool) {
 	after := e.o.Level.RealTime() && e.repeats(k.val)
 	e.pendingWriters(k, func(t uint32) {
@@ -39,26 +39,27 @@ func (e *Engine) hasCome(k kv, end int64) (come bool) {
 	return come
 }
 
-// repeats reports whether a value may be written to a key more than once: it is null, or the stream's values repeat.
+// repeats reports whether several transactions may write this value to a key: it is null, or values of the stream
+// repeat.
 func (e *Engine) repeats(val uint64) bool { return val == 0 || e.stream.repeated }
 
-// mayRepeat reports whether a further, unknown transaction may have written a version: before the stream, or later if
-// the key's values repeat.
+// mayRepeat reports whether another, unknown transaction may have written a version: before the stream or, if the
+// key's values repeat, later.
 func (e *Engine) mayRepeat(k kv) bool {
 	return e.stream.attached && !e.cells[k.key].said && e.repeats(k.val) || e.mayComeAgain(k)
 }
 
-// mayComeAgain reports whether a version may have a further writer that comes later or is forgotten: values of the key
-// have repeated.
+// mayComeAgain reports whether the version may have another writer that is still to come or is forgotten. This is
+// possible if the key's values have repeated.
 func (e *Engine) mayComeAgain(k kv) bool {
 	c := &e.cells[k.key]
 	return (!e.stream.ended || e.stats.Forgotten > 0) && (c.again || k.val == 0 && c.nulled)
 }
 
-// Again says that values of a key repeat.
+// Again notes that values of a key repeat.
 func (e *Engine) Again(key uint32) { e.cells[key].again, e.stream.repeated = true, true }
 
-// noteRepeats notes whether a transaction writes a value that its key had before: at first, or by one of the latest
+// noteRepeats notes if a transaction writes a value that its key had before: its first value, or one of the latest
 // writes.
 func (e *Engine) noteRepeats(a *Arrival) {
 	if e.stream.latest == nil {
@@ -81,10 +82,10 @@ func (e *Engine) noteRepeats(a *Arrival) {
 	}
 }
 
-// numLatest is the number of the latest writes in memory.
+// numLatest is the number of recent writes in memory.
 const numLatest = 1 << 16
 
-// assume places the writers outside the stream of a transaction's reads, before the transaction itself is placed.
+// assume assumes writers outside the stream for reads of a transaction that is about to be placed.
 func (e *Engine) assume(t uint32) {
 	for i := range e.slots[t].reads {
 		x := &e.slots[t]
@@ -118,7 +119,7 @@ func (e *Engine) enter(t uint32) {
 	}
 }
 
-// dismiss removes the writers outside the stream of versions that a transaction of the stream wrote.
+// dismiss removes the assumed writers of versions that a transaction of the stream wrote.
 func (e *Engine) dismiss(ops []Op) {
 	for _, o := range ops {
 		c := &e.cells[o.Key]
@@ -142,7 +143,7 @@ func (e *Engine) dismiss(ops []Op) {
 	}
 }
 
-// withdraw removes a writer outside the stream from the order, and returns its readers.
+// withdraw removes an assumed writer from the order and returns its readers.
 func (e *Engine) withdraw(t uint32) (readers []misfit) {
 	x := &e.slots[t]
 	if x.commit == nowhere {

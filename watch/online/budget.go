@@ -5,14 +5,14 @@ import (
 	"isovet/internal/bounds"
 )
 
-// Contradictions cost more than valid transactions: windows without an order, and proofs. So that a stream with many
-// violations is still judged at its own rate, each transaction adds credit, and work that does not end in an order uses
-// some. A window with an order uses none until there are many contradictions, except for a search of more than some ms.
-// At the levels without real time it always does: stale reads may be valid there, each with a long window.
+// Searches and proofs for contradicting reads cost much more than valid transactions. A budget keeps the judge as fast
+// as the stream even with many violations: each transaction adds credit, and a search that finds no order uses credit.
+// A search that finds an order uses credit only if it takes more than some ms, or after many contradictions. At the
+// levels without real time every search uses credit, since stale reads may be valid there and each needs a long window.
 //
-// In any case the searches for one transaction end after maxSteps, so that no window delays the stream.
+// The searches for one transaction end after maxSteps, so that no window delays the stream.
 
-// maxCredit bounds the credit: 10 s. A unit is about 10 µs.
+// maxCredit bounds the credit, to 10 s of work. A unit is about 10 µs.
 var maxCredit = 1 << 20
 
 // maxSteps bounds the searches for one transaction, or for the end of a wait, in steps of solver.WithSteps: 0.5 s.
@@ -35,27 +35,26 @@ const (
 	leastEver  = -1 << 19
 )
 
-// fuel gives the searches for the next transaction, or for the end of the next wait, all steps; without credit only
-// few.
+// fuel sets the steps for the next transaction, or for the end of the next wait: all or, without credit, a few.
 func (e *Engine) fuel() {
 	if e.budget.steps = int64(maxSteps); e.budget.credit < 0 {
 		e.budget.steps /= 128
 	}
 }
 
-// use notes the steps of a search.
+// use counts the steps of a search.
 func (e *Engine) use(steps int64) {
 	e.budget.steps -= steps
 	e.budget.spent += steps
 }
 
-// pay takes credit for searches, and for a further cost.
+// pay takes credit for the searches so far, and for a further cost.
 func (e *Engine) pay(cost int64) {
 	e.budget.credit = min(e.budget.credit, max(e.budget.credit-cost-e.budget.spent/stepsEach, leastPaid))
 	e.budget.spent = 0
 }
 
-// payFound takes credit for a window that has an order.
+// payFound takes credit for a window in which an order was found.
 func (e *Engine) payFound() {
 	if e.budget.wrong < manyWrong && e.o.Level.RealTime() {
 		e.budget.spent = max(0, e.budget.spent-freeSteps)
@@ -63,15 +62,15 @@ func (e *Engine) payFound() {
 	e.pay(0)
 }
 
-// skip leaves contradicting reads undecided, for lack of credit.
+// skip reports contradicting reads as undecided because there is no credit.
 func (e *Engine) skip(ms []misfit) {
 	e.stats.Skipped++
 	e.leftOut(ms, Skipped)
 }
 
-// direct proves a read of a version that was overwritten by a transaction which ended before the reader began, or
-// stands before it in their session. The two and the writers of their versions are the proof, whatever else the stream
-// has.
+// direct proves that a read is stale: the transaction that overwrote its version ended before the reader began, or
+// precedes it in their session. The two transactions and the writers of their versions prove it, whatever the rest of
+// the stream has.
 func (e *Engine) direct(m misfit) bool {
 	if m.i < 0 || e.budget.credit < leastEver || !e.o.Level.RealTime() && !e.o.Level.Sessions() {
 		return false
@@ -110,7 +109,7 @@ func (e *Engine) direct(m misfit) bool {
 	return proved
 }
 
-// isOut reports whether a part for one read leaves out another read.
+// isOut reports whether a proof for a single read must leave out this read.
 func (e *Engine) isOut(t uint32, i int) bool {
 	return e.attempt.only.slot != noSlot && e.attempt.only != misfit{t, i}
 }

@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// partTxn is a transaction of a part: a placed one, or an outsider.
+// partTxn is a transaction of a part: one of its members, or an outsider.
 type partTxn struct {
 	slot uint32
 	o    *outsider
@@ -16,7 +16,7 @@ type partTxn struct {
 	line int64
 }
 
-// inOrderOf returns the transactions of a part, in the order of their sessions.
+// inOrderOf returns the transactions of a part, session by session.
 func (e *Engine) inOrderOf(p *proof, members []uint32) (all []partTxn) {
 	for _, t := range members {
 		x := &e.slots[t]
@@ -38,7 +38,7 @@ func (e *Engine) inOrderOf(p *proof, members []uint32) (all []partTxn) {
 	return all
 }
 
-// build makes the history of a part; has are the versions that its transactions write.
+// build makes the history of a part. has contains the versions that the part's transactions write.
 func (e *Engine) build(p *proof, members []uint32, has map[kv]bool) {
 	b := history.NewBuilder()
 	p.b = b
@@ -62,7 +62,7 @@ func (e *Engine) build(p *proof, members []uint32, has map[kv]bool) {
 	e.buildInitial(p, has)
 }
 
-// buildReads adds the reads of a transaction whose writers the part has.
+// buildReads adds those reads of a transaction whose versions the part's transactions write.
 func (e *Engine) buildReads(p *proof, t uint32, has map[kv]bool) {
 	x := &e.slots[t]
 	for i := range x.reads {
@@ -85,7 +85,6 @@ func (e *Engine) buildReads(p *proof, t uint32, has map[kv]bool) {
 	}
 }
 
-// buildInitial adds the initial transaction.
 func (e *Engine) buildInitial(p *proof, has map[kv]bool) {
 	keys := make([]uint32, 0, len(p.initial))
 	for k := range p.initial {
@@ -113,10 +112,10 @@ func (e *Engine) byHash(a, b uint32) int {
 	return cmp.Or(cmp.Compare(e.cells[a].hash, e.cells[b].hash), cmp.Compare(a, b))
 }
 
-// unknowable is a value that nobody reads.
+// unknowable is a value that no read sees.
 const unknowable = 0x756e6b6e6f77
 
-// judged returns the part if it violates the level, else nil.
+// judged returns the part if it violates the level, otherwise nil.
 func (p *proof) judged(e *Engine) *proof {
 	a := e.solve(p.b, nil)
 	if p.b = nil; a.status != unsolved {
@@ -126,8 +125,8 @@ func (p *proof) judged(e *Engine) *proof {
 	return p
 }
 
-// cannot reports whether no committed transaction can have written a version. Its writer may still come, at the levels
-// with real time only late.
+// cannot reports whether no committed transaction can have written a version. At the levels with real time a writer
+// that still comes would be late.
 func (e *Engine) cannot(k kv) bool {
 	g := e.dug(k)
 	return !e.exists(k) && !e.cells[k.key].open &&

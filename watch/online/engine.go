@@ -11,21 +11,21 @@ import (
 // Options tune an engine.
 type Options struct {
 	Level level.Level
-	// Skew widens client intervals by this many ns at both ends, at the levels with real time.
+	// Skew, in ns, widens client intervals at both ends, at the levels with real time.
 	Skew int64
-	// Lateness is by how many ns the watermark is behind the latest end: a read waits this long for its writer to
-	// be placed before it counts as a read without a writer.
+	// Lateness is the distance, in ns, of the watermark from the latest end. A read waits so long for its writer to be
+	// placed; then it counts as a read without a writer.
 	Lateness int64
-	// Patience is for how many ns of the stream a transaction of unknown outcome may still be read; 0: as long as
-	// the pool has room.
+	// Patience is how long, in ns of the stream, a transaction of unknown outcome can still be read; 0 means as long
+	// as the pool has space.
 	Patience int64
-	// Horizon is the number of transactions of the order in memory; 0: DefaultHorizon.
+	// Horizon is the number of transactions of the order in memory; 0 means DefaultHorizon.
 	Horizon int
-	// Memory bounds the bytes of the transactions in memory; 0: no bound. The horizon then shrinks.
+	// Memory bounds the bytes of the transactions in memory by shrinking the horizon; 0 means no bound.
 	Memory int64
 }
 
-// DefaultHorizon takes some 30 MB with eight operations a transaction.
+// DefaultHorizon takes about 30 MB if transactions have eight operations.
 const DefaultHorizon = 1 << 16
 
 // Op is an operation of an arrival. At is its index in the transaction.
@@ -35,8 +35,8 @@ type Op struct {
 	Val uint64 // 0: null
 }
 
-// Arrival is a transaction as it arrives. Reads are the first reads of keys that it has not written before, Writes its
-// last writes, Lost the writes that it overwrote or took back itself.
+// Arrival is a transaction as it arrives. Reads has its first read of each key that it had not written before, Writes
+// its last write of each key, and Lost the writes that it overwrote or undid itself.
 type Arrival struct {
 	Line       int64 // its number for findings; unique
 	Start, End int64 // NoTime: missing
@@ -46,20 +46,20 @@ type Arrival struct {
 	Reads      []Op
 	Writes     []Op
 	Lost       []Op
-	// Impossible says that its outcome is unknown and it cannot have committed.
+	// Impossible says that its outcome is unknown, but that it cannot have committed.
 	Impossible bool
 }
 
 // NoSession is the session of a transaction without one.
 const NoSession = math.MaxUint32
 
-// Engine judges a stream. It is for one goroutine.
+// Engine judges a stream. Only one goroutine may use it.
 //
-// Package freeze saves its state. There the fields of the embedded groups stand like the engine's own.
+// Package freeze saves its state; there the fields of embedded groups count as the engine's own.
 type Engine struct {
 	o     Options `freeze:"-"`
 	stats Stats
-	// What is known of keys, transactions and sessions, by their numbers; slots that are free; the last mark on slots.
+	// The state of keys, transactions and sessions, by their numbers; free slots; the last mark on slots.
 	cells  []cell
 	slots  []txn
 	free   []uint32
@@ -70,7 +70,7 @@ type Engine struct {
 	pending pendingHeap
 	wrote   pendingWrites `freeze:"-"`
 	mark    int64         // all transactions with an earlier end have arrived and stand in the order
-	// The order, from position first on, and how many transactions it has.
+	// The order, from position first on, and the number of its transactions.
 	order  []event
 	first  int64
 	placed int
@@ -98,7 +98,7 @@ type streamState struct {
 	final    bool // no transaction arrives any more
 }
 
-// awaited has the reads that wait for a writer; see waiting_reads.go.
+// awaited has the reads that wait for a writer (waiting_reads.go).
 type awaited struct {
 	waits    map[kv][]*waiting
 	waitq    queue[*waiting]
@@ -109,7 +109,7 @@ type awaited struct {
 	patience int64 // of suspects, by the clock
 }
 
-// unknownPool has the transactions of unknown outcome; see unknown_pool.go.
+// unknownPool has the transactions of unknown outcome (unknown_pool.go).
 type unknownPool struct {
 	pool  map[kv][]uint32
 	poolq queue[pooled]
@@ -117,13 +117,14 @@ type unknownPool struct {
 	news  []uint32 // those that entered the order
 }
 
-// weights has the memory of transactions that are not final, of the order, of the pool alone, and of free slots.
+// weights has the memory of the transactions that are not final, of those in the order, of those only in the pool, and
+// of free slots.
 type weights struct {
 	waitSize, orderSize, poolSize weight
 	kept                          int64
 }
 
-// budget bounds searches and proofs; see budget.go.
+// budget bounds searches and proofs (budget.go).
 type budget struct {
 	credit int64
 	wrong  int64 // violations and undecided reads
@@ -140,21 +141,20 @@ type results struct {
 	later    []postponed
 }
 
-// attempt describes the last part: the reads that it was made for, and how it went.
+// attempt describes the last part that was tried: for which reads, and with what result.
 type attempt struct {
 	only   misfit `freeze:"-"` // the only read that it is made for; slot noSlot: all
 	dead   bool   // a transaction of unknown outcome read a version that nobody wrote
 	others int64  // the last end of possible writers that are not placed
 }
 
-// interruption has the state of a call that ends early; see Until.
+// interruption has the state of a call that returns early (Until).
 type interruption struct {
 	stop func() bool `freeze:"-"`
 	cut  bool        `freeze:"-"`
 	owes owed
 }
 
-// Stats has counts.
 type Stats struct {
 	Txns, Late           int64
 	Misfits, Windows     int64
@@ -167,8 +167,8 @@ type Stats struct {
 	Forgotten, Watermark int64
 }
 
-// cell is the state of a key. val is the last forgotten version, or the first one; line, start and end are its
-// writer's.
+// cell is the state of a key. val is its last forgotten version, or its first value; line, start and end are those of
+// the writer of val.
 type cell struct {
 	hash       uint64
 	head       ref // the last version in the order; none: val
@@ -185,7 +185,7 @@ type cell struct {
 	nulled     bool   // null was written to it
 }
 
-// noLine is the line of the initial state's writer.
+// noLine is the line number of the writer of first values.
 const noLine = -1
 
 // New returns an engine for an empty stream.
@@ -197,7 +197,7 @@ func New(o Options) *Engine {
 		attempt: attempt{only: misfit{slot: noSlot}}}
 }
 
-// Name gives a key a number, which may have been another key's before DropKey; hash identifies the key.
+// Name tells the engine which key has a number. After DropKey the number may get another key. hash identifies the key.
 func (e *Engine) Name(key uint32, hash uint64) {
 	for int(key) >= len(e.cells) {
 		e.cells = append(e.cells, cell{head: none})
@@ -216,11 +216,11 @@ func (e *Engine) SetInitial(key uint32, val uint64) {
 	c.val, c.init, c.open, c.said = val, val, false, true
 }
 
-// SetDefault sets the first value of all other keys; call it before the first key.
+// SetDefault sets the first value of keys without SetInitial. Call it before the first key.
 func (e *Engine) SetDefault(val uint64) { e.stream.initial = val }
 
-// Attach says that the first values of keys are unknown: the first read that no write explains shows it. Call it before
-// the first transaction.
+// Attach says that the first values of keys are unknown: a read that no write explains shows them. Call it before the
+// first transaction.
 func (e *Engine) Attach() {
 	e.stream.attached = true
 	for i := range e.cells {
@@ -230,8 +230,8 @@ func (e *Engine) Attach() {
 	}
 }
 
-// Add takes a transaction. late says that it ended before the watermark: it is not judged, but others may read its
-// writes.
+// Add adds a transaction. If it ended before the watermark, Add returns true and does not judge it, but others may
+// read its writes.
 func (e *Engine) Add(a *Arrival) (late bool) {
 	e.stats.Txns++
 	e.stream.ended = false
@@ -273,7 +273,7 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 	return false
 }
 
-// Foreign takes a transaction that is not judged; others may read its writes.
+// Foreign adds a transaction that is not judged. Others may read its writes.
 func (e *Engine) Foreign(a *Arrival) {
 	e.noteRepeats(a)
 	e.foreign(a)
@@ -288,7 +288,7 @@ func (e *Engine) foreign(a *Arrival) {
 	e.addPool(t)
 }
 
-// take puts an arrival into a slot.
+// take stores an arrival in a slot.
 func (e *Engine) take(a *Arrival) uint32 {
 	var t uint32
 	if n := len(e.free); n > 0 {
@@ -321,7 +321,7 @@ func (e *Engine) release(t uint32) {
 	e.free = append(e.free, t)
 }
 
-// maxKept bounds the operations for which a free slot keeps its memory.
+// maxKept bounds the operations for which a free slot keeps memory.
 const maxKept = 256
 
 // Advance says that all transactions that ended before the mark have arrived.
@@ -367,28 +367,28 @@ func (e *Engine) Settle() {
 	e.endWaits()
 }
 
-// owed is the work that calls left when they ended early.
+// owed is the work that remains when a call returns early.
 type owed struct {
 	advance         bool // placing the transactions before the mark
 	waits           bool // ending waits; the number of waiting reads, and suspects, to examine
 	waitq, suspects int
 }
 
-// Until makes Advance, Settle, EndWaits and Clock end early when stop returns true. They call it before each
-// transaction that they place, and before each wait that they end: maxSteps bounds these.
+// Until makes Advance, Settle, EndWaits and Clock return early when stop returns true. They call stop before they
+// place a transaction or end a wait; maxSteps bounds the work in between.
 func (e *Engine) Until(stop func() bool) { e.call.stop = stop }
 
-// Cut reports whether the last of these calls ended early. The same call then goes on from there, if no other comes in
-// between.
+// Cut reports whether the last of these calls returned early. If the caller repeats it before any other call, it
+// continues.
 func (e *Engine) Cut() bool { return e.call.cut }
 
-// stops reports whether the call ends before its next step.
+// stops reports whether the call must return before its next step.
 func (e *Engine) stops() bool {
 	e.call.cut = e.call.cut || e.call.stop != nil && e.call.stop()
 	return e.call.cut
 }
 
-// Latest returns a mark that places all arrivals; false: there are none.
+// Latest returns a mark after the ends of all arrivals, or false if there are none.
 func (e *Engine) Latest() (int64, bool) {
 	if !e.stream.started {
 		return 0, false

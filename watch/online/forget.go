@@ -2,7 +2,7 @@ package online
 
 import "isovet/internal/keyed"
 
-// graveKind says why a version is not in the order.
+// graveKind says why the order does not contain a version.
 type graveKind uint8
 
 const (
@@ -13,15 +13,15 @@ const (
 	impossible // by a transaction that cannot have committed
 )
 
-// grave is a version that is not in the order, with its writer.
+// grave remembers a version that is not in the order, and its writer.
 type grave struct {
 	key, val         uint64 // the key's hash
 	line, start, end int64
 	kind             graveKind
 }
 
-// numGraves is the number of graves, of 48 bytes each. A version has two possible places by its hash; the older grave
-// is replaced.
+// numGraves is the number of graves, at 48 bytes each. A version has two possible graves by its hash; it replaces the
+// older one.
 const numGraves = 1 << 16
 
 func (e *Engine) inter(k kv, g grave) {
@@ -38,7 +38,7 @@ func graveOf(key, val uint64) uint64 {
 	return keyed.Scramble(key*0x9e3779b97f4a7c15^val) & (numGraves - 1)
 }
 
-// dug finds the writer of a version that is not in the order.
+// dug returns the grave of a version, or nil.
 func (e *Engine) dug(k kv) *grave {
 	key := e.cells[k.key].hash
 	i := graveOf(key, k.val)
@@ -50,14 +50,14 @@ func (e *Engine) dug(k kv) *grave {
 	return nil
 }
 
-// bury notes writes that nobody may read.
+// bury makes graves for writes that no read may see.
 func (e *Engine) bury(ops []Op, a *Arrival, kind graveKind) {
 	for _, o := range ops {
 		e.inter(kv{o.Key, o.Val}, grave{line: a.Line, start: a.Start, end: a.End, kind: kind})
 	}
 }
 
-// forget fixes the first eighth of the transactions in memory.
+// forget removes the first eighth of the transactions from memory. From then on their order is fixed.
 func (e *Engine) forget() {
 	to := e.first + int64(max(len(e.order)-e.o.Horizon*7/8, len(e.order)/8, 1))
 	for again := true; again; {

@@ -3,15 +3,15 @@ package online
 import "isovet/history"
 
 // Blind writes can contradict a later read: two transactions write a key at about the same time, nobody reads the
-// version that the order has last, and later a read sees the other one. A window up to the end of the order would be
-// long. A local window has the two writers and the transactions between them, and keeps all values behind it but that
-// one.
+// second version, and later a read sees the first. A window up to the end of the order would be long. A local window
+// has only the two writers and the transactions between them. After it all keys have the same values as before, except
+// that key.
 
-// farAway bounds the places of a local window.
+// farAway bounds the length of a local window.
 const farAway = 256
 
-// local looks for an order of the stretch from the writer of the version read to the last writer before the reader,
-// after which the key has the value that was read.
+// local looks for an order of the stretch from the writer of the read version to the last writer before the reader, so
+// that the key then has the value that was read.
 func (e *Engine) local(m misfit) bool {
 	if m.i < 0 {
 		return false
@@ -48,7 +48,7 @@ func (e *Engine) local(m misfit) bool {
 	return true
 }
 
-// closed widens a stretch until each transaction in it begins and commits in it.
+// closed widens a stretch until every transaction that begins or commits in it does both in it.
 func (e *Engine) closed(from, to int64) (int64, int64) {
 	lo, hi := from, to
 	for p := lo; p <= hi && hi-lo <= farAway; p++ {
@@ -66,7 +66,8 @@ func (e *Engine) closed(from, to int64) (int64, int64) {
 	return lo, hi
 }
 
-// reorderMidst looks for an order of the window after which all keys but one have their present values.
+// reorderMidst looks for an order of the window after which the key has value val and all other keys the same values
+// as before.
 func (e *Engine) reorderMidst(to int64, key uint32, val uint64) bool {
 	e.begin()
 	w := &e.w
@@ -124,7 +125,7 @@ func (e *Engine) reorderMidst(to int64, key uint32, val uint64) bool {
 	return true
 }
 
-// lastIn returns the value of a key after a place.
+// lastIn returns the value of a key after position to.
 func (e *Engine) lastIn(key uint32, to int64) uint64 {
 	c := &e.cells[key]
 	for at := c.head; at != none; {
@@ -137,7 +138,7 @@ func (e *Engine) lastIn(key uint32, to int64) uint64 {
 	return c.val
 }
 
-// adoptMidst puts the stretch into another order. Places that become free stay empty.
+// adoptMidst changes the order of the stretch to events. Positions that become free stay empty.
 func (e *Engine) adoptMidst(events []event, to int64) {
 	w := &e.w
 	// The stretch's versions leave the middle of their keys' chains; after has the versions behind them.
@@ -199,7 +200,8 @@ func (e *Engine) adoptMidst(events []event, to int64) {
 	e.marks(w.members)
 }
 
-// link makes a version of a key follow another; none: the first or last one in memory.
+// link makes version b of a key follow version a. If one is none, the other becomes the key's first or last one in
+// memory.
 func (e *Engine) link(key uint32, a, b ref) {
 	if b == none {
 		e.cells[key].head = a

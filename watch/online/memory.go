@@ -9,7 +9,7 @@ import (
 	"isovet/internal/saved"
 )
 
-// weight is the memory of transactions, and the number of their operations, each perhaps on a key of its own.
+// weight is the memory of transactions and the number of their operations, each of which may have a key of its own.
 type weight struct{ bytes, ops int64 }
 
 func (w *weight) add(x *txn, sign int64) {
@@ -33,11 +33,11 @@ func weigh(x *txn) {
 	x.size = uint32(min(txnBytes+int64(len(x.reads))*readBytes+int64(len(x.writes))*writeBytes, math.MaxUint32))
 }
 
-// room returns the memory of a slot's operations.
+// room returns the memory of a slot's operation slices.
 func room(x *txn) int64 { return int64(cap(x.reads))*readBytes + int64(cap(x.writes))*writeBytes }
 
-// WaitBytes returns the memory of the transactions after the watermark, without their keys, and the number of their
-// operations.
+// WaitBytes returns the memory of the transactions that the watermark has not passed, without their keys, and the
+// number of their operations.
 func (e *Engine) WaitBytes() (bytes int64, ops int) {
 	return e.weights.waitSize.bytes, int(e.weights.waitSize.ops)
 }
@@ -47,7 +47,7 @@ func (e *Engine) KeysBytes() int64 {
 	return int64(len(e.cells))*KeyBytes + int64(len(e.sess))*SessionBytes
 }
 
-// full reports whether the order must shrink.
+// full reports whether transactions must be forgotten to free memory.
 func (e *Engine) full() bool {
 	if e.placed > e.o.Horizon {
 		return true
@@ -58,7 +58,7 @@ func (e *Engine) full() bool {
 // keyRoom is the memory of a new key, with its name.
 const keyRoom = KeyBytes + 64
 
-// Oldest returns a mark that places one in parts of the waiting transactions.
+// Oldest returns a mark that makes the oldest of the waiting transactions final: one in parts.
 func (e *Engine) Oldest(parts int) int64 {
 	n := len(e.pending.all)
 	if n == 0 {
@@ -72,7 +72,7 @@ func (e *Engine) Oldest(parts int) int64 {
 	return satAdd(end, 1)
 }
 
-// Pins calls key and session with those in use.
+// Pins calls key and session with the numbers of those in use.
 func (e *Engine) Pins(key, session func(n uint32)) {
 	for t := range e.slots {
 		x := &e.slots[t]
@@ -107,7 +107,7 @@ const (
 	stateNulled
 )
 
-// SaveKey appends the state of a key to buf; nothing if the key was never named. The key must be unused.
+// SaveKey appends the state of a key to buf, or nothing if the key was never named. The key must not be in use.
 func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 	c := &e.cells[key]
 	what := byte(0)
@@ -148,7 +148,7 @@ func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 // ErrState says that the saved state of a key or session is damaged.
 var ErrState = errors.New("the saved state of a key or a session is damaged")
 
-// LoadKey restores a key, which has been named, from its saved state. Errors: ErrState.
+// LoadKey restores a named key from its saved state. Errors: ErrState.
 func (e *Engine) LoadKey(key uint32, state []byte) error {
 	r := saved.Reader{B: state}
 	c := &e.cells[key]
@@ -172,14 +172,14 @@ func (e *Engine) LoadKey(key uint32, state []byte) error {
 	return nil
 }
 
-// TrimKeys frees the memory of keys from number n on, which were dropped; TrimSessions that of sessions.
+// TrimKeys frees the memory of key numbers from n on, which must have been dropped. TrimSessions does it for sessions.
 func (e *Engine) TrimKeys(n int)     { e.cells = saved.Shorter(e.cells, n) }
 func (e *Engine) TrimSessions(n int) { e.sess = saved.Shorter(e.sess, n) }
 
 // DropKey forgets an unused key.
 func (e *Engine) DropKey(key uint32) { e.cells[key] = cell{head: none} }
 
-// SaveSession appends the state of a session to buf; nothing if it has none. The session must be unused.
+// SaveSession appends the state of a session to buf, or nothing if it has none. The session must not be in use.
 func (e *Engine) SaveSession(n uint32, buf []byte) []byte {
 	if int(n) >= len(e.sess) || e.sess[n].past == math.MinInt64 {
 		return buf

@@ -11,15 +11,16 @@ import (
 type Kind uint8
 
 const (
-	// Violated: Members and Others violate the level by themselves.
+	// Violated says that Members, with the writers of their versions, violate the level by themselves.
 	Violated Kind = iota
-	// Undecided: there is no order with the forgotten transactions fixed, and no proof of a violation.
+	// Undecided says that no order was found that keeps the forgotten transactions fixed, and no proof of a violation
+	// either.
 	Undecided
-	// Late: a read is not judged, because its writer came late.
+	// Late says that a read is not judged because its writer came late.
 	Late
 )
 
-// Reasons for an undecided read that more time might decide.
+// Reasons why a read is undecided that a larger budget might decide.
 const (
 	// Skipped: earlier searches and proofs used up the credit.
 	Skipped = "not judged: earlier searches and proofs used up the budget, which grows with each transaction"
@@ -36,15 +37,15 @@ type Finding struct {
 	Other int64 // the writer of the version read, if it matters; −1: nobody, or the initial state
 	// Members are the transactions of a proof, in the order of their sessions.
 	Members []Member
-	// Thin are reads of versions that no transaction which may have committed wrote.
+	// Thin are reads of versions that no transaction can have written unless it aborted.
 	Thin   []ReadAt
 	Itself bool // the transaction contradicts itself, whoever wrote its versions
-	// Initial are reads of first values. Each of Unseen is a read of a version whose writer is outside the stream;
-	// other reads of that version may have seen the same.
+	// Initial are reads of first values. Unseen has a read of each version whose writer is outside the stream; other
+	// reads may have seen the same version.
 	Initial, Unseen []ReadAt
 }
 
-// Contradicts returns the finding of a transaction whose two operations contradict each other.
+// Contradicts returns the finding for a transaction with two operations that contradict each other.
 func Contradicts(line int64, op, other uint32) Finding {
 	return Finding{Kind: Violated, Line: line, Op: op, Other: noLine, Itself: true, Members: []Member{{Line: line}},
 		Thin: []ReadAt{{line, op}, {line, other}}}
@@ -55,17 +56,17 @@ type Member struct {
 	Line    int64
 	Without []uint32 // places of reads to leave out, with later ones of the same key
 	Alone   bool     // treated as a transaction without session
-	// Outside says that only its writes count, which others read.
+	// Outside says that the proof needs only its writes, which members read.
 	Outside bool
 }
 
-// ReadAt names a read by its line and its index.
+// ReadAt identifies a read by its transaction's line and its index.
 type ReadAt struct {
 	Line int64
 	Op   uint32
 }
 
-// outsider is a writer of members' versions that is not a member itself.
+// outsider is a transaction whose writes the members of a part read and that is not itself a member.
 type outsider struct {
 	line, start, end int64
 	sess             uint32
@@ -74,8 +75,8 @@ type outsider struct {
 	writes           []kv
 }
 
-// refute checks whether the transactions of the window violate the level by themselves: first the few that the
-// refutation of its order used, then all.
+// refute checks whether transactions of the window violate the level by themselves: first the few that the solver used
+// to refute the window, then all.
 func (e *Engine) refute(ms []misfit) bool {
 	less := slices.Clone(e.w.seed)
 	for _, m := range ms {
@@ -86,7 +87,7 @@ func (e *Engine) refute(ms []misfit) bool {
 	return len(less) < len(e.w.members) && e.prove(less, ms) || e.prove(slices.Clone(e.w.members), ms)
 }
 
-// refuteAlone checks the readers alone.
+// refuteAlone checks only the readers, with the transactions that overwrote the versions they read.
 func (e *Engine) refuteAlone(ms []misfit) bool {
 	var members []uint32
 	for _, m := range ms {
@@ -107,7 +108,7 @@ func (e *Engine) refuteAlone(ms []misfit) bool {
 	return e.prove(slices.Compact(members), ms)
 }
 
-// shrinks bounds how often a proof is reduced to the transactions that its refutation used.
+// shrinks bounds how often a proof is reduced to those transactions that its refutation used.
 const shrinks = 4
 
 func (e *Engine) prove(members []uint32, ms []misfit) bool {
@@ -147,7 +148,7 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 	return true
 }
 
-// membersOf names the transactions of a proof.
+// membersOf returns the transactions of a proof for a finding.
 func (e *Engine) membersOf(p *proof) (all []Member) {
 	for i, t := range p.txns {
 		if o := p.outside[i]; o != nil {
@@ -171,7 +172,7 @@ func (e *Engine) membersOf(p *proof) (all []Member) {
 	return all
 }
 
-// strange returns the reads of members that saw first values, and those whose writer is outside the stream.
+// strange returns the reads of members that saw first values, and those that saw versions from outside the stream.
 func (e *Engine) strange(p *proof, members []uint32) (initial, unseen []ReadAt) {
 	wrote := map[kv]int{} // number of writers outside the stream
 	for _, t := range members {
@@ -207,7 +208,7 @@ func (e *Engine) strange(p *proof, members []uint32) (initial, unseen []ReadAt) 
 	return initial, unseen
 }
 
-// proof is a part that violates the level.
+// proof is a part that violates the level, or is tried as one.
 type proof struct {
 	txns     []uint32 // of the part's history; noSlot: an outsider
 	outside  []*outsider
@@ -221,7 +222,7 @@ type proof struct {
 	b        *history.Builder
 }
 
-// add adds a writer of a version.
+// add adds an outsider that wrote version k.
 func (p *proof) add(k kv, o outsider) {
 	y := p.by[o.line]
 	if y == nil || o.line == unseenLine {
@@ -234,9 +235,9 @@ func (p *proof) add(k kv, o outsider) {
 	}
 }
 
-// part makes the history of some transactions with the writers of their reads, and returns it if it violates the level.
-// For transactions of unknown outcome it leaves out reads that nobody explains, unless dead: such a transaction cannot
-// have committed.
+// part makes the history of members and of the writers of their reads. It returns the part if this history violates
+// the level. If dead is not set, it leaves out the unexplained reads of transactions of unknown outcome; with dead it
+// keeps them, which shows that such a transaction cannot have committed.
 func (e *Engine) part(members []uint32, dead bool) *proof {
 	e.stamp++
 	for _, t := range members {
@@ -260,7 +261,7 @@ func (e *Engine) part(members []uint32, dead bool) *proof {
 	return p.judged(e)
 }
 
-// addWriters adds the writers of the wanted versions, which are sorted by key.
+// addWriters adds outsiders that wrote the wanted versions, which are sorted by key.
 func (e *Engine) addWriters(p *proof, wanted []kv) {
 	for lo := 0; lo < len(wanted); {
 		hi := lo + 1
@@ -296,7 +297,7 @@ func (e *Engine) outsider(t uint32) outsider {
 	return outsider{x.line, x.start, x.end, x.sess, x.seq, x.status, nil}
 }
 
-// addKnown adds the known writers of a version that are not in the order.
+// addKnown adds known writers of version k that are not in the order.
 func (e *Engine) addKnown(p *proof, k kv, c *cell) {
 	if c.forgotten && c.val == k.val {
 		p.add(k, outsider{line: c.line, start: c.start, end: c.end, sess: NoSession})
@@ -319,7 +320,7 @@ func (e *Engine) addKnown(p *proof, k kv, c *cell) {
 	})
 }
 
-// wanted returns the versions that members read, sorted, one for each read.
+// wanted returns the versions that members read, sorted, with one entry for each read.
 func (e *Engine) wanted(members []uint32) (all []kv) {
 	for _, t := range members {
 		x := &e.slots[t]

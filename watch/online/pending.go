@@ -6,7 +6,7 @@ import (
 	"isovet/internal/keyed"
 )
 
-// waitingTxn is a transaction after the watermark.
+// waitingTxn is a transaction that the watermark has not passed.
 type waitingTxn struct {
 	end, line int64
 	slot      uint32
@@ -16,7 +16,7 @@ func (a waitingTxn) less(b waitingTxn) bool {
 	return a.end < b.end || a.end == b.end && a.line < b.line
 }
 
-// pendingHeap is a heap of waiting transactions by their ends.
+// pendingHeap is a heap of waiting transactions by end.
 type pendingHeap struct{ all []waitingTxn }
 
 func (h *pendingHeap) len() int            { return len(h.all) }
@@ -83,8 +83,8 @@ func (q *queue[T]) pop() (x T) {
 	return x
 }
 
-// pendingWrites finds the waiting writers of a version. A proof makes it on first use; it is dropped when unused for a
-// while, so that a stream without violations does not pay for it.
+// pendingWrites finds waiting transactions by a version that they wrote. A proof builds it when it first needs it, and
+// it is dropped if it is unused for a while, so that a stream without violations does not pay for it.
 type pendingWrites struct {
 	on    bool
 	table []uint32 // open addressing: hash of a version → 1 + a slot, which may be free by now
@@ -94,7 +94,7 @@ type pendingWrites struct {
 
 func hashOf(k kv) uint64 { return keyed.Scramble(uint64(k.key)*0x9e3779b97f4a7c15 ^ k.val) }
 
-// noteWrites adds the writes of one more transaction.
+// noteWrites adds the writes of a transaction, if the table exists.
 func (e *Engine) noteWrites(t uint32) {
 	p := &e.wrote
 	if !p.on {
@@ -140,7 +140,7 @@ func (e *Engine) indexPending() {
 	}
 }
 
-// pendingWriters calls each with the waiting writers of a version, some perhaps repeatedly.
+// pendingWriters calls each with the waiting writers of a version. It may repeat one.
 func (e *Engine) pendingWriters(k kv, each func(t uint32)) {
 	p := &e.wrote
 	if !p.on {

@@ -7,7 +7,7 @@ import (
 	"isovet/internal/bounds"
 )
 
-// ref names a write: its transaction's slot, and its place among the writes.
+// ref identifies a write: its transaction's slot, and its index there.
 type ref uint64
 
 const (
@@ -25,7 +25,7 @@ type kv struct {
 	val uint64
 }
 
-// readState says whether a read is a constraint.
+// readState says whether the order must explain a read.
 type readState uint8
 
 const (
@@ -65,7 +65,7 @@ type txn struct {
 	pending          bool
 }
 
-// event is a place of the order: slot<<2, and whether it is a begin, a commit or both.
+// event is an entry of the order: slot<<2, and bits that say whether it is a begin, a commit or both.
 type event uint64
 
 const (
@@ -76,12 +76,13 @@ const (
 
 func (v event) slot() uint32 { return uint32(v >> 2) }
 
-// session is the last transaction of a session in the order.
+// session is the state of a session: its last transaction in the order.
 type session struct {
 	last uint32
-	// past is the greatest seq of the forgotten transactions.
+	// past is the greatest seq of its forgotten transactions.
 	past int64
-	// rank is the first line of a session among some transactions: its number depends on which ones lie on disk.
+	// rank orders sessions by the first of their lines in a selection. Session numbers would depend on which sessions
+	// were on disk.
 	rank int64 `freeze:"-"`
 }
 
@@ -93,7 +94,8 @@ func (e *Engine) session(n uint32) *session {
 	return &e.sess[n]
 }
 
-// misfit is a read that contradicts the order; i < 0: a transaction in the wrong place of its session.
+// misfit is a contradicting read: one that contradicts the order. If i < 0, it is a transaction that comes too late in
+// the order for its session.
 type misfit struct {
 	slot uint32
 	i    int
@@ -174,7 +176,8 @@ func (e *Engine) install(t uint32, x *txn, i int) {
 	c.head = refOf(t, i)
 }
 
-// join adds a transaction to its session, by seq; false: a later one of the session stands before it in the order.
+// join adds a transaction to its session, by seq. It returns false if a later transaction of the session precedes it
+// in the order.
 func (e *Engine) join(t uint32) bool {
 	x := &e.slots[t]
 	s := e.session(x.sess)
@@ -215,19 +218,19 @@ func (e *Engine) leave(t uint32) {
 	x.sprev, x.snext = noSlot, noSlot
 }
 
-// disown makes a transaction one without session.
+// disown removes a transaction from its session for all checks.
 func (e *Engine) disown(t uint32) {
 	e.leave(t)
 	e.slots[t].sess = NoSession
 }
 
-// nearby is how many places a window reaches back for the writer of a version.
+// nearby is how many positions a window may begin before the reader to include the writer of its version.
 var nearby = 64
 
 func init() { bounds.Register("online.nearby", &nearby) }
 
-// span returns the begin of the stretch in which another order may explain a contradicting read; false: the writer of
-// its version is unknown.
+// span returns where the window must begin in which another order may explain a contradicting read. It returns false
+// if the writer of the read's version is unknown.
 func (e *Engine) span(m misfit) (from int64, known bool) {
 	x := &e.slots[m.slot]
 	if m.i < 0 {
@@ -265,7 +268,7 @@ func (e *Engine) span(m misfit) (from int64, known bool) {
 	return 0, false
 }
 
-// resolve looks for an order that explains the contradicting reads, and reports them if there is none.
+// resolve looks for an order that explains the contradicting reads. If there is none, it reports them.
 func (e *Engine) resolve(ms []misfit) {
 	from := int64(math.MaxInt64)
 	kept := ms[:0]
@@ -328,8 +331,8 @@ func (e *Engine) resolve(ms []misfit) {
 	}
 }
 
-// growth is the factor by which windows grow. Where neither real time nor sessions order transactions, almost all of a
-// window is open, and its cost grows faster than its size.
+// growth is the factor by which windows grow. If neither real time nor sessions order transactions, almost all of a
+// window can be reordered, and the cost of solving grows faster than the window.
 func (e *Engine) growth() int64 {
 	if e.o.Level.RealTime() || e.o.Level.Sessions() {
 		return 8
@@ -337,7 +340,7 @@ func (e *Engine) growth() int64 {
 	return 3
 }
 
-// excuse makes contradicting reads no constraints any more, so that the order is right without them.
+// excuse stops checking contradicting reads, so that the order is right without them.
 func (e *Engine) excuse(ms []misfit) {
 	for _, m := range ms {
 		if m.i < 0 {

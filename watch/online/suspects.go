@@ -1,9 +1,9 @@
 package online
 
-// A read of a value without a writer may for some time be explained by a late transaction. It is reported when its wait
-// begins, and when it is settled. No other finding can be overturned. A proof uses transactions that have arrived, with
-// all known writers of their reads. If a part of a history violates a level, the whole does, as long as each value is
-// written once.
+// A late transaction may explain a read of a value without a writer. The engine reports such a read when its wait
+// begins, and again when it is settled. It never withdraws another finding: a proof uses transactions that have
+// arrived, with all known writers of their reads, and if a part of a history violates a level, the whole does, as long
+// as each value is written once.
 
 // SuspectRead is a read that waits, or waited, for a late writer.
 type SuspectRead struct {
@@ -24,7 +24,8 @@ func (e *Engine) tell(at ReadAt) {
 	}
 }
 
-// settle reports the end of a wait, from the findings after the first found ones.
+// settle reports the end of a wait. found is the number of findings before it ended; later ones may confirm the
+// violation.
 func (e *Engine) settle(at ReadAt, found int, writer int64) {
 	if !e.out.told[at] {
 		return

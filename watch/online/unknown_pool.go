@@ -2,17 +2,17 @@ package online
 
 import "slices"
 
-// pooled is a transaction in the pool, with the mark at its arrival.
+// pooled is an entry of the pool, with the watermark when it arrived.
 type pooled struct {
 	slot uint32
 	line int64
 	at   int64
 }
 
-// maxPool bounds the pool; beyond it the oldest one leaves.
+// maxPool bounds the pool. If it is full, the oldest transaction leaves.
 const maxPool = 1 << 16
 
-// addPool takes a transaction that may count.
+// addPool puts a transaction that may have committed into the pool.
 func (e *Engine) addPool(t uint32) {
 	x := &e.slots[t]
 	if len(x.writes) == 0 {
@@ -67,7 +67,7 @@ func (e *Engine) unpool(t uint32) {
 	}
 }
 
-// expirePool removes the transactions that were not read within the patience.
+// expirePool removes the transactions that no read needed within the patience.
 func (e *Engine) expirePool(mark int64) {
 	if e.o.Patience <= 0 {
 		return
@@ -77,8 +77,8 @@ func (e *Engine) expirePool(mark int64) {
 	}
 }
 
-// mayPool reports whether a transaction of the pool that is not in the order wrote a version and its own reads have
-// writers. bad is one of its reads that does not.
+// mayPool reports whether the pool has a writer of the version that is not in the order and whose own reads have
+// writers. bad is a read without a writer of another candidate, if some is true.
 func (e *Engine) mayPool(k kv) (may bool, bad ReadAt, some bool) {
 next:
 	for _, t := range e.unknown.pool[k] {
@@ -97,7 +97,7 @@ next:
 	return false, bad, some
 }
 
-// exists reports whether a transaction that may count wrote a version.
+// exists reports whether a transaction that committed, or may have, wrote a version.
 func (e *Engine) exists(k kv) bool {
 	if len(e.unknown.pool[k]) > 0 || e.inOrder(k, noSlot) {
 		return true
@@ -106,8 +106,8 @@ func (e *Engine) exists(k kv) bool {
 	return g != nil && g.kind == overwritten
 }
 
-// inOrder reports whether a version is in the order, by another transaction than but, or is its key's value where the
-// order begins.
+// inOrder reports whether the order has a version, written by another transaction than but, or begins with it as the
+// key's value.
 func (e *Engine) inOrder(k kv, but uint32) bool {
 	c := &e.cells[k.key]
 	if c.val == k.val && !c.open {

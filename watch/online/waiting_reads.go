@@ -6,7 +6,7 @@ import (
 	"isovet/history"
 )
 
-// waiting is a read, in the order or of a transaction that may count, whose version has no writer yet.
+// waiting is a read whose version has no writer yet. Its transaction is in the order, or may have committed.
 type waiting struct {
 	kv
 	slot       uint32 // noSlot: the reader is forgotten
@@ -22,7 +22,7 @@ type suspect struct {
 	due int64 // by the clock
 }
 
-// maxSuspects bounds the waiting reads; beyond it the oldest one becomes a violation.
+// maxSuspects bounds the waiting reads. If there are more, the oldest becomes a violation.
 const maxSuspects = 1 << 16
 
 func (e *Engine) wait(m misfit) {
@@ -34,7 +34,7 @@ func (e *Engine) wait(m misfit) {
 	}
 }
 
-// waiting makes a read no constraint until its wait is over.
+// waiting stops checking a read until its wait is over.
 func (e *Engine) waiting(m misfit) *waiting {
 	x := &e.slots[m.slot]
 	r := &x.reads[m.i]
@@ -49,8 +49,8 @@ func (e *Engine) waiting(m misfit) *waiting {
 	return w
 }
 
-// awaitDeadWriters lets reads wait whose only possible writers read versions that nobody wrote. The place of their
-// transaction in its session is then decided without them.
+// awaitDeadWriters makes reads wait if the only possible writers of their versions read versions without a writer. It
+// then decides without these reads whether transactions are in the right place of their sessions.
 func (e *Engine) awaitDeadWriters(ms []misfit) {
 	var places []misfit
 	for _, m := range ms {
@@ -73,7 +73,7 @@ func (e *Engine) awaitDeadWriters(ms []misfit) {
 	}
 }
 
-// patient reports whether reads wait for late writers.
+// patient reports whether reads wait for late writers at all.
 func (e *Engine) patient() bool { return e.await.patience > 0 && e.await.clock != 0 }
 
 // suspect makes a read wait for a late writer.
@@ -89,7 +89,6 @@ func (e *Engine) suspect(w *waiting) {
 	}
 }
 
-// over ends a wait.
 func (e *Engine) over(w *waiting) {
 	w.done = true
 	e.await.nWaiting--
@@ -108,7 +107,7 @@ func (e *Engine) over(w *waiting) {
 	}
 }
 
-// wake ends the waits for the versions that a transaction wrote.
+// wake ends the waits for versions that the transaction wrote.
 func (e *Engine) wake(t uint32) {
 	line := e.slots[t].line
 	for i := 0; i < len(e.slots[t].writes) && e.slots[t].line == line; i++ {
@@ -142,7 +141,7 @@ func (e *Engine) wakeAll(k kv, writer uint32) {
 	}
 }
 
-// stateOf returns the state of a read; a forgotten one is no constraint.
+// stateOf returns the state of a read. A forgotten read is not checked any more.
 func (e *Engine) stateOf(t uint32, i int, line int64) readState {
 	if x := &e.slots[t]; x.line == line && i < len(x.reads) {
 		return x.reads[i].state
@@ -150,7 +149,7 @@ func (e *Engine) stateOf(t uint32, i int, line int64) readState {
 	return excused
 }
 
-// orphan handles a forgotten read whose writer is placed only now.
+// orphan handles a read whose transaction is forgotten and whose writer has now arrived.
 func (e *Engine) orphan(w *waiting, writer uint32) {
 	f := Finding{Kind: Undecided, Line: w.line, Op: w.at, Other: noLine}
 	if writer != noSlot {
@@ -171,7 +170,7 @@ func (e *Engine) orphan(w *waiting, writer uint32) {
 	e.out.found = append(e.out.found, f)
 }
 
-// sees reports whether a read sees the version that the order has there.
+// sees reports whether the order explains a read: it has the read's version at that place.
 func (e *Engine) sees(m misfit) bool {
 	x := &e.slots[m.slot]
 	r := &x.reads[m.i]
@@ -186,7 +185,7 @@ func (e *Engine) sees(m misfit) bool {
 	return c.val == r.val && !c.open
 }
 
-// ripen examines waiting reads whose writers would have been placed by now.
+// ripen examines the waiting reads whose writers should have been placed by now.
 func (e *Engine) ripen(mark int64) (done bool) {
 	for e.await.waitq.len() > 0 && satAdd((*e.await.waitq.top()).end, e.o.Lateness) < mark {
 		if e.stops() {
@@ -204,7 +203,7 @@ func (e *Engine) ripeNext() {
 	}
 }
 
-// EndWaits says that no transaction is under way, which ends all waits.
+// EndWaits says that no transaction is under way. It ends all waits.
 func (e *Engine) EndWaits() {
 	e.call.cut = false
 	e.endWaits()
@@ -263,7 +262,7 @@ func (e *Engine) ripe(w *waiting) {
 	}
 }
 
-// Clock sets the time, in ns; patience is how long a read waits for a late writer before it becomes a violation.
+// Clock sets the time, in ns. patience is how long a read waits for a late writer before it becomes a violation.
 func (e *Engine) Clock(now, patience int64) {
 	e.await.clock, e.await.patience = max(e.await.clock, now), patience
 	e.call.cut = false
@@ -279,7 +278,7 @@ func (e *Engine) convictFirst() {
 	}
 }
 
-// convictOf reports that nobody wrote the version read, unless a transaction of the pool did.
+// convictOf reports a read of a version that nobody wrote, unless a transaction of the pool did.
 func (e *Engine) convictOf(w *waiting) {
 	g := e.dug(w.kv)
 	switch may, bad, some := e.mayPool(w.kv); {
@@ -311,8 +310,8 @@ func (e *Engine) leaveOpen(w *waiting) {
 	e.orphan(w, noSlot)
 }
 
-// convict reports a read of a version that no transaction which may have committed wrote. g is a writer that did not
-// commit, and more are reads that show of others that they did not.
+// convict reports a read of a version that no committed transaction can have written. g is a writer that did not
+// commit. more has reads which show that its other possible writers did not commit either.
 func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	e.over(w)
 	found := len(e.out.found)
@@ -337,7 +336,7 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 	e.out.found = append(e.out.found, f)
 }
 
-// stale reports a read of a version that was overwritten before the order in memory.
+// stale reports a read whose version was overwritten by a forgotten transaction.
 func (e *Engine) stale(w *waiting) {
 	e.over(w)
 	found := len(e.out.found)
@@ -356,7 +355,7 @@ func (e *Engine) stale(w *waiting) {
 	e.undecided(m)
 }
 
-// undecided reports that no order was found.
+// undecided reports contradicting reads for which no order was found.
 func (e *Engine) undecided(ms []misfit) {
 	e.stats.Undecided++
 	why := ""
@@ -376,7 +375,7 @@ func (e *Engine) leftOut(ms []misfit, why string) {
 	e.out.found = append(e.out.found, f)
 }
 
-// postponed is a contradicting read that no placed transaction explains, but one that is not placed yet may.
+// postponed is a contradicting read that a transaction may explain that has arrived but is not placed yet.
 type postponed struct {
 	misfit
 	line  int64
@@ -396,7 +395,7 @@ func (e *Engine) postpone(ms []misfit) {
 	}
 }
 
-// revisit examines the postponed reads up to an end again.
+// revisit examines again the postponed reads for which all transactions up to end were needed.
 func (e *Engine) revisit(end int64) {
 	var due []postponed
 	left := e.out.later[:0]

@@ -12,7 +12,7 @@ import (
 	"isovet/solver"
 )
 
-// answer is the outcome for a window.
+// answer is the result of solving a window.
 type answer uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	unsolved
 )
 
-// window is a stretch at the end of the order that is being solved.
+// window is the stretch at the end of the order that is being solved.
 type window struct {
 	from    int64
 	members []uint32 // in the order, then those of the pool
@@ -33,7 +33,8 @@ type window struct {
 	seed    []uint32 // members that the refutation of the last order used
 }
 
-// gather makes the window from a place, or an earlier one, so that no transaction begins before it and commits in it.
+// gather makes the window from position from, or from an earlier one if a transaction would begin before the window
+// and commit in it.
 func (e *Engine) gather(from int64) {
 	w := &e.w
 	for p := e.tail() - 1; p >= from; p-- {
@@ -46,8 +47,8 @@ func (e *Engine) gather(from int64) {
 	e.stats.Largest = max(e.stats.Largest, len(w.members))
 }
 
-// members makes those that begin or commit from one place to another the window's, with hints that leave room between
-// them.
+// members makes the transactions that begin or commit between two positions the window's members. It leaves gaps
+// between their hints.
 func (e *Engine) members(from, to int64) {
 	w := &e.w
 	w.from = from
@@ -68,7 +69,7 @@ func (e *Engine) members(from, to int64) {
 	e.stats.Largest = max(e.stats.Largest, len(w.members))
 }
 
-// addUnknown adds the transactions of the pool that members may have read from.
+// addUnknown adds the transactions of the pool from which members may have read.
 func (e *Engine) addUnknown() {
 	w := &e.w
 	if e.unknown.nPool == 0 {
@@ -90,7 +91,7 @@ func (e *Engine) addUnknown() {
 	}
 }
 
-// unknowable removes, from a transaction that may count, reads whose versions cannot be known.
+// unknowable stops checking those reads of x, a transaction that may have committed, whose writers cannot be known.
 func (e *Engine) unknowable(x *txn) {
 	for i := range x.reads {
 		if r := &x.reads[i]; e.cells[r.key].open && r.state == counts && !e.exists(kv{r.key, r.val}) {
@@ -99,7 +100,7 @@ func (e *Engine) unknowable(x *txn) {
 	}
 }
 
-// begin finds the values of keys where the window begins.
+// begin finds the values of keys at the begin of the window.
 func (e *Engine) begin() {
 	w := &e.w
 	if w.keyAt == nil {
@@ -135,7 +136,7 @@ func (e *Engine) begin() {
 	}
 }
 
-// sessions sorts members so that those of a session are in its order.
+// sessions sorts the members session by session.
 func (e *Engine) sessions(txns []uint32, by []int32) []int32 {
 	by = by[:0]
 	for i := range txns {
@@ -157,7 +158,7 @@ func (e *Engine) sessions(txns []uint32, by []int32) []int32 {
 	return by
 }
 
-// unrank, and then rank for each of some transactions, number sessions by their first transaction among these.
+// unrank, and then rank for each transaction of a selection, order sessions by their first lines in it.
 func (e *Engine) unrank(sess uint32) {
 	if sess != NoSession {
 		e.session(sess).rank = math.MaxInt64
@@ -196,7 +197,7 @@ func (x *txn) head() history.TxnHead {
 	return head
 }
 
-// reorder looks for an order of the places from from on, and adopts it.
+// reorder looks for an order of the positions from from on, and changes the order to it.
 func (e *Engine) reorder(from int64) answer {
 	e.gather(from)
 	e.begin()
@@ -233,8 +234,7 @@ func (e *Engine) reorder(from int64) answer {
 	return solved
 }
 
-// reads reports whether a member reads a key; at the serializable levels the order of other keys' writes does not
-// matter.
+// reads reports whether a member reads the key. At the serializable levels the writes of other keys may have any order.
 func (w *window) reads(key uint32) bool { _, ok := w.keyAt[key]; return ok }
 
 type outcome struct {
@@ -243,10 +243,10 @@ type outcome struct {
 	seed   []uint32
 }
 
-// giveUpAfter bounds the conflicts of a search, so that it never saturates.
+// giveUpAfter bounds the conflicts of a search, so that a hard window does not block the judge.
 const giveUpAfter = 20_000
 
-// solveWindow is solve with an initial transaction that writes what keys hold where the window begins.
+// solveWindow calls solve with an initial transaction that writes the values of keys at the window's begin.
 func (e *Engine) solveWindow(b *history.Builder, hint []int64) outcome {
 	for i, k := range e.w.keys {
 		if v := e.w.state[i]; v != 0 {
@@ -259,7 +259,7 @@ func (e *Engine) solveWindow(b *history.Builder, hint []int64) outcome {
 	return e.solve(b, append(hint, -1))
 }
 
-// solve asks package replay.
+// solve looks for an order with package replay.
 func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
 	h, err := b.Build()
 	if err != nil {
@@ -286,7 +286,7 @@ func (e *Engine) solve(b *history.Builder, hint []int64) outcome {
 	return outcome{status: solved, order: got.Order}
 }
 
-// events returns the events of a solution, without the initial transaction and others that are no members.
+// events converts a solution to events, without the initial transaction and others that are no members.
 func (e *Engine) events(order []uint32) (events []event) {
 	w := &e.w
 	last := uint32(len(w.by))
@@ -310,7 +310,7 @@ func (e *Engine) events(order []uint32) (events []event) {
 	return e.late(events)
 }
 
-// adopt puts the window into an order that was found.
+// adopt changes the window's part of the order to a solution.
 func (e *Engine) adopt(order []uint32) {
 	w := &e.w
 	events := e.events(order)
@@ -376,7 +376,7 @@ func (e *Engine) adopt(order []uint32) {
 	}
 }
 
-// marks notes the versions that transactions with a new order read.
+// marks notes which versions are read in the new order.
 func (e *Engine) marks(members []uint32) {
 	for _, t := range members {
 		x := &e.slots[t]
@@ -396,7 +396,8 @@ func (e *Engine) marks(members []uint32) {
 	}
 }
 
-// late makes each transaction begin as late as its reads allow: a begin at its own commit makes one event.
+// late moves each begin as late as the transaction's reads allow. If it reaches the transaction's commit, the two
+// become one event.
 func (e *Engine) late(events []event) []event {
 	installs := map[uint32][]int{} // key → the commits that install it
 	at := map[uint32]int{}         // slot → its commit

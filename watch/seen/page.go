@@ -38,8 +38,8 @@ var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Parse(pageTemplate))
 })
 
-// policy is the content security policy of pages. It allows only their style and their script, by their hashes, and
-// requests to this server; scripts may not turn text into markup.
+// policy is the content security policy of pages. It allows only their style and their script, by hash, and requests
+// to this server. Scripts cannot turn text into markup.
 var policy = func() string {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
@@ -76,7 +76,7 @@ type view struct {
 
 type pair struct{ Name, Value string }
 
-// number is a figure of the page, with its course over the last minutes.
+// number is a number on the page, with its course over the last minutes.
 type number struct {
 	ID, Name, Value, Note string
 	Bad, Long             bool
@@ -88,7 +88,6 @@ type count struct {
 	Unjudged        bool
 }
 
-// row is an incident.
 type row struct {
 	ID                            int64
 	Class, Kind, Means, Key       string
@@ -106,7 +105,7 @@ type live struct {
 	now   func() time.Time
 }
 
-// Clock returns a moment in the form of the pages.
+// Clock returns a time as pages show it.
 func (v *view) Clock(t time.Time) string { return clock(t) }
 
 // view returns the present content of the page.
@@ -160,7 +159,7 @@ func (p *live) view() *view {
 	return v
 }
 
-// order puts false before true.
+// order compares booleans: false comes before true.
 func order(a, b bool) int {
 	switch {
 	case a == b:
@@ -171,7 +170,7 @@ func order(a, b bool) int {
 	return 1
 }
 
-// counted returns a number with grouped digits, and its noun.
+// counted returns a number with grouped digits, and its noun in the right form.
 func counted(n int64, noun string) string {
 	if n != 1 {
 		noun = plural.Noun(noun)
@@ -179,7 +178,7 @@ func counted(n int64, noun string) string {
 	return grouped(n) + " " + noun
 }
 
-// numbers returns the figures above and below the incidents.
+// numbers returns the numbers above and below the table of incidents.
 func (p *live) numbers(s *watch.Snapshot, now time.Time) (chief, further []number) {
 	ring := p.pulse.recent()
 	arrived := func(b beat) float64 { return float64(b.arrived) }
@@ -295,8 +294,8 @@ func (p *live) mount(mux *http.ServeMux) {
 	})
 }
 
-// own refuses requests under a foreign host name, which another site's page could make a browser send. A local address
-// must be used by that address, or as localhost.
+// own refuses requests with a foreign Host, which a page of another site could make a browser send. If the server's
+// address is local, requests must name it, or localhost.
 func (p *live) own(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -334,7 +333,6 @@ func guard(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// incident answers with the page of an incident.
 func (p *live) incident(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	v := p.view()
@@ -350,7 +348,7 @@ func (p *live) incident(w http.ResponseWriter, r *http.Request) {
 	p.write(w, http.StatusNotFound, v)
 }
 
-// hidden explains why keys are hidden.
+// hidden is the text that explains why keys are hidden.
 const hidden = "Others can reach this page, so it hides keys and transactions. Use a loopback address, or " +
 	"--metrics-token-file."
 
@@ -365,7 +363,7 @@ func (p *live) find(id int64) *watch.Incident {
 	return nil
 }
 
-// evidence answers with a file that an incident names, and refuses all others.
+// evidence sends a file that an incident names, and refuses all others.
 func (p *live) evidence(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	if p.o.Guarded || !p.named(name) {
@@ -379,7 +377,7 @@ func (p *live) evidence(w http.ResponseWriter, r *http.Request) {
 	p.send(w, name)
 }
 
-// report sends the report page of an incident. The page itself says what it may load; the header only forbids frames.
+// report sends the report page of an incident. That page has a policy of its own; the header only forbids frames.
 func (p *live) report(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || p.o.Guarded {
@@ -392,7 +390,7 @@ func (p *live) report(w http.ResponseWriter, r *http.Request) {
 	p.send(w, FolderOf(id)+"/"+reportFile)
 }
 
-// send answers with a file of the folder.
+// send sends a file of the folder.
 func (p *live) send(w http.ResponseWriter, name string) {
 	text, err := p.file(name)
 	switch {
@@ -421,10 +419,10 @@ func (p *live) named(file string) bool {
 	return false
 }
 
-// maxEvidence bounds the size of a file of evidence on a page.
+// maxEvidence bounds the size of a file of evidence that a page shows.
 const maxEvidence = 8 << 20
 
-// file reads a file of the folder, and refuses paths outside.
+// file reads a file of the folder. It refuses paths that lead out of the folder.
 func (p *live) file(name string) ([]byte, error) {
 	root, err := os.OpenRoot(p.o.Dir)
 	if err != nil {

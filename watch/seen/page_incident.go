@@ -11,7 +11,7 @@ import (
 	"isovet/watch"
 )
 
-// detail is an incident in full.
+// detail has everything about an incident.
 type detail struct {
 	Missing string // why there is no evidence
 	Row     row
@@ -21,11 +21,11 @@ type detail struct {
 	Command string // finds the smallest history that shows one
 }
 
-// FolderOf returns the folder of an incident for the maintainers of the database, below that of the watch.
+// FolderOf returns the name, below the watch's folder, of the folder of an incident for the database's maintainers.
 func FolderOf(id int64) string { return fmt.Sprintf("%s/%06d", Folders, id) }
 
 const (
-	// Folders is the folder that has the folders of incidents.
+	// Folders is the folder with the incidents' folders.
 	Folders    = "incidents"
 	reportFile = "evidence.html" // in one, as package incident names it
 )
@@ -119,7 +119,7 @@ func (p *live) show(s *shownLine, e *watch.Evidence) {
 	s.Commands = p.commands(e, &c)
 }
 
-// commands returns the commands that check a violation's evidence again.
+// commands returns the commands with which a user can check a violation's evidence.
 func (p *live) commands(e *watch.Evidence, c *certificate) []string {
 	quoted := func(file string) string {
 		return shown(escape.Shell(filepath.Join(p.o.Dir, filepath.FromSlash(file))), 300)
@@ -134,7 +134,7 @@ func (p *live) commands(e *watch.Evidence, c *certificate) []string {
 	return []string{check, "isovet verify " + quoted(e.History) + " " + quoted(e.Certificate)}
 }
 
-// certificate has the parts of a certificate that a page shows: its header, and its first anomaly.
+// certificate has the parts of a certificate that a page shows: its header and its first anomaly.
 type certificate struct {
 	Level   string `json:"level"`
 	Checker string `json:"checker"`

@@ -17,8 +17,8 @@ const Prefix = "isovet_watch_"
 // Build says which program watches.
 type Build struct{ Version, Commit, Go string }
 
-// Registry returns the metrics of a watch, with those of the process and of Go's runtime. Totals are those of the
-// folder, over all runs. extra, if not nil, is a further collector.
+// Registry returns the metrics of a watch, of the process and of Go's runtime. Totals count all runs in the folder.
+// extra, if not nil, adds metrics.
 func Registry(m *watch.Metrics, b Build, extra prometheus.Collector) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -36,7 +36,7 @@ type collector struct {
 	now   func() time.Time
 }
 
-// metric is a metric that every watch has; the value NaN means that there is none now.
+// metric is a metric that every watch has. The value NaN leaves it out.
 type metric struct {
 	name  string
 	kind  prometheus.ValueType
@@ -88,7 +88,7 @@ const (
 	violationsTotal = Prefix + "violations_total"
 	kindsTotal      = Prefix + "violations_by_kind_total"
 	buildInfo       = Prefix + "build_info"
-	// aion
+	// AION's.
 	rectifiedSeconds = Prefix + "rectified_seconds"
 )
 
@@ -113,7 +113,7 @@ func unix(at time.Time) float64 {
 	return float64(at.UnixNano()) / 1e9
 }
 
-// Describe describes nothing: judges have metrics of their own.
+// Describe describes nothing, since each judge has metrics of its own.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends the metrics of the latest snapshot.

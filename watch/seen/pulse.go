@@ -9,7 +9,7 @@ import (
 	"isovet/watch"
 )
 
-// pulse has the state of a watch over the last minutes, one moment a second.
+// pulse has the states of a watch over the last minutes, one for each second.
 type pulse struct {
 	mu   sync.Mutex
 	ring []beat // the latest is the last one
@@ -41,20 +41,20 @@ func (p *pulse) note(s *watch.Snapshot, now time.Time) {
 	p.ring = append(p.ring, beat{now, s.Arrived, max(s.Txns-int64(s.Window), 0), since(s.Waiting, now), memory()})
 }
 
-// recent returns the moments in memory.
+// recent returns the states in memory.
 func (p *pulse) recent() []beat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]beat(nil), p.ring...)
 }
 
-// spark is a line over the last minutes, drawn in a box of 100 by 28.
+// spark is a small line chart of the last minutes, in a box of 100 by 28.
 type spark struct {
 	Line string // points of SVG
 	Says string // the same in words
 }
 
-// series draws one value of each moment, or its growth a second.
+// series draws one value of each state or, with perSecond, its growth per second.
 func series(ring []beat, what func(beat) float64, perSecond bool, says func(float64) string) *spark {
 	if len(ring) < 3 {
 		return nil
@@ -91,7 +91,7 @@ func series(ring []beat, what func(beat) float64, perSecond bool, says func(floa
 		lasting(over))}
 }
 
-// speed returns the recent growth of a value a second.
+// speed returns the recent growth of a value per second.
 func speed(ring []beat, what func(beat) float64) float64 {
 	n := len(ring) - 1
 	if n < 1 {

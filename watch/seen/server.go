@@ -18,7 +18,7 @@ import (
 	"isovet/watch"
 )
 
-// Server answers over HTTP about the state of a watch.
+// Server serves the state of a watch over HTTP.
 type Server struct {
 	ln      net.Listener
 	http    http.Server
@@ -30,32 +30,32 @@ type Server struct {
 type Options struct {
 	Metrics *watch.Metrics
 	Build   Build
-	// Incidents are listed on the page; nil: none.
+	// Incidents are listed on the page; nil for none.
 	Incidents *watch.Incidents
 	// Dir is the watch's folder, which has the evidence.
 	Dir string
 	// Title is the page's title; About has names and values, such as the level.
 	Title string
 	About [][2]string
-	// Shrink is a command that finds the smallest history with a violation; "": there is none.
+	// Shrink is a command that finds the smallest history with a violation, or "".
 	Shrink string
-	// Every is the period after which an open page asks for the present state; 0: 2 s.
+	// Every is the period after which an open page updates itself; 0 means 2 s.
 	Every time.Duration
-	// Tokens, if not empty, are the accepted tokens. Every address but /healthz, /livez and /readyz needs one, as
-	// "Authorization: Bearer TOKEN" or as the password of "Basic", for which a browser asks.
+	// Tokens, if not empty, are the accepted tokens. Every address except /healthz, /livez and /readyz needs one, as
+	// "Authorization: Bearer TOKEN" or as the password of "Basic", for which browsers ask the user.
 	Tokens []string
-	// Guarded says that others can reach the address without a token: keys, transactions and evidence are then
-	// hidden.
+	// Guarded says that others can reach the address without a token. The page then hides keys, transactions and
+	// evidence.
 	Guarded bool
-	// Local says that the address is a loopback address, and must be used by that name.
+	// Local says that the address is a loopback address. Requests must then name it as their Host.
 	Local bool
 }
 
-// Serve listens on an address at once, before the watch has read its state: GET / is a page for people, /incidents/N
-// the page of an incident; GET /metrics for Prometheus; /healthz, 200 while the program runs; /livez, 503 once the
-// judge has been busy with the same lines for minutes; /readyz, 200 if the state is that of the end of the log, the
-// source is there, and the judge is not behind, else 503 with the reason. An address without a host is a loopback
-// address. Options.Guarded and Local are found out. Nothing can be changed through it.
+// Serve listens on an address at once, before the watch has read its state. GET / is a page for people, /incidents/N
+// the page of an incident, /metrics is for Prometheus. /healthz answers 200 while the program runs. /livez answers 503
+// if the judge has been busy with the same lines for minutes. /readyz answers 200 if the log is judged to its end, the
+// source is open and the judge is not behind, otherwise 503 with the reason. An address without a host means a
+// loopback address. Serve sets Options.Guarded and Local. Requests cannot change anything.
 func Serve(addr string, o Options) (*Server, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -92,10 +92,9 @@ func Serve(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Addr returns the address of the server.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
-// Close ends the server, and after a moment the requests under way.
+// Close ends the server. Running requests have a moment to end.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
@@ -140,7 +139,7 @@ func (p *live) handler() http.Handler {
 	return mux
 }
 
-// allowed passes on requests with one of the tokens; all requests if there are none.
+// allowed passes on requests with one of the tokens, or all requests if there are no tokens.
 func allowed(tokens []string, h http.Handler) http.Handler {
 	if len(tokens) == 0 {
 		return h
@@ -169,7 +168,7 @@ func allowed(tokens []string, h http.Handler) http.Handler {
 	})
 }
 
-// notReady says why a watch is not ready; "" if it is.
+// notReady says why a watch is not ready, or "".
 func notReady(s *watch.Snapshot, now time.Time) string {
 	if s.DiskFull {
 		return "the disk is full, and watch accepts no line"
@@ -183,5 +182,5 @@ func notReady(s *watch.Snapshot, now time.Time) string {
 	return ""
 }
 
-// A judge that is busy with the same lines for longer than this is behind, or stuck.
+// behind and stuck are how long a judge may be busy with the same lines before it counts as behind, or as stuck.
 const behind, stuck = 10 * time.Second, 5 * time.Minute

@@ -16,13 +16,13 @@ import (
 	"isovet/watch"
 )
 
-// Notice is the message to a web hook: the violations since the last one.
+// Notice is a message to a web hook with the violations since the message before.
 type Notice struct {
 	State string `json:"state"` // the watch's folder
 	Count int64  `json:"count"` // of violations
-	// First has the first few of those that the file of violations has in full.
+	// First has the first few of the violations that the file has in full.
 	First []json.RawMessage `json:"first"`
-	// Incidents has the first few of their incidents, in their current state, without lines.
+	// Incidents has the first few incidents of the violations, in their current state, without lines.
 	Incidents []watch.Incident `json:"incidents"`
 }
 
@@ -45,7 +45,7 @@ type Webhook struct {
 // WebhookOptions are the parameters of NewWebhook. Zero fields have defaults.
 type WebhookOptions struct {
 	State string
-	// Incidents returns the incidents of the lines; nil: each line is a violation.
+	// Incidents returns the incidents that the lines belong to. If it is nil, each line is a violation.
 	Incidents func() []watch.Incident
 	Log       *slog.Logger  // required; it shows only the address's host, since the rest may have secrets
 	Every     time.Duration // between two notices, 10 s; violations meanwhile are counted
@@ -55,7 +55,8 @@ type WebhookOptions struct {
 	Token     string        // "Authorization: Bearer TOKEN"; "": none
 }
 
-// NewWebhook returns a web hook to an http or https address. The error, about a wrong address, does not quote it.
+// NewWebhook returns a web hook to an http or https address. An error about a wrong address does not quote it, since
+// it may contain a secret.
 func NewWebhook(address string, o WebhookOptions) (*Webhook, error) {
 	to, err := url.Parse(address)
 	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
@@ -78,7 +79,7 @@ func NewWebhook(address string, o WebhookOptions) (*Webhook, error) {
 	return w, nil
 }
 
-// Add takes a line of the file of violations.
+// Add adds a line of the file of violations.
 func (w *Webhook) Add(line []byte) {
 	var grown struct{ Incident int64 }
 	_ = json.Unmarshal(line, &grown) // sending reports text that is no JSON
@@ -94,7 +95,7 @@ func (w *Webhook) Add(line []byte) {
 	}
 }
 
-// Close sends the rest, within a short time, and ends.
+// Close sends the waiting violations within a short time, and ends.
 func (w *Webhook) Close() {
 	close(w.stop)
 	timer := time.AfterFunc(w.o.Last, w.cancel)
@@ -103,7 +104,7 @@ func (w *Webhook) Close() {
 	w.cancel()
 }
 
-// run sends one notice at a time. While it waits violations are counted.
+// run sends one notice at a time. Violations that come meanwhile are counted.
 func (w *Webhook) run() {
 	for {
 		select {
@@ -117,7 +118,7 @@ func (w *Webhook) run() {
 	}
 }
 
-// pause waits, but not beyond Close.
+// pause waits, at most until Close.
 func (w *Webhook) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -171,7 +172,7 @@ func (w *Webhook) send() {
 	}
 }
 
-// since sets the violations of incidents since the notice before.
+// since sets the number of violations since the notice before, and the incidents that had some.
 func (w *Webhook) since(n *Notice) {
 	sent := map[int64]int64{}
 	n.Count = 0
@@ -187,11 +188,11 @@ func (w *Webhook) since(n *Notice) {
 	w.sent = sent
 }
 
-// client follows no redirection: the notices are for one address only.
+// client follows no redirection, since notices are for one address only.
 var client = http.Client{Timeout: 30 * time.Second,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// post sends a notice once. again says that another try may help.
+// post sends a notice once. again says that another try may succeed.
 func (w *Webhook) post(text []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.to.String(), bytes.NewReader(text))
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"isovet/internal/escape"
 )
 
-// Keys, sessions and texts come from the network. Pages show them through html/template, which escapes them, and
-// through shown, which removes characters that would change the reading of the text around them.
+// Keys, sessions and texts come from the network. Pages escape them with html/template. They also replace, with shown,
+// characters that would change how the text around them reads.
 
-// shown returns a text of at most n characters. It replaces invisible characters, and those that change the direction
-// of writing, by their codes, and cuts the middle of a longer text.
+// shown returns a text of at most n characters. It replaces invisible characters and those that change the direction
+// of writing by their codes, and cuts out the middle of a longer text.
 func shown(s string, n int) string {
 	const spare = 16
 	if len(s) > 4*n+spare { // not all of ten megabytes
@@ -29,7 +29,7 @@ func shown(s string, n int) string {
 	return string(r[:(n-1)/2]) + "…" + string(r[len(r)-n/2:])
 }
 
-// plain returns a key or a value for people: JSON, but a string that looks like a name without quotes.
+// plain returns a key or a value for people: JSON, but without quotes if it is a string that looks like a name.
 func plain(raw json.RawMessage, n int) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && s != "" && strings.IndexFunc(s, func(r rune) bool {
@@ -71,7 +71,7 @@ func size(n float64) string {
 	return strconv.FormatFloat(n, 'f', 1, 64) + " TiB"
 }
 
-// lasting writes a duration as one or two units, from seconds on.
+// lasting writes a duration in one or two units, of seconds or more.
 func lasting(d time.Duration) string {
 	d = max(d, 0)
 	two := func(a int64, x string, b int64, y string) string {
@@ -94,7 +94,7 @@ func lasting(d time.Duration) string {
 	return two(s/86400, "d", s%86400/3600, "h")
 }
 
-// clock writes a moment to the second.
+// clock writes a time to the second.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -102,7 +102,7 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// recent returns a short form of a moment: for today only the time.
+// recent writes a time in short form: only the time of day if it is today.
 func recent(t, now time.Time) string {
 	if t.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
 		return t.UTC().Format("15:04:05 UTC")
@@ -110,7 +110,7 @@ func recent(t, now time.Time) string {
 	return clock(t)
 }
 
-// line is a violation of any judge in the form of the file of violations.
+// line is a line of the file of violations by any judge.
 type line struct {
 	N         int64           `json:"n"`
 	Axiom     string          `json:"axiom"`
@@ -128,11 +128,11 @@ type line struct {
 	Level     string          `json:"level"`
 	Proved    bool            `json:"proved"`
 	Assumes   string          `json:"assumes"`
-	// If is the proof's assumption.
+	// If is what the proof assumes.
 	If string `json:"proof_assumes"`
 }
 
-// means describes classes of findings.
+// means explains the classes of findings.
 var means = map[string]string{
 	"SESSION":    "a transaction began before the one before it in its session had committed",
 	"INT":        "a read disagrees with what its own transaction had read or written before",
@@ -146,7 +146,7 @@ var means = map[string]string{
 	"GAP":        "transactions of a session are missing",
 }
 
-// ext describes the ways in which a read fails.
+// ext explains the kinds of wrong reads.
 var ext = map[string]string{
 	"never written": "a value that nobody wrote",
 	"own":           "a value that its own transaction wrote only later",
@@ -231,7 +231,7 @@ func lines(s string, most int) string {
 	return strings.Join(out, "\n")
 }
 
-// gist removes the list of transactions, indented below "Let", from the beginning of an argument.
+// gist removes the list of transactions, the lines below "Let", from the beginning of a proof's text.
 func gist(s string) string {
 	var out []string
 	for l := range strings.Lines(s) {

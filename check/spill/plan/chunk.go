@@ -10,21 +10,20 @@ import (
 	"isovet/history"
 )
 
-// A chunk is operations on the keys of one partition, of transactions that follow one another in the order. As bytes:
+// A chunk has the operations on the keys of one partition, of transactions that are adjacent in the order. Its bytes:
 //
 //	number of keys, and each key: its kind, then a number (zigzag) or a length and a text
-//	for each transaction, a byte that says how many bytes two numbers take, and these: time less that of the one
-//	  before (zigzag) and place less that of the one before (zigzag); in chunks of exceptions Sub and what N has more
-//	  than the place, in those of timestamps what it does there and how long it took; then its operations:
+//	for each transaction, a byte with the sizes of two numbers, and these: its time less that of the one before
+//	  (zigzag) and its place less that of the one before (zigzag); in chunks of exceptions Sub and N less the
+//	  place, in those of timestamps the facts about it there and its duration; then its operations:
 //	    three bytes: kind of operation (3 bits), kind of value (3 bits), "the last one of its transaction" (1 bit),
-//	      how many bytes a number takes, less one (3 bits), the key's number in the chunk (14 bits; all ones: it
-//	      follows)
+//	      size of a number less one (3 bits), the key's number in the chunk (14 bits; all ones: it follows)
 //	    the value: a number less the last number (zigzag), or a length and a text
 //	some zeros, so that eight bytes can be read everywhere
 //
-// Keys, lengths of texts and what only exceptions have are variable-length (encoding/binary). The lengths of the others
-// stand before them: what is read in the same way each time costs no wrong guess of a branch. BlindW's operations take
-// some 9 bytes.
+// Keys, lengths of texts and the data of exceptions are variable-length numbers (encoding/binary). All other numbers
+// have their size before them: they are read without branches that may be mispredicted. BlindW's operations take some 9
+// bytes.
 
 // Kind is the kind of an operation in a chunk.
 type Kind uint8
@@ -40,7 +39,7 @@ const (
 	MaybeIntermediate
 )
 
-// Facts about the transactions in chunks of timestamps.
+// These are facts about the transactions in chunks of timestamps.
 const (
 	standsByPlace = 1
 	hasStart      = 2
@@ -74,8 +73,9 @@ type ChunkInfo struct {
 	Written  Written
 }
 
-// Written describes the values that a chunk's writes may have: their kinds as bits, and the range of integers and of
-// the lower half of their bits, as clients may number themselves in the upper half. Known is false if nothing is known.
+// Written describes the values that a chunk's writes may have: their kinds, as bits, the range of integers, and the
+// range of the lower half of their bits, because clients may have numbers of their own in the upper half. Known is
+// false if nothing is known.
 type Written struct {
 	Known      bool
 	Kinds      uint8
@@ -116,7 +116,7 @@ type chunkWriter struct {
 	inTxn  bool
 	lastN  int64
 	moving bool
-	// stamped says that chunks have the starts of transactions, and positions whose N is the place or one more
+	// stamped says that chunks have the starts of transactions, and positions with N equal to the place or one more
 	stamped bool
 	start   int64
 }
@@ -148,7 +148,7 @@ func (w *chunkWriter) begin(pos Pos, place uint64) {
 		i = putUvarint(b, i, zigzag(int64(pos.N-place)))
 		i = putUvarint(b, i, uint64(pos.Sub))
 	}
-	if w.stamped { // whether N is the place, and the duration
+	if w.stamped { // facts by timestamps, and the duration
 		what, took := byte(0), int64(0)
 		if pos.N != 0 {
 			what |= standsByPlace
@@ -266,7 +266,7 @@ type cursor struct {
 	whole   []byte
 	none    bool     // none of its keys is wanted
 	keys    []uint32 // number of a key in the chunk → in the table
-	// the present transaction
+	// the current transaction
 	pos   Pos
 	place uint64
 	ended bool
@@ -281,7 +281,7 @@ type cursor struct {
 	last  bool
 }
 
-// uvarint reads a number. The checksums were verified before, so only a forged file has a wrong one.
+// uvarint reads a number. The checksums were verified before, so only a forged file can have a wrong one.
 func (c *cursor) uvarint() uint64 {
 	b, i := c.b, c.i
 	if i < len(b) && b[i] < 0x80 {
@@ -292,7 +292,7 @@ func (c *cursor) uvarint() uint64 {
 		x := binary.LittleEndian.Uint64(b[i:])
 		if end := ^x & 0x8080808080808080; end != 0 {
 			c.i = i + bits.TrailingZeros64(end)>>3 + 1
-			x &= end ^ (end - 1) // up to the last byte
+			x &= end ^ (end - 1) // the bits up to the last byte of the number
 			// seven bits of each byte, put together
 			x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
 			x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2

@@ -35,7 +35,7 @@ func PartOf(hash uint64, parts int) int {
 	return int(hi)
 }
 
-// Unfit says what of a history cannot be checked out of core.
+// Unfit names the feature of a history that cannot be checked out of core.
 type Unfit struct{ What string }
 
 func (u *Unfit) Error() string { return u.What }
@@ -44,13 +44,13 @@ func (u *Unfit) Error() string { return u.What }
 type Rule struct {
 	Parts    int  // of the keys
 	RealTime bool // every transaction must have start and end
-	ByPlace  bool // transactions stand in the order of the file: there are no times
+	ByPlace  bool // transactions are in the order of the file, since there are no times
 	OneKey   bool // no transaction has operations on two keys
 	Stamps   Stamps
 	Level    string // the only one that transactions may name; "": any
 }
 
-// takes reports, as an *Unfit, what a batch has that is not checked out of core.
+// takes returns an *Unfit if a batch has a feature that cannot be checked out of core.
 func (r Rule) takes(h *history.History, lo, hi uint32) error {
 	switch {
 	case h.HasPredicates():
@@ -67,8 +67,8 @@ func (r Rule) takes(h *history.History, lo, hi uint32) error {
 	return nil
 }
 
-// At returns the time at which a committed transaction stands by its own times: its end, or else its start; false: it
-// has neither.
+// At returns the time by which a committed transaction is placed: its end or, without one, its start; false if it has
+// neither.
 func (r Rule) At(h *history.History, t uint32, first uint64) (T int64, ok bool) {
 	if r.ByPlace {
 		return int64(first + uint64(t)), true
@@ -94,7 +94,7 @@ type Mapper struct {
 	w     []chunkWriter
 	out   []byte
 	of    *history.History // the history of the keys in by
-	by    []keyState       // by key of it
+	by    []keyState       // key of that history → its state
 	order []uint32
 	at    []int64
 }
@@ -102,9 +102,9 @@ type Mapper struct {
 // keyState is the state of a key while transactions are mapped.
 type keyState struct {
 	seq, local uint32 // the chunk in which the key has the number local
-	txn        uint32 // the last transaction that used it, plus one; of it:
+	txn        uint32 // 1 + the last transaction that used it, which has:
 	state      uint32 // the version that its next read must return
-	wrote      uint32 // where its last write stands in the chunk, plus one; 0: it has none
+	wrote      uint32 // 1 + the place of its last write in the chunk; 0: it has none
 	part       uint16
 }
 
@@ -257,8 +257,8 @@ func (m *Mapper) sort(lo uint32) {
 // mostTimeless bounds Mapper.Timeless.
 const mostTimeless = 1 << 16
 
-// when returns the position of transaction t before anything was replayed. Committed transactions stand by the rule; of
-// others the position only says where to find their operations.
+// when returns the position of transaction t before any replay. Committed transactions have the position of the rule.
+// For others the position only says where to find their operations.
 func (m *Mapper) when(h *history.History, t uint32, base uint64, last int64) (int64, error) {
 	if t == h.Init {
 		return First.T, nil
@@ -317,9 +317,9 @@ func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 	}
 	status := h.Txns.Status[t]
 	if status == history.Unknown && m.contradicts(h, t) {
-		status = history.Aborted // it cannot have committed
+		status = history.Aborted // so it cannot have committed
 	}
-	last, inner := Install, Intermediate // of writes
+	last, inner := Install, Intermediate // kinds of last and earlier writes
 	switch status {
 	case history.Aborted:
 		last, inner = Aborted, Aborted

@@ -22,7 +22,7 @@ type Chunk struct {
 
 // Filter says which parts of the chunks count.
 type Filter struct {
-	// Moved are the transactions that stand elsewhere than by the rule; nil: none.
+	// Moved are the exceptions to the rule; nil if there are none.
 	Moved *Moves
 	// Keep, if set, selects keys by their hashes.
 	Keep func(hash uint64) bool
@@ -31,8 +31,8 @@ type Filter struct {
 	// Until is the place at which the search for contradicting reads ends.
 	Until Pos
 
-	// has, if set, says which chunks may have a wanted operation, and whether a find needs the chunks behind it.
-	// Other chunks are read only if they overlap such a one.
+	// has, if set, says which chunks may have a wanted operation, and whether a find also needs the chunks after it. Of
+	// the other chunks only those that overlap a wanted one are read.
 	has   func(c *Chunk) bool
 	waits func() bool
 	alone bool // chunks that merely overlap a wanted one are not read
@@ -50,7 +50,7 @@ func (f *Filter) near(chunks []Chunk) []bool {
 		}
 		return in
 	}
-	until := First // how far the wanted chunks so far reach
+	until := First // end of the wanted chunks so far
 	for i := range chunks {
 		c := &chunks[i]
 		if f.has(c) {
@@ -89,7 +89,7 @@ type visitor interface {
 }
 
 // merge visits the transactions of chunks in order. Cost: some comparisons a transaction, times the logarithm of the
-// open chunks where they alternate; memory for the chunks that overlap.
+// open chunks if they alternate; memory for the chunks that overlap.
 func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 	chunks = slices.Clone(chunks)
 	slices.SortStableFunc(chunks, func(a, b Chunk) int { return a.Min.Compare(b.Min) })
@@ -189,7 +189,8 @@ func (m *merger) begin(k *Chunk, room int) error {
 	return nil
 }
 
-// down moves the heap's first chunk, which has advanced, to its place, and closes it if it has ended.
+// down moves the first chunk of the heap, whose position has advanced, down to its place; it closes the chunk if that
+// has ended.
 func (m *merger) down() {
 	if c := m.open[0]; c.ended {
 		m.held -= cap(c.whole)
@@ -215,8 +216,8 @@ func (m *merger) down() {
 	}
 }
 
-// Move is the new position of a transaction that does not stand by the rule: where it begins and where it commits. At
-// the serializable levels these are equal.
+// Move is the new position of an exception: where it begins and where it commits. At the serializable levels these are
+// equal.
 type Move struct {
 	Begin, Commit Pos
 	Round         int // the round that moved it

@@ -7,8 +7,8 @@ import (
 	"isovet/history"
 )
 
-// Pos is a place in the order that is tried. Without exceptions a transaction stands at (its end, its place in the
-// history, 0). A moved transaction has the T and N of the one that it stands behind, and a Sub.
+// Pos is a place in the order. Without exceptions a transaction is at (its end, its place in the history, 0). A moved
+// transaction has the T and N of its predecessor, and a Sub.
 type Pos struct {
 	T   int64
 	N   uint64

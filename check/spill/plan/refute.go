@@ -145,8 +145,8 @@ func Order(ctx context.Context, txns []*Txn, initial Value, o Options) ([]uint32
 	return a.Order, err
 }
 
-// Refuted reports whether a history has no order at the level. false: it has one, or the allowed conflicts were too few
-// to tell.
+// Refuted reports whether a history has no order at the level. It returns false if it has one, or if the allowed
+// conflicts were too few.
 func Refuted(ctx context.Context, h *history.History, o Options) (bool, error) {
 	v := prepass.Run(h)
 	if len(v.Anomalies) > 0 {

@@ -6,7 +6,7 @@ import (
 	"isovet/history"
 )
 
-// NoPlace stands for the place of the initial state's writer.
+// NoPlace is the place of the initial state's writer, which has none.
 const NoPlace = ^uint64(0)
 
 // Misfit is a contradicting read: it does not return the last version before it.
@@ -15,7 +15,7 @@ type Misfit struct {
 	Want   Value  // the value that it returned
 	Reader uint64 // place
 	At     Pos
-	Found  uint64 // place of the writer of the last version before it; NoPlace: nobody
+	Found  uint64 // place of the writer of the last version before it, or NoPlace
 	From   Pos
 }
 

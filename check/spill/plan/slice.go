@@ -7,9 +7,9 @@ import (
 	"isovet/level"
 )
 
-// Split removes the transactions from a slice of the order that belong behind it. These read a version that neither
+// Split removes the transactions from a slice of the order that belong after it. These read a version that neither
 // exists before the slice nor is installed by a staying transaction; or they follow such a transaction in their session
-// or in real time, if the level asks for that. txns are in their present order, and so are both answers. Cost: a pass
+// or in real time, if the level demands that. txns are in their current order, and so are both results. Cost: a pass
 // over the operations, and one more for each pass that removed some; usually two.
 func Split(txns []*Txn, state map[Value]Value, l level.Level) (stay, later []*Txn) {
 	installs := make(map[Want]int) // by the number of staying transactions that install it
@@ -20,7 +20,7 @@ func Split(txns []*Txn, state map[Value]Value, l level.Level) (stay, later []*Tx
 	}
 	gone := make([]bool, len(txns))
 	first := make(map[int64]uint64) // session → place of its first transaction that left
-	ended := int64(behindAll)       // when the first one that left had ended
+	ended := int64(behindAll)       // earliest end of a transaction that left
 	for more := true; more; {
 		more = false
 		for i, x := range txns {
@@ -61,7 +61,7 @@ func Split(txns []*Txn, state map[Value]Value, l level.Level) (stay, later []*Tx
 	return stay, later
 }
 
-// Prefix returns the longest beginning of a slice's order that has only transactions below n, each of them whole.
+// Prefix returns the longest prefix of a slice's order that has only whole transactions below n.
 func Prefix(txns []*Txn, events []int32, n int) []int32 {
 	q := slices.IndexFunc(events, func(e int32) bool { return int(e>>1) >= n })
 	if q < 0 {
@@ -73,7 +73,7 @@ func Prefix(txns []*Txn, events []int32, n int) []int32 {
 			begun[e>>1] = p
 		}
 	}
-	for p := len(events) - 1; p >= 0; p-- { // one that commits behind begins behind
+	for p := len(events) - 1; p >= 0; p-- { // what commits after it also begins after it
 		if e := events[p]; e&1 == 1 && p >= q {
 			q = min(q, begun[e>>1])
 		}

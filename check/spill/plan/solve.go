@@ -18,7 +18,7 @@ type Answer uint8
 const (
 	Stuck    Answer = iota // time or conflicts ran out
 	Solved                 // the window has an order that leaves the rest of the history as it is
-	Unsolved               // it has none that does
+	Unsolved               // it has no such order
 )
 
 // Options say how to solve windows.
@@ -30,7 +30,7 @@ type Options struct {
 }
 
 // order returns the level at which package replay looks for an order, and whether the order keeps sessions.
-// Transactions on single keys are linearizable exactly if some order of all keys keeps real time (Herlihy and Wing
+// Transactions on single keys are linearizable if and only if some order of all keys keeps real time (Herlihy and Wing
 // 1990, Theorem 1).
 func (o *Options) order() (l level.Level, sessions bool) {
 	if o.Level == level.Linearizable {
@@ -40,7 +40,7 @@ func (o *Options) order() (l level.Level, sessions bool) {
 }
 
 // Solve looks for an order of a window's transactions that leaves the same state to the rest of the history. A window
-// has all transactions between two places, in their present order. The answer is a list of events: each is twice a
+// has all transactions between two places, in their current order. The answer is a list of events: each is twice a
 // transaction's index, plus 1 for a commit.
 //
 // known has the values at the window's begin of the keys that its transactions read. If it is nil, Solve guesses them
@@ -50,7 +50,7 @@ func (o *Options) order() (l level.Level, sessions bool) {
 // with free, any value.
 //
 // Package replay solves the window as a history of its own. An initial transaction writes the state at the begin. A
-// last one reads the state at the end, and a key of each other transaction, so that it comes behind all.
+// last one reads the state at the end, and a key of each other transaction, so that it comes after all.
 func Solve(ctx context.Context, txns []*Txn, known, wish map[Value]Value, free bool, o Options) (a Answer,
 	events []int32, err error) {
 	asked, sessions := o.order()
@@ -128,8 +128,8 @@ func newSmall(txns []*Txn) *small {
 	return w
 }
 
-// before finds the values of keys before the window: the known ones, or values that nobody in it installs but some
-// read.
+// before finds the values of keys before the window: the known values, or values that some in the window read and none
+// install.
 func (w *small) before(known map[Value]Value) {
 	for _, i := range w.members {
 		w.txns[i].External(func(op *Op) {
@@ -208,8 +208,8 @@ func (w *small) history(wish map[Value]Value, free, sessions bool) (*history.His
 	return b.Build()
 }
 
-// Late makes each transaction of a window's order begin as late as its reads allow. Events that stand together need
-// fewer exceptions, and only reads forbid a later begin.
+// Late makes each transaction of a window's order begin as late as its reads allow. Adjacent events need fewer
+// exceptions, and only reads forbid a later begin.
 func Late(txns []*Txn, events []int32) []int32 {
 	at := make([]int, len(events)) // for each place, twice the index of the event that its event must precede
 	begun := make([]int, len(txns))
@@ -248,12 +248,12 @@ func Late(txns []*Txn, events []int32) []int32 {
 	return out
 }
 
-// half marks the commit of a transaction whose begin stands at another place.
+// half marks the commit of a transaction whose begin is at another place.
 const half = 1 << 31
 
 // Place turns a window's new order into places. As many transactions as possible keep their places by the rule; the
-// others stand behind them. All stand behind the floor, if there is one. It sets each Txn.Now, and returns the
-// exceptions and the place of the last event.
+// others come after them. All come after the floor, if there is one. It sets each Txn.Now, and returns the exceptions
+// and the place of the last event.
 func Place(txns []*Txn, events []int32, floor *Pos) (moved []*Txn, last Pos) {
 	if len(events) == 0 {
 		if floor != nil {
@@ -261,9 +261,9 @@ func Place(txns []*Txn, events []int32, floor *Pos) (moved []*Txn, last Pos) {
 		}
 		return nil, last
 	}
-	// The transactions that keep their places are a longest ascending sequence of events. Those before all of these
-	// stand at the rule's place of the window's first transaction, which then moves. A transaction that shares its
-	// place moves too: those behind it need places of their own.
+	// The transactions that keep their places form a longest ascending sequence of events. The transactions before this
+	// sequence get the rule's place of the window's first transaction, which then moves. A transaction that shares a
+	// place with another also moves, because the transactions after it need places of their own.
 	first := txns[events[0]>>1]
 	for _, e := range events {
 		if x := txns[e>>1]; x.Rule.Less(first.Rule) {
@@ -325,7 +325,7 @@ func Place(txns []*Txn, events []int32, floor *Pos) (moved []*Txn, last Pos) {
 
 // ascending marks a longest ascending subsequence of the events that may be in it.
 func ascending(events []int32, less func(a, b int32) bool, may func(e int32) bool) []bool {
-	var tails []int // of length i+1: the least last event
+	var tails []int // i → the least last event of an ascending sequence of length i+1
 	prev := make([]int, len(events))
 	for i, e := range events {
 		if !may(e) {

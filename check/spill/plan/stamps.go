@@ -72,7 +72,7 @@ type StampMapper struct {
 	Said   StampSaid
 	events []stampEvent
 	head   stampHead
-	wrote  []uint32 // by key: the transaction whose write came last, going backwards, plus one
+	wrote  []uint32 // key → 1 + the last transaction met that writes it, going backwards
 	final  []bool
 }
 
@@ -118,7 +118,7 @@ func (m *StampMapper) Batch(h *history.History, lo, hi uint32, base uint64) erro
 	return m.flush(0)
 }
 
-// refuse notes why timestamps decide nothing.
+// refuse records why timestamps decide nothing.
 func (m *StampMapper) refuse(h *history.History, t uint32, base uint64, missing bool, field, msg string) {
 	if m.Said.Refused == nil {
 		m.Said.Refused = &Refusal{Place: base + uint64(t), Missing: missing, Txn: h.Txns.ID[t], Line: h.Txns.Line[t],
@@ -215,7 +215,7 @@ func (m *StampMapper) event(h *history.History, e *stampEvent, base uint64) erro
 		}
 		w.start = e.start
 		w.begin(e.at, place)
-		if w.nKeys == 0 { // they share one
+		if w.nKeys == 0 { // all such records share one key
 			w.key(history.Int, 0, nil)
 		}
 		w.op(Install, 0, history.Null, 0, nil)
@@ -333,7 +333,7 @@ type StampHead struct {
 // stampHead is the last head.
 type stampHead struct{ session, end int64 }
 
-// Further bits, besides headNoSession and headInit.
+// These are further bits, besides headNoSession and headInit.
 const (
 	headIn     = 1
 	headWriter = 2

@@ -14,7 +14,7 @@ type At struct {
 }
 
 // States returns the values of a partition's keys before places, in the order of the requests. Cost: a pass over the
-// few chunks before these places that have one of the keys; where they have no write of one, over more of them.
+// few chunks before these places that have one of the keys; if they have no write of one, over more of them.
 func States(ctx context.Context, chunks []Chunk, f Filter, initial Value, asked []At) (out []Value, err error) {
 	defer recoverDamaged(&err)
 	out = make([]Value, len(asked))

@@ -65,7 +65,7 @@ func (s *sweeper) txn(c *cursor) {
 	}
 }
 
-// Conflicts lists, for the keys that f keeps, each pair of writers of which one committed while the other was open.
+// Conflicts lists, for the keys that f keeps, each pair of writers such that one committed while the other was open.
 // Cost: a pass, the pairs, and 16 bytes for each version of these keys.
 func Conflicts(ctx context.Context, chunks []Chunk, f Filter, out func(StampViolation)) (err error) {
 	defer recoverDamaged(&err)
@@ -141,15 +141,15 @@ func (t *ties) txn(c *cursor) {
 	t.last, t.at = c.place, c.pos.T
 }
 
-// Asked asks how a read of a version violates the level: who wrote the version, relative to the reader's begin.
+// Asked asks how a read of a version violates the level: which transaction wrote it, relative to the reader's begin.
 type Asked struct {
 	Want
 	Reader uint64
 	Now    int64
 }
 
-// Source is the answer: of the version's writers, the one that makes the read least wrong. By is NoPlace where nobody
-// wrote it, or it is an initial value.
+// Source is the answer: among the version's writers, the one that makes the read least wrong. By is NoPlace if no
+// transaction wrote it, or it is an initial value.
 type Source struct {
 	Kind timestamp.Kind
 	By   uint64

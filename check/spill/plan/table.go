@@ -103,7 +103,7 @@ func (t *table) key(i uint32) Value {
 	return Value{Kind: history.Int, N: t.ints[i]}
 }
 
-// isText tells the empty text from an integer.
+// isText distinguishes the empty text from an integer.
 func (t *table) isText(s string, i uint32) bool {
 	j, ok := t.texts[s]
 	return ok && i == j

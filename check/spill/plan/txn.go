@@ -78,7 +78,8 @@ func (x *Txn) TakesPart() bool {
 	return !x.Init && (x.Status == history.Committed || x.Status == history.Unknown && x.Counts)
 }
 
-// Contradicts reports whether its reads disagree with its own operations, so that it cannot have committed.
+// Contradicts reports whether the transaction's reads disagree with its own operations, so that it cannot have
+// committed.
 func (x *Txn) Contradicts() bool {
 	saw := make(map[Value]Value, len(x.Ops))
 	for i := range x.Ops {
@@ -185,7 +186,7 @@ func (m *MoveWriter) Events(events []Event) error {
 	return nil
 }
 
-// Flush emits the rest. The next events may stand anywhere.
+// Flush emits the rest. The next events may be at any place.
 func (m *MoveWriter) Flush() error {
 	for p := range m.w {
 		if m.w[p].info.Ops > 0 {
@@ -204,7 +205,7 @@ func (m *MoveWriter) emit(p int) error {
 	return m.Emit(p, m.out, info)
 }
 
-// marker is the key that holds the order of a window's transactions and its end.
+// marker returns a key that fixes the order of a window's transactions and its end.
 func marker(b *history.Builder, i int) uint32 {
 	return b.Key(b.StringValue(fmt.Appendf(nil, "\x00isovet window %d", i)))
 }

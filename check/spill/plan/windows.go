@@ -36,7 +36,7 @@ type Cause struct {
 }
 
 // CauseOf finds why a read contradicts the order; w are the writers of its version. Span is the shorter of two ways to
-// mend it: to move the reader before the next writer, or the writers in between before the version's.
+// mend that: to move the reader before the next writer, or the writers in between before the version's writer.
 func CauseOf(m *Misfit, w []Writer) Cause {
 	c := Cause{Txns: []uint64{m.Reader}}
 	var saw, maybe *Writer
@@ -113,8 +113,8 @@ type told struct {
 	place uint64
 }
 
-// Add adds the next transaction that counts, and its position. If it begins before an earlier one of its session has
-// committed, Add returns that one.
+// Add adds the next transaction that counts, with its position. If it begins before an earlier transaction of its
+// session has committed, Add returns that transaction.
 func (s *Sessions) Add(session int64, place uint64, at Move, committed bool) (before uint64, commit Pos, wrong bool) {
 	if session == history.NoTime {
 		return 0, Pos{}, false
@@ -130,7 +130,7 @@ func (s *Sessions) Add(session int64, place uint64, at Move, committed bool) (be
 	if t.place != NoPlace && !t.at.Less(at.Begin) {
 		before, commit, wrong = t.place, t.at, true
 	}
-	// A transaction of unknown outcome follows its predecessors, but nothing need follow it.
+	// A transaction of unknown outcome follows its predecessors, but no transaction has to follow it.
 	if committed && (t.place == NoPlace || t.at.Less(at.Commit)) {
 		t.at, t.place = at.Commit, place
 	}

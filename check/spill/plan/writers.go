@@ -70,7 +70,7 @@ type version struct {
 	text string
 }
 
-// wanted is a wanted version by its key's number, with its writers.
+// wanted is a wanted version, given by its key's number, with its writers.
 type wanted struct {
 	Want
 	key uint32

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Dialer makes connections whose requests must be answered in time, and can cut them all. It replaces a context for
-// each request, which would cost the libraries a goroutine each.
+// Dialer makes connections whose requests must be answered in time, and can close them all. A context for each request
+// would do the same, but cost the libraries a goroutine each.
 type Dialer struct {
 	timeout time.Duration
 	mu      sync.Mutex
@@ -59,7 +59,7 @@ func (d *Dialer) Cut() {
 
 var errPartition = errors.New("cut off by the fault")
 
-// Partition cuts an address off, or heals it.
+// Partition cuts an address off from clients, or connects it again.
 func (d *Dialer) Partition(addr string, off bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +78,7 @@ type conn struct {
 	addr string
 }
 
-// Write sends a request; its answer must arrive before the time is up.
+// Write sends a request. Its answer must arrive in time.
 func (c *conn) Write(b []byte) (int, error) {
 	if err := c.Conn.SetDeadline(time.Now().Add(c.d.timeout)); err != nil {
 		return 0, err
@@ -104,7 +104,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Lost reports whether an error says that a connection is gone, or that no answer came in time.
+// Lost reports whether an error means that a connection is lost or no answer came in time.
 func Lost(err error) bool {
 	var n net.Error
 	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err,

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quickAck makes the system acknowledge the next answers at once. A server that sends an answer in small pieces, and
-// waits for the acknowledgement of each, would otherwise wait 40 ms.
+// quickAck makes the system acknowledge the next answers at once. Otherwise a server that sends an answer in small
+// pieces, and waits for each acknowledgement, would wait 40 ms.
 func quickAck(c net.Conn) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {

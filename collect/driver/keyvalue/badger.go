@@ -104,7 +104,7 @@ func (b *badgerDB) Close() error {
 	return errors.Join(err, b.db.Close())
 }
 
-// Classify returns Aborted only for a conflict.
+// Classify returns Aborted for a conflict and for no other error.
 func (b *badgerDB) Classify(err error) driver.Class {
 	if errors.Is(err, badger.ErrConflict) {
 		return driver.Aborted
@@ -117,8 +117,8 @@ func (b *badgerDB) Connect(context.Context, int) (driver.Session, error) {
 	return &badgerSession{driver.KVOps{Texts: t}, t, b.o.Timestamps}, nil
 }
 
-// Resolve finds each write's version in the store: it is the commit timestamp. A snapshot at r sees the commits up to
-// r, so commits become even numbers and snapshots odd ones.
+// Resolve finds the version of each write in the store, which is the commit timestamp. Because a snapshot at r sees
+// the commits up to r, commits become even numbers and snapshots odd ones.
 func (b *badgerDB) Resolve(ctx context.Context, txns []driver.Stamped) error {
 	type write struct{ key, version int64 }
 	at := map[write]int64{}
@@ -184,7 +184,7 @@ func (s *badgerSession) Begin() error {
 	return nil
 }
 
-// GetText and put let other sessions run in between: without a network, transactions would hardly overlap.
+// GetText and put yield to other sessions. Without a network, transactions would hardly overlap.
 func (t *badgerTxn) GetText(key []byte) (value string, found bool, err error) {
 	runtime.Gosched()
 	item, err := t.txn.Get(key)
@@ -218,8 +218,8 @@ func (s *badgerSession) Stamp() driver.Stamp {
 	return driver.Stamp{Start: s.t.ts, Commit: driver.NoTime}
 }
 
-// Rows with columns stand below isovet/t<table>/, as "version v1 v2 …". Badger has no indexes: a condition reads the
-// whole table.
+// Rows with columns are stored under isovet/t<table>/, as "version v1 v2 …". Badger has no indexes, so a condition
+// reads the whole table.
 
 func badgerTable(table int) []byte { return fmt.Appendf(nil, "%st%d/", driver.KeyPrefix, table) }
 

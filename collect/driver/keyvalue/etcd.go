@@ -24,7 +24,7 @@ func init() {
 	driver.Register(driver.Scheme{
 		Name:  "etcd",
 		URLs:  []string{"etcd", "etcds"},
-		About: "etcd: reads at one revision, then a transaction that compares what the level asks for",
+		About: "etcd: reads at one revision, then a transaction that compares the keys that the level requires",
 		Isolations: []string{
 			"serializable=ser=default=session-serializable=strict-serializable", // the keys read are unchanged
 			// the keys written are unchanged since the snapshot
@@ -35,8 +35,8 @@ func init() {
 	}, openEtcd)
 }
 
-// etcdDB uses etcd's JSON gateway, which every server of the last years has. The gRPC client would be by far the
-// project's largest dependency.
+// etcdDB uses etcd's JSON gateway, which all servers of the last years have. The gRPC client would be by far the
+// largest dependency of isovet.
 type etcdDB struct {
 	d     *dial.Dialer
 	urls  []string // of the nodes, scheme://host
@@ -114,7 +114,7 @@ type etcdError struct {
 
 func (e *etcdError) Error() string { return fmt.Sprintf("etcd answers %d: %s", e.status, e.Text) }
 
-// call asks the JSON gateway.
+// call sends a request to the JSON gateway.
 func (t *etcdTxn) call(path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -254,8 +254,8 @@ func (e *etcdDB) Close() error {
 
 var errChanged = errors.New("a compared key has changed")
 
-// Classify takes a failed comparison for a refusal. After the server's own time-outs and leader changes the commit may
-// have taken effect.
+// Classify takes a failed comparison for a refusal. After a time-out of the server or a change of leader, the outcome
+// of a commit is unknown.
 func (e *etcdDB) Classify(err error) driver.Class {
 	var a *etcdError
 	switch {
@@ -291,7 +291,7 @@ type etcdSession struct {
 	t *etcdTxn
 }
 
-// etcdTxn reads at the revision of its first read and keeps the writes until the commit.
+// etcdTxn reads at the revision of its first read and buffers its writes until the commit.
 type etcdTxn struct {
 	e       *etcdDB
 	http    *http.Client
@@ -371,8 +371,8 @@ func (s *etcdSession) Commit() error {
 func (s *etcdSession) Rollback() error { s.t.forget(); return nil }
 func (s *etcdSession) Close()          { s.t.http.CloseIdleConnections() }
 
-// Stamp makes commits even numbers and snapshots odd ones, since a snapshot at revision r sees the commits up to r. A
-// transaction that read nothing has the snapshot just before its commit.
+// Stamp makes commits even numbers and snapshots odd ones, since a snapshot at revision r sees the commits up to r. If
+// a transaction read nothing, its snapshot is just before its commit.
 func (s *etcdSession) Stamp() driver.Stamp {
 	t := s.t
 	st := driver.Stamp{Start: driver.NoTime, Commit: driver.NoTime}

@@ -137,7 +137,7 @@ func (r *redisDB) Close() error { return r.with(context.Background(), clearRedis
 
 var errWatched = errors.New("EXEC: a watched key was changed")
 
-// Classify takes the answer nil for a refusal: an EXEC gives it if a watched key has changed.
+// Classify takes the answer nil for a refusal: EXEC returns it if a watched key has changed.
 func (r *redisDB) Classify(err error) driver.Class {
 	var e redis.Error
 	switch {
@@ -171,7 +171,7 @@ type redisSession struct {
 	t *redisTxn
 }
 
-// redisTxn keeps the writes until the commit and reads its own.
+// redisTxn buffers its writes until the commit and reads its own.
 type redisTxn struct {
 	db      *redisDB
 	c       redis.Conn
@@ -210,7 +210,7 @@ func (t *redisTxn) forget() {
 	t.order = t.order[:0]
 }
 
-// Commit sends an EXEC even without writes: the keys read must not have changed.
+// Commit sends an EXEC even without writes, to check that the keys that it read have not changed.
 func (s *redisSession) Commit() error {
 	c := s.t.c
 	err := errors.Join(c.Send("MULTI"), c.Send("ECHO", "isovet"))
@@ -243,8 +243,8 @@ func (s *redisSession) Rollback() error {
 
 func (s *redisSession) Close() { _ = s.t.c.Close() }
 
-// redisProduct returns the name and version of a server with Redis' protocol, from its answer to "INFO server". Valkey,
-// Dragonfly and KeyDB give a version of Redis too, for their clients.
+// redisProduct returns the name and version of a server with Redis' protocol, from its answer to "INFO server".
+// Valkey, Dragonfly and KeyDB also give a version of Redis, for old clients.
 func redisProduct(info string) (name, says string) {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {

@@ -11,7 +11,7 @@ func init() {
 	driver.Register(driver.Scheme{
 		Name:  "dolt",
 		URLs:  []string{"dolt"},
-		About: "Dolt, by MySQL's protocol; all its levels are its repeatable read",
+		About: "Dolt, by MySQL's protocol; every level that it accepts is its repeatable read",
 		Isolations: []string{
 			"default",
 			"repeatable-read=rr",

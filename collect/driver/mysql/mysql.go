@@ -28,7 +28,7 @@ func init() {
 	driver.Register(driver.Scheme{
 		Name:  "mysql",
 		URLs:  []string{"mysql", "mariadb", "galera"},
-		About: "MariaDB, Galera, MySQL, and databases with their protocol",
+		About: "MariaDB, Galera, MySQL, and other databases with their protocol",
 		Isolations: []string{
 			"default",
 			"serializable=ser=session-serializable",
@@ -84,8 +84,8 @@ type server struct {
 	wide   bool           // the last load had wide payloads
 	access driver.Accesses
 	tells  driver.Telling
-	// prepared says that the server prepares all statements with values; otherwise the client writes the values
-	// into the text.
+	// prepared says that the server prepares all statements with values. Otherwise the client writes the values into
+	// the text.
 	prepared bool
 }
 
@@ -214,8 +214,8 @@ func makeDatabase(ctx context.Context, cfg *mysql.Config) error {
 	})
 }
 
-// settled calls f again while the server closes the connection, as a node of Galera does while others join. f must be
-// safe to repeat.
+// settled repeats f while the server closes the connection, as a node of Galera does while others join. f must be safe
+// to repeat.
 func settled(ctx context.Context, f func() error) (err error) {
 	gone := dial.Until(ctx, 2*time.Second, func() error {
 		if err = f(); errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sqldriver.ErrBadConn) {
@@ -226,11 +226,11 @@ func settled(ctx context.Context, f func() error) (err error) {
 	return cmp.Or(gone, err)
 }
 
-// lockWait bounds a session's wait for a lock. A server without this setting may wait longer.
+// lockWait sets how long a session waits for a lock. A server without this setting may wait longer.
 const lockWait = "set session innodb_lock_wait_timeout = 2"
 
-// prepare runs the statements of a new session and reports each to told, if it is not nil. A setting that only saves
-// time may be refused. Any other unknown variable means that the server cannot provide the isolation.
+// prepare runs the statements of a new session, and reports each to told unless that is nil. The server may refuse a
+// setting that only saves time. If it does not know another variable, it cannot provide the isolation level.
 func (m *server) prepare(ctx context.Context, c *sql.Conn, told func(driver.Setting)) error {
 	for _, s := range m.setup {
 		_, err := c.ExecContext(ctx, s)
@@ -250,7 +250,7 @@ func (m *server) prepare(ctx context.Context, c *sql.Conn, told func(driver.Sett
 	return nil
 }
 
-// settledWith is with for an f that is safe to repeat.
+// settledWith is with, repeated by settled; f must be safe to repeat.
 func (m *server) settledWith(ctx context.Context, node int, f func(*sql.Conn) error) error {
 	return settled(ctx, func() error { return m.with(ctx, node, f) })
 }
@@ -287,8 +287,8 @@ func (m *server) columns(ask func(string, func([]int64) error) error) *driver.Co
 		Share: " lock in share mode", Hint: hint, KeyTaken: keyTaken, Tells: m.tells}
 }
 
-// keyTaken distinguishes a duplicate primary key from a duplicate in another unique index. Only the statement is
-// undone.
+// keyTaken distinguishes a duplicate primary key from a duplicate in another unique index. The error undoes only the
+// statement.
 func keyTaken(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && e.Number == 1062 && strings.Contains(e.Message, "PRIMARY")
@@ -301,17 +301,17 @@ func (m *server) Partition(node int, off bool) bool {
 	return true
 }
 
-// Table options that MariaDB and MySQL need, and other servers may not know.
+// The options for tables that MariaDB and MySQL need. Other servers may not know them.
 const (
 	innoDB = " engine=InnoDB"
 	ascii  = " character set ascii"
 )
 
-// refused reports whether an error is the server's answer.
+// refused reports whether an error is an answer of the server.
 func refused(err error) bool { return errors.As(err, new(*mysql.MySQLError)) }
 
-// createAnyhow runs a statement. If the server refuses it, it runs it again without the options for engine and
-// characters.
+// createAnyhow runs a statement. If the server refuses it, it repeats it without the options for engine and character
+// set.
 func createAnyhow(exec func(string) error, statement string) error {
 	err := exec(statement)
 	bare := strings.ReplaceAll(strings.TrimSuffix(statement, innoDB), ascii, "")
@@ -385,8 +385,9 @@ func (m *server) Close() error {
 	return err
 }
 
-// aborts are the numbers of refusals: deadlock, lock wait timeout, record changed since the snapshot, duplicate key,
-// query interrupted, table changed since the snapshot; TiDB's write conflicts.
+// aborts are the numbers of the errors by which the server refuses a transaction: deadlock, lock wait timeout, record
+// changed since the snapshot, duplicate key, query interrupted, table changed since the snapshot; TiDB's write
+// conflicts.
 var aborts = []uint16{1213, 1205, 1020, 1062, 1317, 1412, 9007, 8002, 8022, 8028}
 
 // lostCodes are the numbers of errors that end the session: shutdown, killed, and Galera's "not yet prepared for
@@ -453,7 +454,6 @@ func broken(err error) bool {
 	return errors.As(err, &m) && slices.Contains(brokenCodes, m.Number)
 }
 
-// code returns the error's number.
 func code(err error) string {
 	var m *mysql.MySQLError
 	if !errors.As(err, &m) {
@@ -462,7 +462,7 @@ func code(err error) string {
 	return strconv.Itoa(int(m.Number))
 }
 
-// hint returns the hint for one of MySQL's two plans; it has no bitmaps.
+// hint returns the hint for one of MySQL's two plans. MySQL has no bitmap scans.
 func hint(p workload.Plan, index string) string {
 	if p == workload.Sequential {
 		return " ignore index (" + index + ")"

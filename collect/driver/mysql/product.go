@@ -9,8 +9,8 @@ import (
 )
 
 // product returns the name and version of a server with MySQL's protocol. version is its answer to "select version()",
-// and the handshake's. Many servers give a version of MySQL there, for their clients; product recognises them by
-// functions and variables that only they have.
+// which is also in the handshake. Many servers name a version of MySQL there, for their clients; product recognises
+// them by functions and variables that only they have.
 func product(version string, ask driver.Asker) string {
 	number, rest, _ := strings.Cut(version, "-")
 	says := func(name string) string { return fmt.Sprintf("%s (says MySQL %s)", name, number) }

@@ -55,8 +55,8 @@ func (s *session) List(dst []int64, key int64) ([]int64, bool, error) {
 		key))
 }
 
-// Autocommit needs no statement: the session's level applies to all its transactions. It returns false for writes if a
-// table has unique indexes: such a row is written by an insert and an update.
+// Autocommit needs no statement, since the session's level applies to all its transactions. It returns false for
+// writes if a table has unique indexes: writing a row then takes an insert and an update.
 func (s *session) Autocommit(writes bool) (bool, error) {
 	return !writes || s.ColumnsSQL == nil ||
 		!slices.ContainsFunc(s.Tables, func(t driver.Table) bool { return len(t.Unique) > 0 }), nil

@@ -32,7 +32,7 @@ func init() {
 	}, openTiDB)
 }
 
-// openTiDB forbids the server to repeat a transaction by itself: the repetition would not have the client's reads.
+// openTiDB forbids the server to repeat a transaction by itself, because the client would not see the repeated reads.
 func openTiDB(ctx context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
 	setup := []string{lockWait}
 	mode := map[string]string{"optimistic": "optimistic", "pessimistic": "pessimistic",

@@ -13,9 +13,8 @@ import (
 	"isovet/datasets/workload"
 )
 
-// ways has a server's variants of statements that all servers with PostgreSQL's protocol have in some form. The driver
-// finds them by trial: it tries each variant, PostgreSQL's own first, until the server accepts one. It starts from the
-// zero value and a level.
+// ways has the server's variants of statements that differ between servers with PostgreSQL's protocol. The driver
+// tries the variants, PostgreSQL's own first, until the server accepts one. It begins with the zero value and a level.
 type ways struct {
 	settings []string // settings of a session, if the server accepts them
 	level    string   // "default": the server's own
@@ -31,7 +30,7 @@ type ways struct {
 	tells    driver.Telling
 }
 
-// text returns the type of texts.
+// text returns the type for texts.
 func (w *ways) text() string {
 	if w.varchar != "" {
 		return w.varchar
@@ -39,7 +38,7 @@ func (w *ways) text() string {
 	return "text"
 }
 
-// refused reports whether an error is the server's answer.
+// refused reports whether an error is an answer of the server.
 func refused(err error) bool { return errors.As(err, new(*pgconn.PgError)) }
 
 // findBegin finds the statement that begins a transaction at the level.
@@ -75,7 +74,7 @@ func (p *server) findBegin(c *pgconn.PgConn) error {
 	return first
 }
 
-// levelInForce asks for the level of a transaction that began like all others will.
+// levelInForce asks the server for the level of a transaction that begins like all others.
 func (p *server) levelInForce(c *pgconn.PgConn) string {
 	defer func() { _ = run(c, "rollback") }() // whether or not one is open
 	for _, q := range []string{
@@ -158,7 +157,7 @@ func markRow(d driver.Data) []string {
 	return row
 }
 
-// undoes checks, with the row of the mark, that a transaction can be rolled back: some servers commit each statement at
+// undoes checks, with the mark's row, that a transaction can be rolled back. Some servers commit each statement at
 // once.
 func (p *server) undoes(c *pgconn.PgConn, d driver.Data) error {
 	row := markRow(d)
@@ -175,7 +174,7 @@ func (p *server) undoes(c *pgconn.PgConn, d driver.Data) error {
 	return err
 }
 
-// findUpsert finds, with the row of the mark, the statement that overwrites a row, and whether a row can be locked.
+// findUpsert finds, with the mark's row, the statement that overwrites a row, and whether reads can lock a row.
 func (p *server) findUpsert(c *pgconn.PgConn, d driver.Data) error {
 	row := markRow(d)
 	var first error
@@ -262,8 +261,8 @@ func (w *ways) writing(name, table string, columns, row []string, appends bool) 
 		{name + " new", driver.InsertSQL(table, row)}}
 }
 
-// yugabyteClass classifies YugabyteDB's internal errors by their text: some versions give conflicts no code of their
-// own. After a time-out the outcome is unknown; before the commit it counts as a refusal.
+// yugabyteClass classifies YugabyteDB's internal errors by their text, since some versions give conflicts no code of
+// their own. After a time-out the outcome is unknown; if the commit was not sent, it counts as a refusal.
 func yugabyteClass(text string) driver.Class {
 	for _, w := range []struct {
 		words string

@@ -40,8 +40,8 @@ func init() {
 	}, openH2)
 }
 
-// openH2 opens H2 by PostgreSQL's protocol. In H2 a text is a large object, so that every append to a list would make a
-// new one. H2 detects a deadlock only at the time-out.
+// openH2 opens H2 by PostgreSQL's protocol. H2's text type is a large object, of which every append to a list would
+// make a new one. H2 detects a deadlock only when a time-out ends.
 func openH2(ctx context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {
 	return connect(ctx, urls, iso, o, ways{settings: []string{"set lock_timeout 50"},
 		varchar: "varchar(100000000)", pieces: true})

@@ -5,7 +5,7 @@ import (
 	"isovet/datasets/workload"
 )
 
-// planOf returns the plan of the first table that asks for one.
+// planOf returns the plan of the first table that requires one.
 func planOf(tables []driver.Table) workload.Plan {
 	for i := range tables {
 		if p := tables[i].Plan; p != workload.AnyPlan {
@@ -15,7 +15,7 @@ func planOf(tables []driver.Table) workload.Plan {
 	return workload.AnyPlan
 }
 
-// planSettings returns the further settings of a session for a plan: they disable all other ways to a row.
+// planSettings returns settings that make a session use a plan, by disabling all other ways to find a row.
 func planSettings(p workload.Plan) (sql []string) {
 	if p == workload.AnyPlan {
 		return nil
@@ -34,7 +34,8 @@ func planSettings(p workload.Plan) (sql []string) {
 	return sql
 }
 
-// roomySQL rebuilds the indexes of roomy tables with PostgreSQL's least fillfactor: ten pages in place of one.
+// roomySQL rebuilds the indexes of roomy tables with PostgreSQL's lowest fillfactor, so that they have ten times as
+// many pages.
 func roomySQL(tables []driver.Table) (sql []string) {
 	for i := range tables {
 		t := &tables[i]

@@ -69,7 +69,7 @@ func open(ctx context.Context, urls []string, iso string, o driver.Options) (dri
 	return connect(ctx, urls, iso, o, ways{settings: settings})
 }
 
-// connect opens a database; known has the ways that are known beforehand.
+// connect opens a database. known has the variants of statements that are known beforehand.
 func connect(ctx context.Context, urls []string, iso string, o driver.Options, known ways) (driver.DB, error) {
 	p := &server{o: o, d: dial.New(o.Timeout), ways: known}
 	p.level, p.d.Quick = strings.ReplaceAll(iso, "-", " "), known.pieces
@@ -140,9 +140,9 @@ func (p *server) look(ctx context.Context, node int) error {
 	return nil
 }
 
-// settings are a session's settings, if the server accepts them. With the default deadlock_timeout of a second a
-// workload with many deadlocks hardly moves; only a superuser may set it. For a small table the planner chooses a scan
-// of the whole table, which locks all of it at serializable, so that nearly everything aborts.
+// settings are settings for each session, if the server accepts them. With the default deadlock_timeout, a second, a
+// workload with many deadlocks would hardly progress; only a superuser may set it. For a small table the planner
+// prefers a scan of the whole table, which at serializable locks all of it, so that most transactions abort.
 var settings = []string{"set deadlock_timeout = '10ms'", "set enable_seqscan = off"}
 
 // dial connects to a node, without the statements of a session.
@@ -283,8 +283,8 @@ func (p *server) Close() error {
 	return errors.Join(err, c.Close(ctx))
 }
 
-// aborts are the codes of refusals: serialization failure, deadlock, lock not available, a statement cancelled, a key
-// inserted twice; H2's lock time-out and row changed since the snapshot.
+// aborts are the codes by which the server refuses a transaction: serialization failure, deadlock, lock not available,
+// a statement cancelled, a key inserted twice; H2's lock time-out and row changed since the snapshot.
 var aborts = []string{"40001", "40P01", "55P03", "57014", "23505", "40002", "40000",
 	"HYT00", "90131"}
 
@@ -355,7 +355,6 @@ type session struct {
 	sender
 }
 
-// arg writes an integer argument.
 func (s *session) arg(i int, n int64) { s.args[i] = strconv.AppendInt(s.num[i][:0], n, 10) }
 
 func (s *session) Begin() error { return s.BeginAs(workload.ReadWrite) }
@@ -416,7 +415,8 @@ func (s *session) Put(key int64, r driver.Row) error {
 	return s.write("put", "lock", n)
 }
 
-// write runs the statement that inserts or overwrites a row. If the server has none, it looks for the row first.
+// write runs the statement that inserts or overwrites a row. If the server has none, it first looks whether the row
+// exists.
 func (s *session) write(name, look string, args int) error {
 	if s.p.upsert == driver.LookFirst {
 		found := false

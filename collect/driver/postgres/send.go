@@ -27,7 +27,7 @@ const execModeName = "default_query_exec_mode"
 
 var execModes = [...]string{"", "simple_protocol", "exec", "cache_statement"}
 
-// takeMode removes the mode from the parameters that would go to the server.
+// takeMode takes the mode out of the parameters for the server.
 func (p *server) takeMode(cfg *pgconn.Config) error {
 	v, ok := cfg.RuntimeParams[execModeName]
 	if !ok {
@@ -49,7 +49,7 @@ func (m execMode) parameter() string {
 	return execModeName + "=" + execModes[m]
 }
 
-// Ways returns the modes as parameters of a URL; none if the URL names one.
+// Ways returns the modes as parameters of a URL. If the URL names one, there are none.
 func (p *server) Ways() (all []string) {
 	for m := simpleMode; int(m) < len(execModes) && p.asked == anyMode; m++ {
 		all = append(all, m.parameter())
@@ -57,7 +57,7 @@ func (p *server) Ways() (all []string) {
 	return all
 }
 
-// Send sets the mode of sessions opened from now on; "": the URL's.
+// Send sets the mode for new sessions; "" means the URL's.
 func (p *server) Send(way string) error {
 	if way == "" {
 		p.mode, p.info.Statements = p.asked, p.asked.parameter()
@@ -72,7 +72,7 @@ func (p *server) Send(way string) error {
 	return fmt.Errorf("%s; expected one of %s", way, strings.Join(execModes[1:], ", "))
 }
 
-// sender has the prepared statements of a session, or their texts.
+// sender has a session's prepared statements or, if it prepares none, their texts.
 type sender struct {
 	texts  map[string]string // texts by name, if they are not prepared
 	byText map[string]string // names by text, of statements prepared during the run
@@ -106,7 +106,7 @@ func (s *session) exec(name string, args int, row func(v [][]byte) error) error 
 	return read(s.c.ExecPrepared(context.Background(), name, s.args[:args], nil, nil), row)
 }
 
-// written returns a statement with its values filled in as quoted text; the statement casts them.
+// written returns a statement with its values written into it as quoted text. The statement casts them.
 func written(q string, args [][]byte) string {
 	var b strings.Builder
 	for {
@@ -170,8 +170,8 @@ func (s *session) askInts(q string, row func([]int64) error) error {
 	return s.say(q, each)
 }
 
-// lifted runs a statement with its numbers as parameters. A MERGE keeps its numbers, since it does not show their
-// types.
+// lifted runs a statement with its numbers as parameters. In a MERGE it leaves them, because there the server cannot
+// find the parameters' types.
 func (s *session) lifted(q string, row func([][]byte) error) error {
 	ctx := context.Background()
 	var args [][]byte

@@ -35,8 +35,8 @@ func (s *session) Say(statement string) (driver.Answer, error) {
 	return a, results.Close()
 }
 
-// rowOf reads a row in text form. types are numbers of the catalogue: int8, int2, int4, oid, and char(n), whose padding
-// blanks it removes.
+// rowOf reads a row in text form. types are type numbers of the catalogue: int8, int2, int4, oid, and char(n), from
+// which it removes the padding.
 func rowOf(raw [][]byte, types []uint32) []any {
 	row := make([]any, len(raw))
 	for i, b := range raw {
@@ -51,21 +51,21 @@ func rowOf(raw [][]byte, types []uint32) []any {
 	return row
 }
 
-// broken decides by the error's class: data, constraints, the checks of views, PL/pgSQL's own.
+// broken reports whether the data caused an error, by the error's class: data, constraints, checks of views, PL/pgSQL.
 func broken(err error) bool {
 	var p *pgconn.PgError
 	return errors.As(err, &p) && len(p.Code) == 5 &&
 		slices.Contains([]string{"22", "23", "44", "P0"}, p.Code[:2])
 }
 
-// lone has the setting by which a server gives statements outside of transactions the same level as transactions.
+// lone says how statements outside of transactions get the same level as transactions.
 type lone struct {
 	ok  bool
 	set string // the session's statement; "": none is needed
 }
 
-// findLone finds the setting by trial. It needs the server's answer about the level in force to know that the level is
-// right. With timestamps there are no lone statements, since timestamps are asked for within transactions.
+// findLone finds the setting by trial. It relies on the server's answer about the level in force. With timestamps
+// every statement needs a transaction, since timestamps are asked for within one.
 func (p *server) findLone(c *pgconn.PgConn) error {
 	p.lone = lone{}
 	if p.o.Timestamps {

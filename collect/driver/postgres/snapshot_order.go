@@ -12,8 +12,8 @@ import (
 	"isovet/collect/driver"
 )
 
-// snapshot is a snapshot of PostgreSQL: transaction x is visible if it is below xmax and not in xip, the transactions
-// in progress.
+// snapshot is a snapshot of PostgreSQL: it shows the transactions below xmax except those in xip, which were in
+// progress.
 type snapshot struct {
 	xmax uint64
 	xip  []uint64 // in order
@@ -51,17 +51,17 @@ func (s snapshot) sees(xid uint64) bool {
 	return !running
 }
 
-// finished counts the transactions that were over when the snapshot was taken.
+// finished counts the transactions that had ended when the snapshot was taken.
 func (s snapshot) finished() uint64 { return s.xmax - uint64(len(s.xip)) }
 
-// Resolve derives timestamps from snapshots. The snapshots of one primary are ordered by inclusion, and the number of
-// transactions that each of them sees finished sorts them. A committed transaction gets its place in the gap before the
-// first snapshot that sees it; inside a gap no snapshot can tell the order, and any is right (xids are used). Commits
-// and snapshots are then numbered one after the other. Neither commit LSN, xid nor commit time give a correct order: a
-// commit record is written before the transaction becomes visible.
+// Resolve derives timestamps from snapshots. The snapshots of one primary are ordered by inclusion, so that the number
+// of finished transactions sorts them. A committed transaction comes just before the first snapshot that shows it. If
+// several come before the same snapshot, no snapshot can tell their order, and any is right; they are sorted by xid.
+// Commits and snapshots are then numbered in this order. Commit LSN, xid and commit time give wrong orders: a commit
+// record is written before the transaction becomes visible.
 //
-// An unknown transaction that a snapshot sees finished has committed or aborted; the server is asked which. Cost: n log
-// n.
+// If a transaction is unknown and a snapshot shows it as finished, the server is asked whether it committed. Cost: n
+// log n.
 func (p *server) Resolve(ctx context.Context, txns []driver.Stamped) error {
 	unknown := map[uint64]bool{}
 	for i := range txns {
@@ -86,7 +86,7 @@ func (p *server) Resolve(ctx context.Context, txns []driver.Stamped) error {
 	return chain(txns, func(xid uint64) bool { return unknown[xid] })
 }
 
-// chain numbers the snapshots and commits; committed reports whether a transaction of unknown outcome took effect.
+// chain numbers the snapshots and commits. committed reports whether a transaction of unknown outcome committed.
 func chain(txns []driver.Stamped, committed func(xid uint64) bool) error {
 	type taken struct {
 		snapshot

@@ -163,8 +163,8 @@ func (s *database) Close() error {
 	return errors.Join(err, s.db.Close(), s.dir.Remove())
 }
 
-// Classify takes SQLITE_BUSY and SQLITE_LOCKED, in all their forms, for refusals (a snapshot too old for writing is
-// BUSY_SNAPSHOT), and SQLITE_SCHEMA, which says that the schema changed too often meanwhile.
+// Classify takes for refusals SQLITE_BUSY and SQLITE_LOCKED in all forms (BUSY_SNAPSHOT means that the snapshot is too
+// old for a write), and SQLITE_SCHEMA, which means that the schema changed too often meanwhile.
 func (s *database) Classify(err error) driver.Class {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -224,8 +224,8 @@ func refers(tables []driver.Table) bool {
 
 const foreignKeysOn = "pragma foreign_keys = on"
 
-// lookAnew makes a connection read the schema anew. A connection notices new tables only when it runs a statement: it
-// would compile an insert with the old schema, and refuse it because of the number of columns.
+// lookAnew makes a connection read the schema again. A connection notices new tables only when it runs a statement.
+// Otherwise it would compile an insert with the old schema, and refuse it because of the number of columns.
 func (s *database) lookAnew(ctx context.Context, c *sql.Conn) error {
 	var n int
 	return c.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&n)
@@ -289,7 +289,7 @@ func (x *session) List(dst []int64, key int64) ([]int64, bool, error) {
 	return driver.ScanList(dst, x.list.QueryRowContext(context.Background(), key))
 }
 
-// Autocommit needs nothing: there is only one level.
+// Autocommit needs no statement, since there is only one level.
 func (x *session) Autocommit(bool) (bool, error) { return true, nil }
 
 // Say runs a statement as text.
@@ -310,7 +310,7 @@ func code(err error) string {
 	return strconv.Itoa(s.Code())
 }
 
-// hint returns the hint for one of SQLite's two plans; it has no bitmaps.
+// hint returns the hint for one of SQLite's two plans. SQLite has no bitmap scans.
 func hint(p workload.Plan, index string) string {
 	if p == workload.Sequential {
 		return " not indexed"

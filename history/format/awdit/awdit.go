@@ -1,7 +1,7 @@
-// Package awdit reads the test format of AWDIT: "r key value" or "w key value" a line. A line of dashes separates
-// transactions, a line of equals signs sessions. There is no initial state: a file that needs one has a session that
-// writes it. A read of a value that nobody wrote is a thin-air read. There are no ids, no aborted transactions, no
-// times.
+// Package awdit reads the test format of AWDIT: "r key value" or "w key value" on each line. A line of dashes
+// separates transactions, a line of equals signs separates sessions. There is no initial state: a file that needs one
+// has a session that writes it. A read of a value that no transaction wrote is a thin-air read. There are no ids, no
+// aborted transactions, no times.
 //
 // Experimental: this package may still change.
 package awdit
@@ -31,7 +31,7 @@ func Is(head []byte) bool {
 	return false
 }
 
-// separator returns - or = if a line consists of that character alone, else 0.
+// separator returns '-' or '=' if a line consists only of this character, otherwise 0.
 func separator(line []byte) byte {
 	if c := line[0]; (c == '-' || c == '=') && len(bytes.Trim(line, string(c))) == 0 {
 		return c
@@ -39,8 +39,8 @@ func separator(line []byte) byte {
 	return 0
 }
 
-// plain reads a line at pos as AWDIT writes it, "r 12 34", and returns where the next line begins; 0 if the line looks
-// otherwise.
+// plain reads a line at pos in AWDIT's spelling, "r 12 34", and returns where the next line begins. It returns 0 for
+// any other line.
 func plain(data []byte, pos int) (key, value int64, next int) {
 	if len(data)-pos < 6 || data[pos] != 'r' && data[pos] != 'w' || data[pos+1] != ' ' {
 		return 0, 0, 0
@@ -71,7 +71,7 @@ func plain(data []byte, pos int) (key, value int64, next int) {
 	return 0, 0, 0
 }
 
-// dashes reads a line of dashes at pos, and returns where the next line begins; 0 if the line is another.
+// dashes reads a line of dashes at pos and returns where the next line begins. It returns 0 for any other line.
 func dashes(data []byte, pos int) (next int) {
 	i := pos
 	for i < len(data) && data[i] == '-' {

@@ -1,23 +1,23 @@
-// Package cobralog reads the logs of Cobra's clients: a folder, one binary file T<n>.log a session, records of 8-byte
-// big-endian integers behind a letter.
+// Package cobralog reads the logs of Cobra's clients: a folder with a binary file T<n>.log for each session. A record
+// is a letter followed by 8-byte big-endian integers.
 //
 // # Layout
 //
 //	S txnId [begin, ms]    C txnId [commit, ms]    W writeId key value    R writerTxnId writeId key value
 //
-// Nothing in a file says whether it has times: the reader tries first without them, then with them. Transactions are
-// logged once committed.
+// A file does not say whether it has times: the reader tries first without them, then with them. A transaction is
+// logged when it has committed.
 //
 // # Meaning
 //
-// A version is (key, write id): values are hashes and are not used. Ids of writes are opaque 64-bit numbers and appear
-// here as signed ones. A read whose writer is 0xBEBEEBEE saw the version from before the run: here it is the text
-// "initial", which an initial transaction writes. A read whose writer is 0xDEADBEEF saw nothing: null, or "initial" too
-// where the key was there before the run and no write deleted it, as Cobra's verifier has one initial version a key.
-// Write id 0xABCDEFAB deletes: null. Reads of the garbage collection's key (write ids 0x23332333 and 0x66666666 of the
-// initial transaction) are bookkeeping of Cobra's own and left out. Fence transactions are transactions on one key like
-// any others. A read may name a writer without a log: its client never learned the outcome. It becomes a transaction of
-// unknown outcome, with the writes that reads saw.
+// A version is (key, write id); values are hashes and are not used. Ids of writes are 64-bit numbers without meaning
+// and become signed ones. Writer 0xBEBEEBEE of a read means the version from before the run, here the text "initial"
+// of an initial transaction. Writer 0xDEADBEEF means that the read found nothing: null, or also "initial" if the key
+// existed before the run and no write deleted it, since Cobra's verifier has one initial version for each key. Write
+// id 0xABCDEFAB is a delete: null. Reads of the garbage collection's key (write ids 0x23332333 and 0x66666666 of the
+// initial transaction) are Cobra's own bookkeeping and are left out. Fence transactions are normal transactions on one
+// key. If a read names a writer without a log, the writer's client never learned the outcome. The writer becomes a
+// transaction of unknown outcome with the writes that reads saw.
 //
 // Experimental: this package may still change.
 package cobralog
@@ -45,7 +45,7 @@ const (
 	missing = 0xADEAFBEE
 )
 
-// Is reports whether the folder has such logs: the first log that is not empty begins with a transaction.
+// Is reports whether the folder has such logs: the first non-empty log begins with a transaction.
 func Is(dir string) bool {
 	head, ok := logs.Head(dir, "T", 1)
 	return ok && len(head) > 0 && head[0] == 'S'
@@ -57,7 +57,7 @@ type folder struct {
 	b    *history.Builder
 	told logs.Numbers       // transactions that have a log
 	lost map[uint64][]write // by writer without a log (known at the end)
-	// Keys that reads show to have existed before the run, and keys that were deleted.
+	// before has the keys that existed before the run, as reads show; deletes has the keys that were deleted.
 	before, deletes map[uint64]struct{}
 }
 
@@ -111,7 +111,7 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 	return f.b.Build()
 }
 
-// log is one file. Once it is known whether the file has times, a record's letter gives its size.
+// log is one file. When it is known whether the file has times, a record's letter gives its size.
 type log struct {
 	data  []byte
 	file  string
@@ -133,7 +133,7 @@ func (l *log) size(letter byte) int {
 	return 0
 }
 
-// check walks over the records as if there were no times, and if that fails, with times.
+// check parses the records without times and, if that fails, with times.
 func (l *log) check() error {
 	err := l.walk()
 	if err == nil {
@@ -184,7 +184,7 @@ func (l *log) walk() error {
 	return nil
 }
 
-// survey notes which transactions have a log, and which keys existed before the run.
+// survey finds which transactions have a log, and which keys existed before the run.
 func (f *folder) survey(l *log) {
 	for pos := 0; pos < len(l.data); pos += l.size(l.data[pos]) {
 		rec := l.data[pos+1:]
@@ -277,14 +277,14 @@ func (f *folder) add(l *log, session int64) {
 	}
 }
 
-// always reports whether a key was there before the run and no write deleted it.
+// always reports whether a key existed before the run and no write deleted it.
 func (f *folder) always(key uint64) bool {
 	_, before := f.before[key]
 	_, deletes := f.deletes[key]
 	return before && !deletes
 }
 
-// strangers adds the writers that reads name and that have no log. It returns their number.
+// strangers adds the writers that reads name but that have no log. It returns their number.
 func (f *folder) strangers() int {
 	for _, id := range slices.Sorted(maps.Keys(f.lost)) {
 		seen := f.lost[id]

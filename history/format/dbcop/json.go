@@ -41,8 +41,8 @@ func IsJSON(head []byte) bool {
 	return false
 }
 
-// isSessions reports whether the first session that is not empty begins with a transaction. The outermost bracket has
-// been read.
+// isSessions reports whether the first non-empty session begins with a transaction. The outermost bracket has been
+// read.
 func isSessions(s *edn.Scanner) bool {
 	for {
 		t, err := s.Next()
@@ -63,11 +63,11 @@ func isSessions(s *edn.Scanner) bool {
 	}
 }
 
-// ReadJSON reads a history in the JSON of dbcop since its rewrite of 2026: an array of sessions, or an object with that
-// in its field data. A session is an array of transactions, {"events": […], "committed": true}; an event is {"Write":
-// {"variable": 0, "version": 1}} or {"Read": {…}}, or ["w", 0, 1], ["r", 0, 1]. In a read, version null is the initial
-// version, and so is 0 if nobody writes 0. Transactions that are not committed are aborted. Errors are
-// *history.InputError with the line. Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
+// ReadJSON reads a history in dbcop's JSON since its rewrite of 2026: an array of sessions, or an object with this
+// array in its field data. A session is an array of transactions, {"events": […], "committed": true}; an event is
+// {"Write": {"variable": 0, "version": 1}} or {"Read": {…}}, or ["w", 0, 1], ["r", 0, 1]. In a read, version null is
+// the initial version, and so is 0 if no transaction writes 0. Transactions that are not committed are aborted. Errors
+// are *history.InputError with the line. Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
 func ReadJSON(data []byte, file string) (*history.History, error) { return readJSON(data, file, false) }
 
 // readJSON is ReadJSON. With slow it uses the scanner alone.

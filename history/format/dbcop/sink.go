@@ -2,8 +2,8 @@ package dbcop
 
 import "isovet/history"
 
-// sink takes transactions from the readers of dbcop's formats of 2026, one after another. Keys are absent at first; a
-// read of version 0 that nobody writes sees that too.
+// sink receives transactions from the readers of dbcop's formats of 2026. Keys are absent at first. A read of version
+// 0 that no transaction writes is a read of the absent key.
 type sink struct {
 	b      *history.Builder
 	events []event // of the transaction that is being read

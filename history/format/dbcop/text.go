@@ -35,9 +35,9 @@ func dashes(line []byte) bool { return len(bytes.Trim(line, "-")) == 0 }
 //	---
 //	[y==1 y:=2]!
 //
-// := writes a version and == reads one. ==? reads the initial version, and so does ==0 if nobody writes 0. A ! behind a
-// transaction says that it did not commit. Keys are absent at first. Errors are *history.InputError with the line.
-// Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
+// := writes a version and == reads one. ==? reads the initial version, and so does ==0 if no transaction writes 0. A !
+// after a transaction says that it did not commit. Keys are absent at first. Errors are *history.InputError with the
+// line. Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
 func ReadText(data []byte, file string) (*history.History, error) { return readText(data, file, false) }
 
 // readText is ReadText. With slow it uses the general reader alone.
@@ -110,7 +110,7 @@ type textReader struct {
 	*sink
 	slow bool // use the general reader alone
 	line []byte
-	// Keys, plus one, whose names are a letter and a small number, as most are.
+	// names has keys, plus one, whose names are a letter and a small number. Most names are.
 	names ['z' + 1][]uint32
 }
 

@@ -1,15 +1,15 @@
 // Package edn scans extensible data notation (Clojure's) and JSON, token by token, without allocating. The readers of
-// Jepsen's, Viper's and TimeKiller's files use it. They look at each value once and keep only numbers and interned
-// texts, so a tree of values would cost far more than the reading.
+// Jepsen's, Viper's and TimeKiller's files use it. They look at each value once and store only numbers and interned
+// texts, so that a tree of values would cost far more than the reading.
 //
 // EDN: vectors, lists, sets, maps, strings, characters, keywords, symbols, integers, other numbers; commas are white
-// space, "; …" is a comment, "#_ value" is left out, "#tag value" is the value. JSON: its colon is white space and null
-// is nil; everything else it has is EDN too. Brackets must match, and are checked; that maps have an even number of
-// elements is the reader's to check.
+// space, "; …" is a comment, "#_ value" is skipped, "#tag value" is the value. JSON: its colon is white space and null
+// is nil; the rest of JSON is EDN. The scanner checks that brackets match; the reader must check that maps have an
+// even number of elements.
 //
-// Clojure's printer writes more than that, and programs leave more than that in JSON: ##NaN and NaN are numbers, 0x1f
-// an integer, #"…" is a text; and #object[…], #<…> and words that are no value are tokens of a kind of their own. What
-// is left out ([Scanner.Skip]) need not be text at all but for its brackets and quotes, since nobody looks at it.
+// Clojure's printer, and programs that write JSON, also write ##NaN and NaN, which are numbers, 0x1f, an integer, and
+// #"…", a text. #object[…], #<…> and words that are no value are tokens of their own kind. [Scanner.Skip] accepts
+// anything with matching brackets and quotes.
 //
 // Experimental: this package may still change.
 package edn

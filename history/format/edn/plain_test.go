@@ -72,12 +72,24 @@ func agree(t testing.TB, data []byte, json bool) (taken int) {
 			}
 		}
 	}
+	p = NewPlain(data, json)
+	if f, key, n, ok := p.Register(); ok && data[0] == '[' {
+		tok, s := next()
+		var got []Token
+		err := s.Elements(tok, "", func(e Token) error {
+			got = append(got, e)
+			return nil
+		})
+		same := len(got) == 3 && got[0].Is(string(f)) && got[1].N == key && got[2].N == n
+		check("register", err == nil && same, s, &p)
+	}
 	return taken
 }
 
 func FuzzPlain(f *testing.F) {
 	for _, s := range []string{"[:r 1 [2 nil]]", `{"a": [1, -2, null, true], "b" "c"} `, "12 ", "nil ", "false]",
-		"#{1 2} ", "9223372036854775808 ", "[1 2 9223372036854775807]"} {
+		"#{1 2} ", "9223372036854775808 ", "[1 2 9223372036854775807]", `["r",12,3] `,
+		`["w",1,12345678901234567890] `, `["w",123456789012345678901,1] `} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

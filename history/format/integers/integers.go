@@ -1,5 +1,5 @@
-// Package integers serves writers of formats whose keys and values are integers, plume and dbcop. It decides whether a
-// history fits such a format, and renumbers one that does not.
+// Package integers helps writers of formats whose keys and values are integers, plume and dbcop. It decides whether a
+// history can be written so, and renumbers keys and values if requested.
 //
 // Experimental: this package may still change.
 package integers
@@ -15,13 +15,14 @@ import (
 // Numbers says how keys and values are written.
 type Numbers struct {
 	h *history.History
-	// Order lists the transactions in writing order: the initial one, then session by session (see Session).
-	// Transactions of unknown outcome stand at the end, and only those that certainly committed.
+	// Order lists the transactions in writing order: the initial one, then session by session (see Session). Of the
+	// transactions of unknown outcome it has only those that certainly committed, at the end.
 	Order    []uint32
 	renumber bool
 	local    []int64 // version → number within its key, where renumbered
 	skip     []bool  // operation → it is a read to leave out; nil: none is
-	// operation → a number within its key that replaces its version's; 0: the version's; nil: none is replaced
+	// fresh has, for each operation, a number within its key that replaces its version's, or 0; nil if none is
+	// replaced.
 	fresh []int64
 }
 
@@ -34,17 +35,17 @@ const (
 	NoKeys                  // nothing: every key holds 0
 )
 
-// Of decides how to write h. Without lossy, integers stay as they are. Anything else is an error that names it: a text
-// or row as a key or value, null, or an initial version that the format cannot express. With lossy such a history is
-// renumbered: keys by their dense index from 1, the values of a key from 1, and 0 for its initial value. Operations on
+// Of decides how to write h. Without lossy, integers stay as they are, and anything else is an error that names it: a
+// text or row as a key or value, null, or an initial version that the format cannot express. With lossy such a history
+// is renumbered: keys by their index from 1, the values of a key from 1, and 0 for its initial value. Operations on
 // lists and predicates are always errors. Cost: linear.
 //
-// Leaving operations out makes no violation of a valid history. A transaction of unknown outcome stays, as a committed
-// one, if it committed in every order that explains the history: only then can a transaction that stays have read its
-// write. The others go. So do the reads of versions that these others could have written, along with somebody else: the
-// remaining writer may come too late. In a renumbered history a read of an initial value goes too if somebody writes
-// the same value, such as null by a delete: that write gets a number of its own. Orders that explain the whole history
-// explain the rest. The transactions of unknown outcome that stay are in sessions of their own.
+// Of leaves out operations only if a valid history stays valid. A transaction of unknown outcome stays, as committed,
+// if it committed in every order that explains the history: only then can a transaction that stays have read its write.
+// The others are left out, and so are reads of versions that a left-out transaction may have written as well as another
+// one: the remaining writer may come too late. In a renumbered history a read of an initial value is left out too if a
+// transaction writes the same value, such as null by a delete; that write gets a number of its own. Orders that explain
+// the whole history explain the rest. The transactions of unknown outcome that stay are in sessions of their own.
 func Of(h *history.History, lossy bool, init Explicit) (*Numbers, error) {
 	if h.HasLists() {
 		return nil, fmt.Errorf("the history has list operations; expected reads and writes only")
@@ -148,8 +149,8 @@ func (n *Numbers) leaveOut(op uint32) {
 // Skip reports whether an operation of a transaction in Order is left out.
 func (n *Numbers) Skip(op uint32) bool { return n.skip != nil && n.skip[op] }
 
-// unknown marks the transactions of unknown outcome that stay, and leaves out reads of versions that the others could
-// have written. It returns nil if all outcomes are known. Cost: linear.
+// unknown marks the transactions of unknown outcome that stay, and leaves out reads of versions that left-out
+// transactions could have written. It returns nil if all outcomes are known. Cost: linear.
 func (n *Numbers) unknown() []bool {
 	h := n.h
 	if !slices.Contains(h.Txns.Status, history.Unknown) {
@@ -228,7 +229,7 @@ func (n *Numbers) writesNonzero(t uint32) bool {
 	return false
 }
 
-// fits returns an error that names the first thing that does not fit without renumbering.
+// fits returns an error that names the first thing that cannot be written without renumbering.
 func (n *Numbers) fits(init Explicit) error {
 	h := n.h
 	for k, key := range h.Keys {

@@ -7,16 +7,16 @@ import (
 	"isovet/history/format/edn"
 )
 
-// did is a micro-operation of integers that was read last: 'r', 'w' or 'a'.
+// did is a micro-operation of integers that was read last: 'r', 'w' or 'a', its key and its value.
 type did struct {
 	f      byte
 	key, n int64
 }
 
-// agrees returns an error if an ok completion does something else than its invocation asked for: another function, key,
-// micro-operation or written value. Values read, and those that the invocation leaves nil, are the completion's to
-// tell. Function unsaid handles a completion without content. Cost: linear in the invocation, or in both if they are
-// not plain integers.
+// agrees returns an error if an ok completion does something else than its invocation: another function, key,
+// micro-operation or written value. Only the completion says which values were read, and may fill in what the
+// invocation left nil. unsaid handles a completion without content. Cost: linear in the invocation, or in both if they
+// are not plain integers.
 func (r *reader) agrees(asked, done *event) error {
 	differs := func(does, asks string) error {
 		return r.s.Errorf(done.pos, "value", "the completion %s, its invocation (line %d) %s; expected the "+
@@ -94,7 +94,7 @@ func (r *reader) unsays(at int) bool {
 	return r.isScalar(at) && r.forms[at].token == edn.Nil
 }
 
-// didAll reports whether the micro-operations at a place are those that were read last, apart from the values read.
+// didAll reports whether the micro-operations at a place equal those that were read last, except for the values read.
 func (r *reader) didAll(at int) bool {
 	p := r.plainAt(at)
 	if !p.Take('[') {
@@ -128,7 +128,7 @@ func (r *reader) didAll(at int) bool {
 	return p.Take(']')
 }
 
-// microText is the text of a micro-operation; value nil: it has none.
+// microText is the text of a micro-operation. value is nil if it has none.
 type microText struct {
 	f          byte
 	key, value []byte

@@ -21,8 +21,8 @@ const (
 var shapes = [...]string{alone: "a value without a key", withKey: "a value with a key", txnShape: "micro-operations",
 	keyedTxn: "a key with micro-operations"}
 
-// shaped returns an error if an operation has another shape than those before it. One of the shapes would then be
-// misunderstood, and the file would be accused of reads that nobody wrote.
+// shaped returns an error if an operation has another shape than earlier ones. The reader would misunderstand one of
+// them, and so accuse the database of reads that no transaction wrote.
 func (r *reader) shaped(s shape, e *event) error {
 	switch {
 	case r.shape == s:

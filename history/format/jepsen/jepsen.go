@@ -1,5 +1,5 @@
-// Package jepsen reads and writes the histories of Jepsen, Elle and Knossos: operations as EDN maps or JSON objects,
-// one after another, a line each or in one vector; as vectors, which Knossos had first; and as lines of a log.
+// Package jepsen reads and writes the histories of Jepsen, Elle and Knossos. Operations are EDN maps or JSON objects,
+// one on each line or all in one vector; or vectors, Knossos's first form; or lines of a log.
 //
 //	{:type :invoke, :process 3, :f :txn, :value [[:append 7 1] [:r 8 nil]], :time 57677097, :index 0}
 //	{:type :ok,     :process 3, :f :txn, :value [[:append 7 1] [:r 8 [2 4]]], :time 67936298, :index 1}
@@ -8,38 +8,37 @@
 //
 // # Transactions
 //
-// An invocation is completed by its process's next operation: ok has committed, fail has not, info or none may have. A
-// process is a session; a client stands for it where there is none, and one with a name gets a number below zero that
-// no other has. Operations without process have no session, and of one :f only one may be open at a time. Operations of
-// no client (:nemesis, and names with infos that complete nothing) are left out, and so are reads that do not say what
-// they read. A failed transaction keeps its writes, as invoked, so that a read of one is an aborted read. Completions
-// alone have no times. :start-timestamp and :commit-timestamp of a completion are database timestamps.
+// The next operation of an invocation's process completes it: ok has committed, fail has not, info or a missing one
+// may have. A process is a session, or without it a client; one with a name gets an unused number below zero.
+// Operations without process have no session, and only one of each :f may be open at a time. Left out are operations
+// of no client (:nemesis, and names whose infos complete nothing), and reads that do not say what they read. A failed
+// transaction keeps the writes of its invocation, so that a read of one is an aborted read. Completions alone have no
+// times. :start-timestamp and :commit-timestamp of a completion are database timestamps.
 //
-// An ok completion repeats its invocation, with the values read; the invocation may have nil for a value not known
-// then. A completion that does something else is an error: if either is wrong, readers of the other's writes are
-// accused.
+// An ok completion repeats its invocation with the values read; the invocation may have nil for a value that it did
+// not know. A completion that does something else is an error: if either is wrong, reads of its writes would look like
+// violations.
 //
 // # Real time
 //
-// Real time comes from :time (nanoseconds, seconds with a fraction, or dates), if every operation has one, they are not
-// all the same, no operation ends before it begins, and each process's operations follow one another. Otherwise it
+// Real time comes from :time (nanoseconds, seconds with a fraction, or dates), if every operation has one, they are
+// not all the same, no operation ends before it begins, and each process's operations follow one another. Otherwise it
 // comes from :index, if all operations have one, or from the order in the file, as in Jepsen's own checkers. If time
-// and order disagree, a note says which one was used; [Options] decides. Operations whose indices are not in order are
-// put in order first.
+// and order disagree, a note says which one was used; [Options] decides. Operations are first sorted by index.
 //
 // # Models
 //
-// A value that is a sequence of micro-operations ([:r k v], [:w k v], [:append k v], or read and write in full) is a
-// transaction, whatever :f says; with an append anywhere the history is one of lists, where only the keys that some [:w
-// k v] writes are registers. [key [[:r k v] …]] is one of jepsen.independent, whose keys are the texts "key k". A read
-// of nil is one of the absent key, or the empty list. Otherwise :f names the operation:
+// If a value is a sequence of micro-operations ([:r k v], [:w k v], [:append k v], or read and write in full), it is a
+// transaction, whatever :f says. With an append anywhere in the file, keys are lists, except those that some [:w k v]
+// writes, which are registers. [key [[:r k v] …]] is a transaction of jepsen.independent, with keys "key k". A read of
+// nil reads the absent key, or the empty list. Otherwise :f names the operation:
 //
-//   - read, write, delete (a write of nil), cas: one register, or one for each key where the operation has a :key or
+//   - read, write, delete (a write of nil), cas: one register, or one for each key if the operation has a :key or
 //     values are [key value] (independent). A cas is a read and a write; its value is [old new], [key [old new]],
 //     [key old new] or {:old o :new n}. Values with the version that a database gave them, [key [version value]],
 //     count without it, which a note says. A failed cas says nothing, since Jepsen's fail has many reasons. A read of
-//     nil says nothing either, as Knossos's registers take it for one whose answer is not known; a note counts them,
-//     and [Options] decides.
+//     nil says nothing either: Knossos's registers take it for a read whose answer is unknown. A note counts such
+//     reads, and [Options] decides.
 //   - acquire, release: a mutex, a register that is 0, then 1, then 0 again.
 //   - add, and a read that is a collection: a set; each element is a key, and a read is a predicate read of all of
 //     them.
@@ -120,9 +119,9 @@ func isKind(t edn.Token) bool { return t.Is("invoke") || t.Is("ok") || t.Is("fai
 type Options struct {
 	JSON     bool   // the notation
 	RealTime string // source of real time: "time", "index", "none"; else the one that fits
-	// Nil is the meaning of an ok read of nil. "unknown": the read says nothing. "absent": the key is absent, or
-	// the list or set is empty; "initial" means the same here, and the caller tells them apart. "": unknown for
-	// registers and sets, else absent.
+	// Nil is the meaning of an ok read of nil. "unknown" means that the read says nothing. "absent" means that the key
+	// is absent, or the list or set is empty; "initial" means the same here, and the caller distinguishes them. ""
+	// means "unknown" for registers and sets, otherwise "absent".
 	Nil string
 	// TextNumbers reads a text that is an integer as that integer, in keys and values.
 	TextNumbers bool

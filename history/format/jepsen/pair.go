@@ -334,7 +334,7 @@ func (r *reader) txn(first, last int32) error {
 }
 
 // unsaid adds an operation whose ok has no content, such as the value nil. Its writes come from the invocation, since
-// others may have read them; its reads are unknown.
+// others may have read them. Its reads are unknown.
 func (r *reader) unsaid(e *event, invoked event) (any bool, err error) {
 	if invoked.value < 0 || invoked.value == e.value {
 		return false, nil

@@ -5,9 +5,9 @@ import (
 	"isovet/history/format/edn"
 )
 
-// The functions of this file read the usual output of Jepsen and similar tools with edn.Plain: maps of plain fields,
-// and micro-operations and registers of integers. Each reports whether the text was plain. If not, it has done nothing,
-// and its general counterpart reads the same place.
+// The functions of this file use edn.Plain to read the usual output of Jepsen and similar tools: maps of plain fields,
+// and micro-operations and registers of integers. Each reports whether the text was plain. If not, it has changed
+// nothing, and its general counterpart must read the same place.
 
 // plainEvent reads an operation that is a map; t is its bracket.
 func (r *reader) plainEvent(t edn.Token) (done bool, err error) {

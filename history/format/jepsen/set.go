@@ -91,9 +91,9 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 }
 
 // pairOf reads the key of an independent set's value [key value], which v opens. It returns the key as a name and the
-// token of the value; or no name, and v, if the value is no such pair. A pair begins with a scalar, and so may a set's
-// answer that is a vector. The second element decides: any pair of an add is independent, and a pair of a read if a
-// nested collection is second.
+// token of the value; if the value is no such pair, it returns no name, and v. Both a pair and a set that is written
+// as a vector may begin with a scalar. So the second element decides: a pair of an add is always independent, a pair
+// of a read only if its second element is a collection.
 func (r *reader) pairOf(e *event, v edn.Token) (name []byte, value edn.Token, err error) {
 	at := v.Pos
 	first, err := r.s.Next()

@@ -14,11 +14,11 @@ import (
 	"isovet/internal/sorts"
 )
 
-// Check returns an error if a history cannot be written without loss. It cannot with an initial transaction, a register
-// of a history of lists that is read and never written, initial values other than null, deletes, predicates, rows,
-// reads of transactions of unknown outcome, or times that an order of lines cannot express. With lossy, initial values
-// are written as nil, and such reads and times are dropped. Reads of aborted transactions are never written, since they
-// say nothing.
+// Check returns an error if a history cannot be written without loss. The format cannot express an initial
+// transaction, a register that is read and never written in a history of lists, initial values other than null,
+// deletes, predicates, rows, reads of transactions of unknown outcome, or times that do not follow from the order of
+// lines. With lossy, initial values are written as nil, and such reads and times are dropped. Reads of aborted
+// transactions are never written, since they say nothing.
 func Check(h *history.History, lossy bool) error {
 	switch {
 	case h.HasPredicates():
@@ -101,8 +101,7 @@ func times(h *history.History) error {
 	return nil
 }
 
-// span returns the begin and end that are written for a transaction. One that did not commit and has no end is written
-// to end at once.
+// span returns the begin and end to write for a transaction. If it did not commit and has no end, it ends at once.
 func span(h *history.History, t uint32) (start, end int64) {
 	start, end = h.Start(t), h.End(t)
 	if end == history.NoTime && h.Txns.Status[t] != history.Committed {
@@ -118,10 +117,10 @@ type line struct {
 	done bool
 }
 
-// Write writes a history as EDN, an operation a line. Check must accept it. A transaction is an invocation and its
-// completion: ok, fail or info, in the order of their times; transactions without session get a process each. Without
-// times, or with times that cannot be written, only the completions are written, so that no reader sees an order that
-// does not exist.
+// Write writes a history as EDN, one operation on each line. Check must accept it. A transaction is an invocation and
+// its completion: ok, fail or info, in the order of their times. Each transaction without session gets a process of
+// its own. If there are no times, or they cannot be written, only completions are written, so that no reader sees a
+// wrong order.
 func Write(w io.Writer, h *history.History) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
 	timed := h.Txns.Start != nil && times(h) == nil

@@ -1,21 +1,20 @@
-// Package jsonl reads and writes the project's own history format: JSON lines, an optional header and then one
-// transaction a line, as docs/history-format.md defines it.
+// Package jsonl reads and writes isovet's own history format: JSON lines with an optional header and then one
+// transaction on each line, as docs/history-format.md defines it.
 //
 // # How a line is read
 //
-// Most files are written by programs, without white space and without escapes. The scanner (scan.go) knows the schema:
-// it switches on the first bytes of a field's name, parses integers in place, eight digits at a time, and hands each
-// operation to a [history.Builder] at once, so that nothing is allocated for a line. Any order of fields is fine with
-// it. On a surprise, be it white space, an escape, an unknown field or an error, the line is read again by the tolerant
-// reader (tolerant.go), which knows all of JSON and explains what is wrong; operations that the scanner has already
-// handed over are not handed over twice. Both give identical histories, and a third reader in the tests, made of
-// encoding/json, agrees with them.
+// Programs write most files, without white space and without escapes. The scanner (scan.go) knows the schema: it
+// switches on the first bytes of a field's name, parses integers in place, eight digits at a time, and adds each
+// operation to a [history.Builder] at once, so that a line needs no allocation. It accepts fields in any order. At
+// anything unexpected (white space, an escape, an unknown field, an error) the tolerant reader (tolerant.go) reads the
+// line again. It accepts all of JSON and explains errors; it does not add again the operations that the scanner has
+// added. Both give identical histories, and a third reader in the tests, made of encoding/json, agrees with them.
 //
 // # Pieces
 //
-// A large file is cut at line ends into one piece for each core; each piece fills a builder of its own, and the
-// builders are merged in order (history.Builder.Merge). Compressed input is read in blocks that end at line ends,
-// decompressed on one core while the block before is scanned on another; it never stands in memory as a whole.
+// A large file is cut at line ends into one piece for each core. Each piece fills a builder of its own, and the
+// builders are merged in order (history.Builder.Merge). Compressed input is read in blocks that end at line ends: one
+// core decompresses a block while another scans the block before, so that memory never has all of it.
 //
 // Files:
 //

@@ -7,7 +7,7 @@ import (
 	"isovet/history"
 )
 
-// Head is the name and place of a line's transaction.
+// Head has the id and place of a line's transaction.
 type Head struct {
 	Line                   int64
 	ID, Session, Seq       int64
@@ -15,10 +15,10 @@ type Head struct {
 	Init                   bool
 }
 
-// Heads calls f with the head of each transaction of whole lines. It does not read the operations of lines that look as
-// Write writes them. lines is the number of lines of the file before these; head says that these begin the file. It
-// returns the numbers of transactions and lines; a header counts as a line only. Errors are *history.InputError; Heads
-// need not find every error. Cost: a look for the ends of lines, and some tens of bytes of each.
+// Heads calls f with the head of each transaction in some complete lines. It skips the operations of lines that are
+// written as Write writes them. lines is the number of earlier lines of the file; head says that these lines begin the
+// file. It returns the numbers of transactions and lines; a header counts only as a line. Errors are
+// *history.InputError; Heads may miss some. Cost: finding the ends of lines, and reading some tens of bytes of each.
 func Heads(data []byte, file string, lines int64, head bool, f func(*Head) error) (txns, n int64, err error) {
 	if head && lines == 0 {
 		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))

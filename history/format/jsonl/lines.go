@@ -20,14 +20,14 @@ type Lines struct {
 	InitialText []byte
 }
 
-// Seqs lists the place in its session (seq) that each transaction's line gives. It is history.NoTime if the line gives
-// none; the slice is nil if no line gives one.
+// Seqs lists, for each transaction, its place in its session as its line gives it (seq), or history.NoTime. The slice
+// is nil if no line gives one.
 type Seqs []int64
 
-// ReadLines is Read for some whole lines of a file, on one core. Their history has the sessions in the order of the
-// lines. The caller must check that this is the order of the lines' places (seq): it takes more than these lines. Lines
-// without transactions are no error. Errors are *history.InputError, with the line in the file. data is not referenced
-// afterwards. Cost: that of Read.
+// ReadLines is Read for some complete lines of a file, on one core. Sessions have their transactions in the order of
+// the lines. The caller must check that this is the order of their places (seq), since this depends on other lines
+// too. It is no error if the lines have no transaction. Errors are *history.InputError, with the line in the file.
+// data is not referenced afterwards. Cost: that of Read.
 func ReadLines(ctx context.Context, data []byte, at Lines) (*history.History, Seqs, error) {
 	p := newParser(at.File)
 	if at.Head && at.Lines == 0 {

@@ -74,8 +74,7 @@ func ReadPiece(data []byte) (*history.History, error) {
 
 // Line is the content of a line of a stream: a header, or a transaction.
 type Line struct {
-	// H is a history of the one transaction, in no session. For a header it has no transaction, but Meta and
-	// Initial.
+	// H is a history of the one transaction, in no session. For a header it has no transaction, but Meta and Initial.
 	H *history.History
 	// Head has the line's other fields of the transaction, including session and place.
 	Head history.TxnHead
@@ -157,8 +156,8 @@ func ReadParallel(ctx context.Context, data []byte, file string, workers int) (*
 	return ReadMapped(ctx, data, file, workers, nil)
 }
 
-// ReadMapped is ReadParallel for a mapped file. It calls release, if set, with parts that need not stay in memory: they
-// are read again only to describe an error. Several goroutines call it, each with its own parts.
+// ReadMapped is ReadParallel for a mapped file. It calls release, if set, with parts that can leave memory: they are
+// read again only to describe an error. Several goroutines call it, each with its own parts.
 func ReadMapped(ctx context.Context, data []byte, file string, workers int, release func(part []byte)) (
 	*history.History, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))

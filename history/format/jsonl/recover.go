@@ -10,15 +10,15 @@ import (
 	"isovet/internal/plural"
 )
 
-// IsPartial reports whether a file begins as the recording of a run that is in progress, or was cut off: its header
-// says "partial":true.
+// IsPartial reports whether a file is the recording of a run that is in progress or was interrupted: its header has
+// "partial":true.
 func IsPartial(head []byte) bool {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	return bytes.HasPrefix(line, []byte(`{"format":"isovet-history"`)) && bytes.Contains(line,
 		[]byte(`,"partial":true`))
 }
 
-// Lines of such a recording beside those of the format.
+// The lines of such a recording that the format does not have.
 const (
 	// initial versions, as their keys are first used: all are one transaction's
 	initPrefix   = `{"init":true,"ops":[`
@@ -28,10 +28,10 @@ const (
 	completeLine  = `{"complete":true}` // the last: the recording was not cut off
 )
 
-// ReadPartial reads the recording of a run that was cut off, or that its last line calls complete. A transaction that
-// was about to be committed has an unknown outcome if no line gives the outcome. A last line without line feed may be
-// torn and is left out. The history's notes report both; any other fault is an error with its line. Cost: that of Read,
-// another pass over the data, and a copy of it.
+// ReadPartial reads a recording that was interrupted, or that its last line marks as complete. If a transaction was
+// about to be committed and no line gives its outcome, the outcome is unknown. A last line without line feed may be
+// incomplete and is left out. The history's notes report both. Any other fault is an error with its line. Cost: that
+// of Read, another pass over the data, and a copy of it.
 func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*history.History, error) {
 	torn := 0
 	if end := bytes.LastIndexByte(data, '\n') + 1; end < len(data) {

@@ -178,7 +178,7 @@ func (p *parser) scan(data []byte, i int) int {
 	return i + 1
 }
 
-// levelText is the text of a level that is written as package level names it, None of another.
+// levelText returns the text of a level in the spelling of package level, or None for another one.
 func (p *parser) levelText(name []byte) uint32 {
 	if !bytes.Equal(name, p.level) {
 		if l, err := level.Parse(string(name)); err != nil || l.String() != string(name) {
@@ -384,8 +384,8 @@ func plainString(data []byte, i, limit int) int {
 
 var pow10 = [9]uint64{1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000}
 
-// integer reads an integer of up to 19 digits at data[i] and returns the position behind it. At least 32 bytes must
-// follow. It returns 0 if there is no integer, it has a leading zero, or it does not fit.
+// integer reads an integer of at most 19 digits at data[i] and returns the position after it. At least 32 bytes must
+// follow. It returns position 0 if there is no integer, it has a leading zero, or it is too large.
 func integer(data []byte, i int) (int64, int) {
 	neg := data[i] == '-'
 	if neg {
@@ -422,8 +422,8 @@ func integer(data []byte, i int) (int64, int) {
 	return int64(v), i
 }
 
-// digits counts the decimal digits at the beginning of t, eight bytes xor '0'. A carry out of a byte that is no digit
-// can only spoil later bytes.
+// digits counts the decimal digits at the beginning of t, which is eight bytes xor '0'. A byte that is no digit may
+// cause a carry, which affects only later bytes.
 func digits(t uint64) uint {
 	return uint(bits.TrailingZeros64(((t+0x7676767676767676)|t)&0x8080808080808080)) >> 3
 }

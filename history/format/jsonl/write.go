@@ -36,8 +36,8 @@ type Writer struct {
 	next map[int64]uint32 // session → place of its next transaction; nil: write no places
 }
 
-// NewWriter begins a file; the header is that of a history. With places each line has its place in its session, as
-// Write's lines have; without, the order of the lines is the order of the sessions.
+// NewWriter begins a file with the header of a history. With places each line has its transaction's place in its
+// session, like Write's lines. Without places the order of the lines is the order in the sessions.
 func NewWriter(w io.Writer, header *history.History, places bool) *Writer {
 	x := &Writer{e: writer{w: w, h: header, buf: make([]byte, 0, writeBuffer+4096)}}
 	if places {

@@ -1,19 +1,19 @@
-// Package native reads and writes isovet's binary files. A file has a history's columns in their form in memory, so
-// that it is mapped and used in place. Versions are resolved: reading does not repeat the join. docs/history-format.md
-// has the layout.
+// Package native reads and writes isovet's binary files. A file has a history's columns in the form that they have in
+// memory, so that they are mapped and used in place. Versions are resolved, so that reading need not repeat the join.
+// docs/history-format.md has the layout.
 //
 // # Trust
 //
-// A file that is cut off or altered is refused, by its size or by a checksum. A file with right checksums is refused if
-// no history can have its content, such as an index out of range. So a history from Read has every property that
-// history.Builder ensures and checkers rely on, except one: that keys, texts and versions are listed once is not
-// checked.
+// A damaged file is refused by its size or a checksum. A file with right checksums is refused too if no history can
+// have its content, for example if an index is out of range. So a history from Read has every property that
+// history.Builder ensures and checkers rely on, with one exception: Read does not check that keys, texts and versions
+// have no duplicates.
 //
 // # Mapped files
 //
-// The columns of a mapped file are used in place. They stay mapped until the process ends, since columns are used
-// without the History that they came from. That costs only address space: the pages belong to the system's cache. A
-// file must not be overwritten in place while it is in use. Write gets a new file, which package format then renames.
+// The columns of a mapped file are used in place. They stay mapped until the process ends, since they may be in use
+// after their History is gone. That costs only address space: the pages belong to the system's cache. A file must not
+// be overwritten in place while it is in use. Write writes a new file, which package format then renames.
 //
 // # Files
 //
@@ -22,7 +22,7 @@
 //   - write.go
 //   - read.go: from a file, a stream or memory
 //   - verify.go: checksums, and the checks of single rows, block by block on all cores
-//   - check.go: what takes more than a row to see
+//   - check.go: checks that need more than one row
 //
 // Experimental: this package may still change.
 package native

@@ -21,10 +21,10 @@ type Slicer struct {
 // Slicer returns a slicer of the file.
 func (f *File) Slicer() *Slicer { return &Slicer{f: f} }
 
-// Slice returns transactions lo to hi of the file as a history of their own, which does not refer to the mapping. Keys,
-// versions and texts are numbered in the order of their first use; sessions have their transactions in the order of the
-// file. Initial values are known for versions that these transactions name. The header is the file's. Slice then
-// releases the pages of the contiguous columns. Cost: linear in the transactions and their operations.
+// Slice returns transactions lo to hi of the file as a history, which does not refer to the mapping. Keys, versions
+// and texts are numbered by first use; sessions have their transactions in the order of the file. Initial values are
+// known for versions that these transactions name. The header is the file's. Slice releases the pages of the
+// contiguous columns. Cost: linear in the transactions and their operations.
 func (s *Slicer) Slice(lo, hi uint32) (h *history.History, err error) {
 	err = s.f.guarded(func() error {
 		h = s.slice(lo, hi)

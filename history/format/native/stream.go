@@ -208,18 +208,18 @@ func (w *Writer) names(h *history.History) {
 	}
 }
 
-// MixedError says that a key seems to be both a list and a register. It may be a list that a read saw as null; only the
-// whole history can tell.
+// MixedError says that a key looks like both a list and a register. It may be a list that a read saw as null. This can
+// only be decided with the whole history.
 type MixedError struct{ history.InputError }
 
 // Unwrap returns the input error.
 func (e *MixedError) Unwrap() error { return &e.InputError }
 
-// asNull marks a key that was read as null while nothing showed whether it is a list.
+// asNull marks a key that was read as null before it was known whether it is a list.
 const asNull = 1 << 2
 
-// uses notes the uses of keys. A read of null may be one of a list or of a register; the batch must take it for the
-// same as the whole history would.
+// uses notes how keys are used. A read of null may be of a list or of a register; the batch must decide as the whole
+// history would.
 func (w *Writer) uses(h *history.History) error {
 	for op, k := range h.Ops.Kind {
 		use := uint8(asRegister)

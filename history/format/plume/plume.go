@@ -1,15 +1,15 @@
-// Package plume reads and writes the text format of PolySI, shared by Plume, C4, IsoVista and MTC: an operation a line,
-// r(key,value,session,txn) or w(…), all decimal integers.
+// Package plume reads and writes the text format of PolySI, which Plume, C4, IsoVista and MTC use too. Each line is an
+// operation, r(key,value,session,txn) or w(…), with decimal integers.
 //
 // # Meaning
 //
-// Operations of a transaction are in program order, a session's transactions in the order of their first lines. Lines
-// of several transactions may interleave. Every key holds 0 at first, unless the file begins with an explicit initial
-// transaction (session 0, transaction 0, writes only, every key of the file, nothing else in session 0), as IsoVista's
-// files do; and but for keys to which another transaction writes 0, since a value names one version: these are absent
-// at first. Transaction -1 is an aborted one (Plume, C4, AWDIT): its writes are kept, so that whoever read them is an
-// aborted read; what it read says nothing. Transaction ids are unique in the file; where they are not (MTC has a file
-// that counts in each session by itself), a transaction is one of its session, and its id here is its ordinal.
+// Operations of a transaction are in program order. A session's transactions are in the order of their first lines;
+// lines of several transactions may interleave. Every key is 0 at first, with two exceptions: the file may begin with
+// an explicit initial transaction (session 0, transaction 0, writes only, every key of the file, nothing else in
+// session 0), as IsoVista's files do; and a key to which another transaction writes 0 is absent at first, since a
+// value names one version. Transaction -1 is aborted (Plume, C4, AWDIT): its writes stay, so that reads of them are
+// aborted reads; its reads say nothing. Transaction ids are unique in the file. If they are not (a file of MTC counts
+// in each session), they are unique in a session, and a transaction's id here is its ordinal.
 //
 // Experimental: this package may still change.
 package plume
@@ -28,7 +28,7 @@ type op struct {
 	write      bool
 }
 
-// txn is the state of a transaction before its operations are in one place.
+// txn is a transaction while its operations are still scattered.
 type txn struct {
 	id, session int64
 	line        uint32
@@ -37,7 +37,7 @@ type txn struct {
 	reads       bool
 }
 
-// Is reports whether a file begins as one of this format, with a whole operation.
+// Is reports whether a file begins with a complete operation of this format.
 func Is(head []byte) bool {
 	p := parser{data: head}
 	p.blank()
@@ -48,7 +48,7 @@ func Is(head []byte) bool {
 	return err == nil
 }
 
-// Read reads a file. Errors are *history.InputError with the line. Cost: one pass, one hash lookup wherever the
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass, one hash lookup whenever the
 // transaction changes from one line to the next, and history.Builder.Build. data is not referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
 	p := parser{data: data, file: file, lineNo: 1}
@@ -133,7 +133,7 @@ func Read(data []byte, file string) (*history.History, error) {
 	return b.Build()
 }
 
-// initial gives the initial value 0 to all keys, or, if some transaction writes 0, to those to which none does.
+// initial gives all keys the initial value 0. If some transaction writes 0, only keys to which none does get it.
 func initial(b *history.Builder, ops []op) {
 	written := make(map[int64]bool) // key → 0 is written to it
 	zero := false
@@ -179,8 +179,8 @@ func uniqueIDs(txns []txn) bool {
 	return true
 }
 
-// explicitInit reports whether the first transaction is an initial one; see the package comment. ops are the
-// transactions' in order.
+// explicitInit reports whether the first transaction is an initial one (see the package comment). ops has the
+// operations, transaction by transaction.
 func explicitInit(txns []txn, ops []op) bool {
 	if len(txns) == 0 || txns[0].session != 0 || txns[0].id != 0 || txns[0].reads {
 		return false

@@ -9,10 +9,10 @@ import (
 	"isovet/history/format/integers"
 )
 
-// Write writes a history. Keys and values are integers, and keys hold 0 at first. n numbers other keys and values;
-// making n has refused histories that cannot be written. An initial transaction becomes session 0, transaction 0, and
-// writes 0 to the keys that it leaves out. Other sessions and transactions are counted from 1. Aborted transactions are
-// written only with aborted set (Plume's and C4's files have them, PolySI's do not), their writes only.
+// Write writes a history with integer keys and values, and keys that are 0 at first. n numbers other keys and values;
+// it was made only if the history can be written. An initial transaction becomes session 0, transaction 0, and also
+// writes 0 to the other keys. Other sessions and transactions are counted from 1. Aborted transactions are written
+// only with aborted set (Plume's and C4's files have them, PolySI's do not), and without their reads.
 func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
 	var buf []byte

@@ -171,20 +171,21 @@ func (r *kvReader) sort() (all []kvOp, begin []int) {
 	return all, begin
 }
 
-// ReadKV reads a log of a key-value store, an event a line:
+// ReadKV reads a log of a key-value store with one event on each line:
 //
 //	{:process 3, :type :invoke, :f :append, :key "2", :value "x 3 1 y"}
 //	{:process 3, :type :ok, :f :append, :key "2", :value "x 3 1 y"}
 //
-// Every key holds the empty string at first. A put replaces the string, an append adds to its end, a get returns it.
-// Each token is put or appended once, so the string of a get shows which appends made it. Such an append becomes a
-// compare-and-set: a read of the string before and a write of the string after it. The last token names a string. An
-// append that nobody saw becomes a write of a version of its own: afterwards nobody saw the string without it, so only
-// a put can follow. A string that no order of puts and appends makes is a version that nobody wrote.
+// Every key has the empty string at first. A put replaces the string, an append adds to its end, a get returns it.
+// Each token is put or appended once, so that the string of a get shows which appends made it. Such an append becomes
+// a compare-and-set: a read of the string before and a write of the string after it. The last token names a string. An
+// append that no get saw becomes a write of a version of its own: no later get saw the string without it, so that only
+// a put can follow. A string that no order of puts and appends makes is a version without a writer.
 //
-// If a token was used more than once (Porcupine's logs have a few, where a client started again), the positions in the
-// log decide which operation a string shows, assuming a linearizable store. repeated counts such tokens. It is an error
-// if the positions leave a choice, unless they rule out every choice for some token: then no choice is linearizable.
+// If a token was used more than once (as in some of Porcupine's logs, where a client started again), positions in the
+// log decide which operation a string shows, if the store is linearizable. repeated counts such tokens. If several
+// choices remain, it is an error, unless the positions rule out every choice for some token: then no choice is
+// linearizable.
 //
 // Times are positions in the file. Errors are *history.InputError with the line. Cost: linear in the log, and for a
 // repeated token at worst exponential in the number of its uses.

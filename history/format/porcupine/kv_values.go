@@ -39,8 +39,7 @@ func (r *kvReader) findTokens(k *kvKey) {
 			k.tokens = append(k.tokens, kvToken{hash: hash, first: int32(i), last: int32(i), count: 1})
 			r.slots[at] = int32(len(k.tokens))
 			o.token = int32(len(k.tokens)) - 1
-			// If all tokens end with the same byte, and it stands nowhere else in them, that byte separates
-			// them.
+			// If all tokens end with the same byte, and it stands nowhere else in them, that byte separates them.
 			end := text[len(text)-1]
 			if len(k.tokens) == 1 {
 				k.end = end

@@ -1,5 +1,5 @@
 // Package porcupine reads the logs of Porcupine's tests: the console logs of Jepsen's etcd test, with one register and
-// an event a line, and the logs of a key-value store (see [ReadKV]).
+// one event on each line, and the logs of a key-value store (see [ReadKV]).
 //
 //	INFO  jepsen.util - 2	:invoke	:cas	[1 4]
 //	INFO  jepsen.util - 2	:fail	:cas	[1 4]
@@ -7,11 +7,11 @@
 // Tabs or spaces separate the columns; text before the process is ignored. Lines without an event are skipped and
 // counted. Events of a nemesis are skipped.
 //
-// The register is absent at first (nil). A read, write or cas that is ok took effect. A cas that failed found another
-// value than the one it compared with: a definite answer, kept as a predicate read that matches nothing (but for one
-// that compared with nil: that the register was there no predicate says). A read that failed or timed out says nothing.
-// What was never completed, and a write or cas that timed out, may have taken effect any time later. Times are
-// positions in the file.
+// The register is absent at first (nil). A read, write or cas that is ok took effect. A failed cas found another value
+// than the one it compared with. This is a definite answer, which becomes a predicate read without matches (except for
+// a comparison with nil: no predicate says that the register existed). A read that failed or timed out says nothing.
+// An operation that was never completed, and a write or cas that timed out, may take effect at any later time. Times
+// are positions in the file.
 //
 // Experimental: this package may still change.
 package porcupine

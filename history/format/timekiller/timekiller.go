@@ -2,13 +2,13 @@
 //
 //	{"tid", "sid", "sts": {"p", "l"}, "cts": {"p", "l"}, "ops": [{"t", "k", "v"}]}
 //
-// with the database's start and commit timestamps, registers (r, w) or lists (r, a). Numbers may be given as strings.
-// Timestamps are hybrid logical clocks: p the physical part, l the logical one, compared in this order. A history has
-// plain integers: if every l is 0, the timestamp is p; else ranks replace all timestamps, equal for equal ones, which
-// keeps every comparison.
+// with the database's start and commit timestamps, registers (r, w) or lists (r, a). Numbers may be strings.
+// Timestamps are hybrid logical clocks: p is the physical part, l the logical one, compared in this order. A history
+// has plain integers: if every l is 0, the timestamp is p; otherwise ranks replace all timestamps, with equal ranks
+// for equal timestamps, so that comparisons stay the same.
 //
-// What a key holds at first is not in the file. It is null, or 0 if no transaction writes 0 and somebody reads it, and
-// nobody reads null: both are in use.
+// The file does not give initial values. They are null, or 0 if no transaction writes 0, some read 0, and none reads
+// null. Both occur in files.
 //
 // Experimental: this package may still change.
 package timekiller
@@ -79,9 +79,9 @@ type txn struct {
 	opsAt    int
 }
 
-// Read reads a file. Errors are *history.InputError with the line. Cost: one pass over the bytes, or three where they
-// are not plain (see edn.Plain), sorting of the timestamps where they have logical parts, history.Builder.Build. data
-// is not referenced afterwards.
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass over the bytes, or three if they are
+// not plain (see edn.Plain), sorting of timestamps with logical parts, and history.Builder.Build. data is not
+// referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
 	if h, ok := readPlain(data, file); ok {
 		return h, nil

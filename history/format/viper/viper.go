@@ -1,5 +1,5 @@
-// Package viper reads the logs of Viper's clients: a folder, one file J<n>.log a session, one JSON object a line for
-// each committed transaction.
+// Package viper reads the logs of Viper's clients: a folder with a file J<n>.log for each session, and in it a JSON
+// object on each line for each committed transaction.
 //
 //	{"value": [["r", key, value, dead], ["w", key, value, ok], ["i", key, value, read, dead, ok], ["d", …], ["range",
 //	from, to, [rows], [dead rows]]]}
@@ -7,11 +7,11 @@
 // # Meaning
 //
 // Rows are never deleted: a delete writes a value that is marked dead, and a later read returns that value. So every
-// version has a value of its own, and dead ones are ordinary versions here. i and d read the value before they write.
-// ok false: the write matched no row and did nothing. A range is a predicate read on the key. The log lacks initial
-// values: the first value read of a key that nobody wrote is its initial one. Four optional fields are the client's
-// clock, in nanoseconds, around begin and commit. The transaction marked isInitial is the initial one, its writes or
-// the rows of its range; the one marked isFinal is an ordinary transaction without session.
+// version has its own value, and dead versions are normal versions here. i and d read the value before they write. ok
+// false means that the write matched no row and did nothing. A range is a predicate read on the key. The log lacks
+// initial values: the initial value of a key is the first value read that no transaction wrote. Four optional fields
+// are the client's clock, in nanoseconds, around begin and commit. The transaction marked isInitial is the initial
+// one, with its writes or the rows of its range; the one marked isFinal is a normal transaction without session.
 //
 // Experimental: this package may still change.
 package viper

@@ -1,5 +1,5 @@
-// Package base is the tree of the commands that every program of isovet has: those that read, check and explain
-// histories. cmd/isovet-check is this tree; package cli adds the other commands.
+// Package base has the commands that every program of isovet has: those that read, check and explain histories.
+// cmd/isovet-check has only these; package cli adds the others.
 package base
 
 import (
@@ -13,7 +13,7 @@ import (
 	"isovet/internal/cli/histories"
 )
 
-// Main runs the program that only checks, and returns its exit status.
+// Main runs the program isovet-check and returns its exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command {
 		root := Root(e, "", "")
@@ -32,17 +32,17 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	})
 }
 
-// Root is the tree, with further examples in its help: before those of this tree and after them. Its caller adds
+// Root returns the tree of these commands. Its help also shows the examples before and behind. The caller adds its own
 // commands and calls [console.SetUp].
 func Root(e *console.Env, before, behind string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "isovet",
 		Short: "Did the database keep its isolation promise?",
-		Long: `isovet says whether a database kept an isolation level, and proves the answer.
+		Long: `isovet decides whether a database kept an isolation level, and proves the answer.
 
-It reads a history: the transactions that clients ran, and what they saw. "Valid" comes with an order of the
-transactions that explains every read, "violation" with a cycle or wrong reads to check by hand. A separate
-certifier checks both before isovet prints them.
+It reads a history: the transactions that clients ran, with the values that they read and wrote. "Valid" comes with
+an order of the transactions that explains every read, "violation" with a cycle or with wrong reads. You can check
+both by hand. A separate certifier verifies the answer before isovet prints it.
 
 ` + console.ExitHelp,
 		Example: before + `  isovet stats h.jsonl                                          what is in it
@@ -52,7 +52,7 @@ certifier checks both before isovet prints them.
 	root.Version = strings.TrimPrefix(console.BuildVersion().String(), "isovet ") // "isovet version" stands before it
 	root.AddGroup(
 		&cobra.Group{ID: "work", Title: "Histories:"},
-		&cobra.Group{ID: "lists", Title: "What there is:"},
+		&cobra.Group{ID: "lists", Title: "Lists:"},
 	)
 	e.Add(console.Commands{
 		"check":  func(e *console.Env) *cobra.Command { return checks.NewCheck(e, nil) },

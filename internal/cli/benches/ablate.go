@@ -17,11 +17,11 @@ import (
 type ablateFlags struct {
 	compare compareFlags // which histories, and how the rows are printed
 	one     bool
-	// values of the choices, comma-separated; "all" is all of them
+	// The values to try of each choice, separated by commas; "all" means all.
 	closure, pruning, encoding, theory, phase, solver, atMostOne, technique string
 }
 
-// ablateTxns keeps the whole grid, some six hundred runs, within a minute.
+// ablateTxns is so small that the whole grid, some six hundred runs, takes less than a minute.
 const ablateTxns = 1000
 
 func newAblate(e *console.Env) *cobra.Command {
@@ -31,11 +31,12 @@ func newAblate(e *console.Env) *cobra.Command {
 		Short: "Measure every choice of vbox's pipeline against each other",
 		Long: `ablate measures the checker vbox with every combination of its choices, and prints a table sorted by time.
 
-The choices: closure, pruning, encoding, theory (what keeps the graph acyclic), phase (first values) and solver. Each
-takes a list, as in purdom+,purdom, or all. --one-at-a-time varies one choice and leaves the others at their first
-value: fifty runs, not hundreds. --technique leaves techniques out. docs/adding-an-encoding.md adds an encoding.
+The choices are closure, pruning, encoding, theory (it keeps the graph acyclic), phase (the variables' first values)
+and solver. Each flag takes a list such as purdom+,purdom, or all. --one-at-a-time varies one choice and leaves the
+others at their first value: fifty runs instead of hundreds. --technique omits techniques. docs/adding-an-encoding.md
+shows how to add an encoding.
 
-Combinations that disagree end with status 1. "Unknown" disagrees with no answer.
+If two combinations give different verdicts, the exit status is 1. "Unknown" differs from no verdict.
 
 ` + console.ExitHelp,
 		Example: `  isovet bench ablate --one-at-a-time --workload blindw --txns 10000
@@ -55,20 +56,20 @@ Combinations that disagree end with status 1. "Unknown" disagrees with no answer
 	console.LevelFlag(c, &g.level)
 	fl := c.Flags()
 	fl.Lookup("txns").DefValue = fmt.Sprint(ablateTxns)
-	fl.StringVar(&f.closure, "closure", "all", "closures, with commas, or all")
-	fl.StringVar(&f.pruning, "pruning", "all", "prunings, with commas, or all")
-	fl.StringVar(&f.encoding, "encoding", "all", "encodings, with commas, or all")
-	fl.StringVar(&f.theory, "theory", "all", "ways to keep the graph acyclic, with commas, or all")
-	fl.StringVar(&f.phase, "phase", "all", "first values of variables, with commas, or all")
-	fl.StringVar(&f.solver, "solver", "all", "solvers, with commas, or all")
+	fl.StringVar(&f.closure, "closure", "all", "list of closures, or all")
+	fl.StringVar(&f.pruning, "pruning", "all", "list of prunings, or all")
+	fl.StringVar(&f.encoding, "encoding", "all", "list of encodings, or all")
+	fl.StringVar(&f.theory, "theory", "all", "list of theories that keep the graph acyclic, or all")
+	fl.StringVar(&f.phase, "phase", "all", "list of first values of variables, or all")
+	fl.StringVar(&f.solver, "solver", "all", "list of solvers, or all")
 	fl.StringVar(&f.atMostOne, "at-most-one", "off", "at-most-one clauses of predicates: off, on, all")
-	fl.StringVar(&f.technique, "technique", "", "techniques to leave out, or all (default: none)")
+	fl.StringVar(&f.technique, "technique", "", "list of techniques to leave out, or all (default: none)")
 	fl.BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
 	g.measuring(c, 1, 10*time.Second)
 	return c
 }
 
-// words splits a list; nil, which is all of them, for "all".
+// words splits a list at commas. It returns nil, which means all, for "all".
 func words(list string) []string {
 	if strings.TrimSpace(list) == "all" {
 		return nil
@@ -137,7 +138,7 @@ func runAblate(ctx context.Context, e *console.Env, f *ablateFlags) error {
 	return console.Status(worst)
 }
 
-// cells are the combinations that were asked for.
+// cells returns the requested combinations.
 func (f *ablateFlags) cells() (cells []bench.Cell, grid bench.Grid, err error) {
 	grid = bench.Grid{Closures: words(f.closure), Prunings: words(f.pruning), Encodings: words(f.encoding),
 		Theories: words(f.theory),

@@ -1,4 +1,4 @@
-// Package benches holds the commands of bench: compare, ablate, reproduce.
+// Package benches has the commands below bench: compare, ablate, reproduce.
 package benches
 
 import (
@@ -26,7 +26,7 @@ import (
 	"isovet/level"
 )
 
-// Main runs bench as a program of its own, and returns its exit status.
+// Main runs bench as a program of its own and returns its exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command {
 		root := NewBench(e)
@@ -36,17 +36,17 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	})
 }
 
-// NewBench is the command bench.
+// NewBench returns the command bench.
 func NewBench(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure checkers against each other, and the papers' figures again",
-		Long: "bench measures checkers, each run in a process of its own.\n\n" + console.ExitHelp,
+		Long: "bench measures checkers. Each run has its own process.\n\n" + console.ExitHelp,
 	}
 	c.AddCommand(newCompare(e), newReproduce(e), newAblate(e))
 	return c
 }
 
-// NewRun is the hidden command of a single run, which bench compare starts.
+// NewRun returns the hidden command for a single run, which bench compare starts.
 func NewRun(e *console.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: bench.ChildCommand, Hidden: true, Args: console.Exactly("RUN"),
@@ -60,7 +60,7 @@ func NewRun(e *console.Env) *cobra.Command {
 	}
 }
 
-// defaultRunTimeout keeps a comparison with a hopeless contender short; who wants to wait says so.
+// defaultRunTimeout ends runs of hopeless contenders soon. Users who want to wait must set a longer one.
 const defaultRunTimeout = 30 * time.Second
 
 type compareFlags struct {
@@ -80,7 +80,7 @@ type compareFlags struct {
 	tidy     string   // a file for the runs
 	plot     string   // a file for a chart
 
-	// values of the choices that contenders leave open, comma-separated
+	// The values of choices that contenders leave open, separated by commas.
 	closure, encoding, technique, solver, theory string
 }
 
@@ -89,15 +89,16 @@ func newCompare(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare [flags]",
 		Short: "Compare checkers on a workload, or on histories",
-		Long: `compare runs every checker on a workload or on your histories, each in a process of its own, and prints verdict,
-time, memory and size of the problem.
+		Long: `compare runs every checker on a workload or on your histories, each in its own process, and prints the verdict, the
+time, the memory and the size of the problem.
 
-"vbox" is a checker with its default solver, "vbox:gini" with another, "vbox:encoding=order,theory=lazy" with
-settings; "all" takes every checker of the level, "all:all" each with every solver. isovet checkers --json lists the settings.
---encoding, --closure, --solver, --theory and --technique vary every checker that leaves the choice open. A checker
-that trusts timestamps answers a stricter question, in a column of its own.
+In --checkers, "vbox" is a checker with its default solver, "vbox:gini" with another solver, and
+"vbox:encoding=order,theory=lazy" with settings. "all" means every checker of the level, "all:all" every checker with
+every solver. isovet checkers --json lists the settings. --encoding, --closure, --solver, --theory and --technique
+vary every checker that supports the choice. A checker that trusts timestamps decides a stricter level, and has a
+column of its own.
 
-Checkers that disagree end with status 1. "Unknown" disagrees with no answer.
+If two checkers give different verdicts, the exit status is 1. "Unknown" differs from no verdict.
 
 ` + console.ExitHelp,
 		Example: `  isovet bench compare --workload blindw
@@ -127,7 +128,7 @@ Checkers that disagree end with status 1. "Unknown" disagrees with no answer.
 	return c
 }
 
-// variation adds the flags that vary what contenders leave open.
+// variation adds the flags that vary the choices that contenders leave open.
 func (f *compareFlags) variation(c *cobra.Command) {
 	for _, s := range check.Settings() {
 		switch s.Name {
@@ -140,16 +141,16 @@ func (f *compareFlags) variation(c *cobra.Command) {
 		}
 	}
 	listFlag(c, &f.solver, "solver", "solvers", console.SolverNames())
-	listFlag(c, &f.theory, "theory", "acyclicity", check.Theories())
+	listFlag(c, &f.theory, "theory", "theories", check.Theories())
 }
 
-// listFlag adds a flag that takes some of a list, or all.
+// listFlag adds a flag whose value is some values of a list, or all.
 func listFlag(c *cobra.Command, value *string, name, what string, names []string) {
-	c.Flags().StringVar(value, name, "", what+", with commas, or all (default: the checker's)")
+	c.Flags().StringVar(value, name, "", "list of "+what+", or all (default: the checker's)")
 	console.Complete(c, name, append([]string{"all"}, names...))
 }
 
-// varied reads such a flag.
+// varied returns the values of such a flag.
 func varied(list string) []string {
 	if list == "" {
 		return nil
@@ -161,23 +162,23 @@ func varied(list string) []string {
 	return out
 }
 
-// measuring adds the flags that compare and ablate share: on what, how often, how long, and how it is told.
+// measuring adds the flags that compare and ablate share: histories, repeats, time-out and output.
 func (f *compareFlags) measuring(c *cobra.Command, repeat int, timeout time.Duration) {
 	fl := c.Flags()
 	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all (default: its first)")
 	fl.IntVar(&f.repeat, "repeat", repeat, "runs of each checker; times are medians")
 	fl.DurationVar(&f.timeout, "timeout", timeout, "time bound of a run with loading; 0: none")
 	fl.StringArrayVar(&f.history, "history", nil, "measure on this `FILE`; repeat it for more")
-	fl.BoolVar(&f.json, "json", false, "one JSON array")
-	fl.BoolVar(&f.markdown, "markdown", false, "a Markdown table")
-	fl.BoolVar(&f.csv, "csv", false, "comma-separated values")
+	fl.BoolVar(&f.json, "json", false, "print one JSON array")
+	fl.BoolVar(&f.markdown, "markdown", false, "print a Markdown table")
+	fl.BoolVar(&f.csv, "csv", false, "print comma-separated values")
 	c.MarkFlagsMutuallyExclusive("json", "markdown", "csv")
-	fl.StringVar(&f.out, "out", "", "write raw results and the machine to `FOLDER`")
-	fl.StringVar(&f.tidy, "tidy", "", "write a row a run to `FILE`: .parquet, else CSV")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	fl.StringVar(&f.out, "out", "", "write raw results and the machine's data to `FOLDER`")
+	fl.StringVar(&f.tidy, "tidy", "", "write a row for each run to `FILE`: .parquet, else CSV")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 }
 
-// writeTidy writes the runs where --tidy asks for them.
+// writeTidy writes the runs if --tidy is set.
 func (f *compareFlags) writeTidy(e *console.Env, runs []bench.Observation) error {
 	if f.tidy == "" {
 		return nil
@@ -185,7 +186,7 @@ func (f *compareFlags) writeTidy(e *console.Env, runs []bench.Observation) error
 	return e.WriteFile(f.tidy, func(w io.Writer) error { return bench.WriteTidy(w, f.tidy, runs) })
 }
 
-// writePlot draws the comparison where --plot asks for it.
+// writePlot draws the comparison if --plot is set.
 func (f *compareFlags) writePlot(e *console.Env, rows []bench.Row) error {
 	if f.plot == "" {
 		return nil
@@ -193,7 +194,7 @@ func (f *compareFlags) writePlot(e *console.Env, rows []bench.Row) error {
 	return e.WriteFile(f.plot, func(w io.Writer) error { return bench.WritePlot(w, rows) })
 }
 
-// takeHistories adds the words that follow --history, and refuses what contradicts histories that are there already.
+// takeHistories adds the arguments after --history. It returns an error if they contradict earlier ones.
 func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 	if len(args) > 0 && len(f.history) == 0 {
 		return console.Usagef("unexpected argument %q; histories are given with --history FILE", args[0])
@@ -202,13 +203,13 @@ func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 	return console.Crossed(c, Crossings)
 }
 
-// generated are the flags that say which history to generate.
+// generated lists the flags that say which history to generate.
 var generated = console.Crossing{With: "history",
 	Flag: "workload variant txns sessions keys ops isolation seed fault fault-at times hint timestamps skew " +
 		"fence-every abort-rate unknown-rate no-aborted long-txn",
 	Say: "--history and --{} contradict each other: --{} describes a history to generate; leave one out"}
 
-// Crossings are the flags that have no meaning together.
+// Crossings lists the flags that exclude each other.
 var Crossings = console.Crossings{"compare": {generated}, "ablate": {generated}}
 
 func (f *compareFlags) validate() error {
@@ -298,7 +299,7 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	return console.Status(worst)
 }
 
-// complete counts the rows that have all their runs.
+// complete counts the rows with all their runs.
 func (f *compareFlags) complete(rows []bench.Row) (n int) {
 	for i := range rows {
 		if rows[i].Repeat == f.repeat || rows[i].Verdict == evidence.Unknown {
@@ -308,8 +309,8 @@ func (f *compareFlags) complete(rows []bench.Row) (n int) {
 	return n
 }
 
-// stamped reports whether the database's timestamps stand in some history, by running a checker that trusts them, and
-// says of the others why such checkers have nothing to say.
+// stamped reports whether some history has the database's timestamps, by running a checker that trusts them. For the
+// others it says why such a checker cannot decide.
 func (f *compareFlags) stamped(ctx context.Context, e *console.Env, l *lab) (any bool) {
 	probe, err := bench.Contenders("chronos", f.level)
 	if err != nil {
@@ -330,7 +331,7 @@ func (f *compareFlags) stamped(ctx context.Context, e *console.Env, l *lab) (any
 	return any
 }
 
-// conclude says loudly what must not be: faults of ours, and checkers that disagree.
+// conclude reports faults of isovet and disagreements between checkers, and returns the exit status.
 func conclude(e *console.Env, rows []bench.Row) int {
 	worst := console.StatusOK
 	for i := range rows {
@@ -357,12 +358,12 @@ func conclude(e *console.Env, rows []bench.Row) int {
 	return worst
 }
 
-// programDiffers is reported where only a program of --program is not of the others' opinion.
+// programDiffers is the message if only a program of --program disagrees.
 const programDiffers = "isovet's own checkers agree, and certificates prove their answers: so the program is wrong, " +
 	"if it answers the same question at the same level, or isovet misreads its exit status."
 
-// A lab is what measuring needs: the histories, the program itself, which runs each checker in a process of its own,
-// and a folder that goes with the lab.
+// lab has what measurements need: the histories, the program, which runs each checker in a process of its own, and a
+// temporary folder.
 type lab struct {
 	self     []string
 	dir      string
@@ -394,7 +395,7 @@ func (l *lab) Close() {
 	os.RemoveAll(l.dir)
 }
 
-// ended tells an interruption, after which there are results, from what went wrong.
+// ended distinguishes an interruption, after which there are results, from other errors.
 func (l *lab) ended(ctx context.Context, err error) (interrupted bool, _ error) {
 	l.progress.Hide()
 	if _, bad := errors.AsType[*bench.BadHistory](err); bad {
@@ -414,7 +415,7 @@ func (f *compareFlags) wrote(e *console.Env, path string, err error) error {
 	return err
 }
 
-// sources are the histories to run on; generated ones are written into dir.
+// sources returns the histories. It writes generated ones to dir.
 func (f *compareFlags) sources(ctx context.Context, p *console.Progress, dir string) ([]bench.Source, error) {
 	var out []bench.Source
 	for i, path := range f.history {
@@ -461,7 +462,7 @@ func (f *compareFlags) print(e *console.Env, sources []bench.Source, rows []benc
 	return bench.WriteTable(e.Stdout, rows, f.markdown)
 }
 
-// caption says what the table is of.
+// caption returns the caption of the table.
 func (f *compareFlags) caption(sources []bench.Source, rows []bench.Row) string {
 	var names []string
 	for _, s := range sources {

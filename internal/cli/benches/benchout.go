@@ -11,7 +11,7 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// validateOutputs says what would keep the results from being written, before hours go into them.
+// validateOutputs returns an error if the results cannot be written, before hours are spent on them.
 func (f *compareFlags) validateOutputs() error {
 	switch {
 	case !bench.HasCharts() && strings.HasSuffix(f.tidy, ".parquet"):
@@ -47,7 +47,7 @@ func (f *compareFlags) validateOutputs() error {
 	return nil
 }
 
-// canCreateIn tries whether files can be made in a folder.
+// canCreateIn tries whether files can be created in a folder.
 func canCreateIn(dir string) error {
 	st, err := os.Stat(dir)
 	if err != nil {

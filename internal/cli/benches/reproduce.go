@@ -26,11 +26,11 @@ type reproduceFlags struct {
 	quiet                        bool
 }
 
-const reproduceHelp = `reproduce measures figures of the papers again: one (vbox/fig6), those of a paper (vbox), or --all.
+const reproduceHelp = `reproduce measures figures of the papers again: one figure (vbox/fig6), all figures of a paper (vbox), or --all.
 
-Each checker runs in a process of its own, on generated histories. Figures about databases start the servers that are
-installed. --out gets raw data, a page with the paper's claims beside ours, and charts. --quick tries
-all figures in ten minutes; --full takes the paper's sizes. --resume continues after an interrupt.
+Each checker runs in its own process, on generated histories. Figures about databases start the servers that are
+installed. --out names the folder for raw data, charts, and a page that compares the paper's claims with our results.
+--quick measures all figures in ten minutes. --full uses the paper's sizes. --resume continues after an interruption.
 
 ` + console.ExitHelp
 
@@ -88,23 +88,23 @@ func newReproduce(e *console.Env) *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.BoolVar(&f.list, "list", false, "list the figures")
-	fl.BoolVar(&f.all, "all", false, "the figures of all papers")
-	fl.BoolVar(&f.quick, "quick", false, "small histories: ten minutes for all figures")
-	fl.BoolVar(&f.full, "full", false, "the paper's sizes and time-outs")
-	fl.BoolVar(&f.page, "page", false, "measure nothing: write index.html over all results")
+	fl.BoolVar(&f.all, "all", false, "measure the figures of all papers")
+	fl.BoolVar(&f.quick, "quick", false, "use small histories: ten minutes for all figures")
+	fl.BoolVar(&f.full, "full", false, "use the paper's sizes and time-outs")
+	fl.BoolVar(&f.page, "page", false, "only write index.html over all results")
 	c.MarkFlagsMutuallyExclusive("quick", "full", "list", "page")
 	c.MarkFlagsMutuallyExclusive("all", "list", "page")
-	fl.StringVar(&f.out, "out", filepath.Join("bench", "results"), "write results to `FOLDER`, one folder a paper")
+	fl.StringVar(&f.out, "out", filepath.Join("bench", "results"), "write results to `FOLDER`/PAPER")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the generated histories")
 	fl.DurationVar(&f.timeout, "timeout", 0, "time bound of a run (default: 20s; --quick 1s, --full 10m)")
-	fl.BoolVar(&f.resume, "resume", false, "go on with figures that were stopped")
+	fl.BoolVar(&f.resume, "resume", false, "continue interrupted figures")
 	fl.Var(console.Size(&f.memory), "memory", "memory bound of a run (default: 7/8 of the machine)")
 	fl.BoolVar(&f.noServers, "no-servers", false, "start no database servers")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return c
 }
 
-// figures are those to measure: the ones named, or those of all papers.
+// figures returns the names of the figures to measure: the given ones, or all.
 func (f *reproduceFlags) figures(args []string) ([]string, error) {
 	switch {
 	case f.all && len(args) > 0:
@@ -183,8 +183,8 @@ func runReproduce(ctx context.Context, e *console.Env, f *reproduceFlags, args [
 	return console.Status(worst)
 }
 
-// commandLine is how the program was called, as results tell it: without what only this machine knows, the folders that
-// programs lie in and the one that results go to.
+// commandLine returns the command line for results. It omits what is private to this machine: the folder of the
+// program and that of the results.
 func commandLine(args []string) string {
 	words := []string{filepath.Base(args[0])}
 	for i := 1; i < len(args); i++ {

@@ -1,5 +1,5 @@
-// Package checks holds the commands that judge a history: check, verify, shrink and report, with what bounds them: a
-// process of their own, and files on disk for what memory does not hold.
+// Package checks has the commands that judge a history: check, verify, shrink and report. Its limits run in a process
+// of their own; files on disk hold what does not fit in memory.
 package checks
 
 import (
@@ -57,7 +57,7 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "check [flags] HISTORY…",
 		GroupID:           "work",
-		Short:             "Say whether histories satisfy an isolation level, and prove it",
+		Short:             "Decide whether histories satisfy an isolation level, and prove it",
 		Long:              checkHelp,
 		Example:           checkExamples,
 		Args:              console.Exactly("HISTORY…"),
@@ -90,25 +90,24 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	f.loading.TogetherFlag(c)
 	fl := c.Flags()
 	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "time bound for each history")
-	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB (default: 9/10 of what is free)")
-	fl.BoolVar(&f.json, "json", false, "short for --output json: one object a history")
+	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB (default: 9/10 of free memory)")
+	fl.BoolVar(&f.json, "json", false, "short for --output json: one object for each history")
 	f.output = "text"
 	console.DescribedFlag(c, &f.output, "output", "output",
 		"form of the answer: text, json, junit, sarif, github", Outputs)
 	fl.StringVar(&f.html, "report", "", "write a page that shows the verdict to `FILE.html`")
 	fl.StringVar(&f.dot, "dot", "", "write the violation as a Graphviz graph to `FILE.dot`")
 	fl.StringVar(&f.certificate, "certificate", "", "write a certificate for isovet verify to `FILE`")
-	fl.StringVar(&f.proof, "proof", "", "write what isovet-kernel verifies to `FILE`")
+	fl.StringVar(&f.proof, "proof", "", "write the input of isovet-kernel to `FILE`")
 	fl.StringVar(&f.shrunk, "shrink", "", "write the smallest history that violates the level to `FILE`")
-	fl.IntVar(&f.unknownStatus, "unknown-exit", console.StatusUnknown,
-		"exit status for \"unknown\"")
-	fl.IntVar(&f.anomalies, "anomalies", 10, "examples of each kind of anomaly, at most")
-	fl.BoolVar(&f.emptyOK, "empty-ok", false, "a history without commits or reads is valid")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	fl.IntVar(&f.unknownStatus, "unknown-exit", console.StatusUnknown, "exit status for \"unknown\"")
+	fl.IntVar(&f.anomalies, "anomalies", 10, "most examples of each kind of anomaly")
+	fl.BoolVar(&f.emptyOK, "empty-ok", false, "call a history without commits or reads valid")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return c
 }
 
-// judging adds the flags that say how a history is judged, the level apart.
+// judging adds the flags that say how a history is judged, except for the level.
 func (f *CheckFlags) judging(c *cobra.Command) {
 	f.judge = checkerFlag{name: console.Auto, text: console.Auto}
 	c.Flags().Var(&f.judge, "checker", "checker, with its settings (isovet checkers)")
@@ -125,13 +124,13 @@ func (f *CheckFlags) judging(c *cobra.Command) {
 	fl.BoolVar(&f.mechanismsOnly, "mechanisms-only", false, "leopard: do not search for an order")
 }
 
-// Options are the checker's, for a level and a profile.
+// Options returns the checker's options for a level and a profile.
 func (f *CheckFlags) Options(at level.Level, profile *mechanism.Profile) check.Options {
 	return check.Options{Level: at, Solver: f.solver, ClockSkew: f.Skew.Nanoseconds(), ReadOnlyAtStart: f.AtStart,
 		IgnorePredicates: f.ignore, Profile: profile, MechanismsOnly: f.mechanismsOnly, Pipeline: f.judge.pipeline}
 }
 
-// outcome is what became of one history.
+// outcome is the result for one history.
 type outcome struct {
 	path   string
 	result *evidence.Result // nil where there is no answer at all
@@ -178,7 +177,7 @@ func runCheck(ctx context.Context, e *console.Env, f *CheckFlags, args []string)
 	return f.around(e, len(args), 1, func() (console.Tally, error) { return f.checkAll(ctx, e, args) })
 }
 
-// checkAll checks histories one after the other, and returns what they come to.
+// checkAll checks histories one after the other and returns their totals.
 func (f *CheckFlags) checkAll(ctx context.Context, e *console.Env, args []string) (console.Tally, error) {
 	t := console.Tally{}
 	if e.Kept != nil {
@@ -243,8 +242,8 @@ func (f *CheckFlags) checkAll(ctx context.Context, e *console.Env, args []string
 	return t, f.statusOf(&t)
 }
 
-// checkOne loads and checks a history under the limits, for which started has gone by already. Stopped work is an
-// answer: unknown, with what was known by then.
+// checkOne loads and checks a history within the limits, of which the time started is over already. If it is stopped,
+// the verdict is unknown, with everything known by then.
 func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p *console.Progress,
 	started time.Duration) outcome {
 	var stage atomic.Pointer[string]
@@ -307,8 +306,7 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 	return outcome{path, r, err, began, nil}
 }
 
-// judgeLoaded checks the history that was loaded into k, which it completes with the checker's name. set is told the
-// stage.
+// judgeLoaded checks the history in k, and sets the checker's name there. It calls set with the current stage.
 func judgeLoaded(ctx context.Context, e *console.Env, f *CheckFlags, k *evidence.Result, set func(string),
 	p *console.Progress) (*evidence.Result, error) {
 	h := k.H
@@ -342,15 +340,14 @@ func judgeLoaded(ctx context.Context, e *console.Env, f *CheckFlags, k *evidence
 	return r, nil
 }
 
-// weigh makes a "valid" of what shows nothing unknown, unless the command line says otherwise.
+// weigh turns a "valid" of a history that shows nothing into "unknown", unless a flag forbids it.
 func (f *CheckFlags) weigh(r *evidence.Result) {
 	if !f.emptyOK {
 		r.Weigh()
 	}
 }
 
-// outputs writes the files that the flags ask for, within what is left of the limits. A file is there whole or not at
-// all.
+// outputs writes the requested files within the remaining limits, each atomically.
 func (f *CheckFlags) outputs(ctx context.Context, e *console.Env, o outcome, i, n int) error {
 	if o.result.H == nil || f.html == "" && f.dot == "" && f.certificate == "" && f.proof == "" && f.shrunk == "" {
 		return nil // not even loaded: there is nothing to show
@@ -409,10 +406,10 @@ func (f *CheckFlags) outputs(ctx context.Context, e *console.Env, o outcome, i, 
 	return err
 }
 
-// reasonOf is how reasons name a time-out.
+// reasonOf returns the text for a time-out in reasons.
 func (f *CheckFlags) reasonOf(l guard.Limits) string { return l.Timeout.String() + " passed" }
 
-// print says what became of a history: the verdict on standard output, mistakes on standard error.
+// print reports the result for a history: the verdict on standard output, mistakes on standard error.
 func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) error {
 	var said *console.ExitError
 	if o.err != nil && !(errors.As(o.err, &said) && said.Err == nil) {
@@ -467,7 +464,7 @@ func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) e
 	return report.Text(console.Prose(e.Data), o.path, o.result, report.TextOptions{Color: colored(e.Data)})
 }
 
-// addTo counts in what became of a history.
+// addTo adds the result for a history to the totals.
 func (o *outcome) addTo(t *console.Tally) {
 	s := console.StatusOf(o.err)
 	if o.result != nil || o.work != nil {
@@ -483,7 +480,7 @@ func (o *outcome) addTo(t *console.Tally) {
 	t.Worst = console.Worse(t.Worst, s)
 }
 
-// verdict is that of the answer that there is.
+// verdict returns the verdict of the answer.
 func (o *outcome) verdict() evidence.Verdict {
 	if o.work != nil {
 		return o.work.Answer.Verdict
@@ -491,7 +488,7 @@ func (o *outcome) verdict() evidence.Verdict {
 	return o.result.Verdict
 }
 
-// statusOf is the exit status that all histories come to.
+// statusOf returns the exit status for all histories, as an error.
 func (f *CheckFlags) statusOf(t *console.Tally) error {
 	if t.Worst == console.StatusUnknown && t.Unknown {
 		return console.Status(f.unknownStatus)

@@ -2,11 +2,11 @@ package checks
 
 import "isovet/internal/cli/console"
 
-// leopards are the flags of one checker.
+// leopards has the flags that only the checker leopard has.
 var leopards = console.Crossing{Flag: "profile mechanisms-only", With: "checker!=leopard",
 	Say: "only checker leopard takes --profile and --mechanisms-only; add --checker leopard"}
 
-// Crossings are the flags that have no meaning together.
+// Crossings lists the flags that exclude each other.
 var Crossings = console.Crossings{
 	"check": {
 		{Flag: "keep", With: "!spill", Say: "--keep keeps the files of --spill; add --spill DIR"},

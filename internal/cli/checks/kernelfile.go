@@ -19,14 +19,12 @@ import (
 func (f *verifyFlags) kernelFileFlag(c *cobra.Command) {
 	c.Long += `
 
---kernel-file FILE, without certificate and history, judges a file for isovet-kernel by isovet's port of the kernel,
-which is not itself proven.`
-	c.Flags().StringVar(&f.kernelFile, "kernel-file", "",
-		"judge `FILE`, made for isovet-kernel, and nothing else")
+--kernel-file FILE verifies a file in the format of isovet-kernel, without a certificate and a history. It uses
+isovet's port of the kernel, which has no proof.`
+	c.Flags().StringVar(&f.kernelFile, "kernel-file", "", "verify only `FILE`, in the format of isovet-kernel")
 }
 
-// judgeFile has the kernel judge a file that was written for isovet-kernel, by itself: no history and no certificate
-// stand beside it.
+// judgeFile lets the kernel judge a file written for isovet-kernel, without history and certificate.
 func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {
 	path := f.kernelFile
 	type judged struct {
@@ -95,7 +93,7 @@ func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {
 	return console.Status(s)
 }
 
-// writeCertificate writes the certificate that was asked for.
+// writeCertificate writes the requested certificate.
 func (f *CheckFlags) writeCertificate(e *console.Env, o outcome,
 	write func(file string, w func(io.Writer) error) error) error {
 	switch {
@@ -110,7 +108,7 @@ func (f *CheckFlags) writeCertificate(e *console.Env, o outcome,
 	return nil
 }
 
-// writeProof writes the proof for isovet-kernel that was asked for, and says why where there is none.
+// writeProof writes the requested proof for isovet-kernel, or says why there is none.
 func (f *CheckFlags) writeProof(ctx context.Context, e *console.Env, o outcome,
 	write func(file string, w func(io.Writer) error) error) error {
 	if f.proof == "" {
@@ -127,7 +125,7 @@ func (f *CheckFlags) writeProof(ctx context.Context, e *console.Env, o outcome,
 	return write(f.proof, p.Write)
 }
 
-// searchProof bounds the search for a refutation where it was asked for.
+// searchProof bounds the search for a refutation that was requested.
 const searchProof = 1_000_000
 
 func prove(ctx context.Context, r *evidence.Result, skew int64) (*elaborate.Proof, error) {
@@ -135,8 +133,8 @@ func prove(ctx context.Context, r *evidence.Result, skew int64) (*elaborate.Proo
 		Stop: func() bool { return ctx.Err() != nil }})
 }
 
-// byKernel has the kernel judge what a certificate says, once it was replayed, and writes the proof if asked to. It
-// returns what the kernel says, and what kept it from being asked or written.
+// byKernel lets the kernel judge a certificate that has been replayed, and writes the proof if requested. says is the
+// kernel's answer; err says why it could not be asked, or the proof not written.
 func (f *verifyFlags) byKernel(ctx context.Context, e *console.Env, r *evidence.Result) (says, err error) {
 	p, says := prove(ctx, r, f.skew.Nanoseconds())
 	if cause := context.Cause(ctx); cause != nil {

@@ -21,7 +21,7 @@ import (
 	"isovet/report"
 )
 
-// allLevels stands for the whole lattice in --level.
+// allLevels is the value of --level for all levels.
 const allLevels = "all"
 
 // latticeValue is a level, all of them, or a mixed level.
@@ -48,7 +48,7 @@ func (v latticeValue) Set(s string) error {
 	return v.LevelValue.Set(s)
 }
 
-// runLattice checks histories at every level. The exit status is that of the worst level some checker decides.
+// runLattice checks histories at every level. The exit status is the worst of all levels that some checker decides.
 func runLattice(ctx context.Context, e *console.Env, f *CheckFlags, args []string) error {
 	if f.judge.name != console.Auto && trustsTimestamps(f.judge.name) {
 		return console.Usagef("checker %s judges database timestamps, where no level implies another; leave --level "+
@@ -70,7 +70,7 @@ func trustsTimestamps(checker string) bool {
 	return err == nil && c.Info().Timestamps
 }
 
-// latticeAll checks histories one after the other, and returns what they come to.
+// latticeAll checks histories one after the other and returns their totals.
 func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []string) (console.Tally, error) {
 	t := console.Tally{}
 	if e.Kept != nil {
@@ -135,7 +135,7 @@ func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []stri
 	return t, console.Status(t.Worst)
 }
 
-// unknownLattice is the answer where there is none at any level.
+// unknownLattice is the answer if no level has one.
 func unknownLattice(reason string) *check.Lattice {
 	l := &check.Lattice{}
 	for _, at := range level.All() {
@@ -144,8 +144,8 @@ func unknownLattice(reason string) *check.Lattice {
 	return l
 }
 
-// latticeOf loads a history and checks it. Where a limit ends the work the levels that are open are unknown for that
-// reason.
+// latticeOf loads a history and checks it at all levels. If a limit ends the work, the remaining levels are unknown
+// for this reason.
 func latticeOf(ctx context.Context, e *console.Env, f *CheckFlags, path string, p *console.Progress,
 	started time.Duration) (
 	l *check.Lattice, load time.Duration, err error) {
@@ -205,8 +205,8 @@ func latticeOf(ctx context.Context, e *console.Env, f *CheckFlags, path string, 
 	return l, load, err
 }
 
-// printLattice writes a table of the levels, what holds and fails, and for each failure its first anomaly; or one JSON
-// object.
+// printLattice writes a table of the levels, which hold and which fail, and the first anomaly of each failure; or one
+// JSON object.
 func printLattice(e *console.Env, f *CheckFlags, o outcome, l *check.Lattice, load time.Duration, i int,
 	t *console.Tally) error {
 	w, path := e.Stdout, o.path
@@ -278,7 +278,7 @@ func printLattice(e *console.Env, f *CheckFlags, o outcome, l *check.Lattice, lo
 	return err
 }
 
-// trimLines drops blanks at the ends of lines.
+// trimLines removes blanks at the ends of lines.
 func trimLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
@@ -287,7 +287,7 @@ func trimLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// addLattice counts in what became of a history at every level.
+// addLattice adds the result for a history at every level to the totals.
 func addLattice(t *console.Tally, f *CheckFlags, l *check.Lattice, err error) {
 	t.Worst = console.Worse(t.Worst, console.StatusOf(err))
 	if l == nil {

@@ -16,14 +16,13 @@ import (
 	"isovet/level"
 )
 
-// fromHeader says what the level is without --level.
+// fromHeader makes --help say which level applies without --level.
 func fromHeader(c *cobra.Command) {
 	c.Flags().Lookup("level").DefValue = "the file's"
 }
 
-// named is the level to check of a history with such a header: the one that was asked for, else the one that the
-// header names or a Jepsen test asks for, where the checker that was asked for decides it. why says that it is another
-// than the default.
+// named returns the level to check for a history with this header: the requested one or, without --level, the level
+// that the header names or a Jepsen test asks for, if the checker decides it. why says why it differs from the default.
 func (f *CheckFlags) named(m *history.Meta) (at level.Level, why string) {
 	if f.levelSet || f.profile != nil {
 		return f.level, ""
@@ -47,15 +46,16 @@ func (f *CheckFlags) named(m *history.Meta) (at level.Level, why string) {
 	return at, why
 }
 
-// sayNamed says on standard error which level was taken from a history, and how to ask for another.
+// sayNamed says on standard error which level a history's header sets, and how to request another.
 func (f *CheckFlags) sayNamed(e *console.Env, path string, m *history.Meta) {
 	if at, why := f.named(m); why != "" && f.judge.name != "leopard" {
 		fmt.Fprintf(e.Stderr, "isovet: %s: judged at %s: %s; --level asks for another\n", path, at, escape.Line(why))
 	}
 }
 
-// own is the level to check of a history some of whose transactions name levels, at being that of the others: the one
-// that all name, else each at its own. Transactions that aborted or did nothing do not count.
+// own returns the level to check for a history in which transactions name levels; at is the level of the others. If
+// all name the same level, it is this one, otherwise each transaction has its own. Transactions that aborted or did
+// nothing do not count.
 func own(h *history.History, at level.Level) level.Level {
 	if h.Txns.Level == nil {
 		return at
@@ -81,12 +81,12 @@ func own(h *history.History, at level.Level) level.Level {
 	return level.Mixed(at)
 }
 
-// asksOf reports whether a level asks anything of a transaction: it has not surely aborted, and it has operations.
+// asksOf reports whether a level restricts a transaction: it may have committed, and it has operations.
 func asksOf(h *history.History, t uint32) bool {
 	return t != h.Init && h.Txns.Status[t] != history.Aborted && h.Txns.OpOff[t] < h.Txns.OpOff[t+1]
 }
 
-// sayLevels says on standard error that transactions have levels of their own, and whether they are judged by them.
+// sayLevels says on standard error that transactions have levels of their own, and whether these are checked.
 func (f *CheckFlags) sayLevels(e *console.Env, path string, h *history.History, at level.Level) {
 	if h.Txns.Level == nil && !at.IsMixed() {
 		return
@@ -122,7 +122,7 @@ func (f *CheckFlags) sayLevels(e *console.Env, path string, h *history.History, 
 	}
 }
 
-// lookStricter has a plain level that was not asked for, and that holds, say if the strict one is violated.
+// lookStricter makes a result say whether the strict form is violated, if a plain level that was not requested holds.
 func (f *CheckFlags) lookStricter(ctx context.Context, r *evidence.Result, o check.Options) {
 	if f.levelSet || f.profile != nil || f.judge.name != console.Auto {
 		return
@@ -132,8 +132,8 @@ func (f *CheckFlags) lookStricter(ctx context.Context, r *evidence.Result, o che
 	}
 }
 
-// profiled is the profile of a history's database and the level to check: the one that was asked for, else what the
-// header names, with the checker leopard what the profile promises.
+// profiled returns the profile of a history's database, and the level to check: the requested one, or the header's, or
+// for the checker leopard the one that the profile promises.
 func (f *CheckFlags) profiled(h *history.History) (level.Level, *mechanism.Profile) {
 	if f.judge.name != "leopard" || f.profile != nil {
 		at, _ := f.named(&h.Meta)

@@ -16,7 +16,7 @@ import (
 	"isovet/report"
 )
 
-// Outputs are the values of --output, with what they are.
+// Outputs are the values of --output with descriptions.
 var Outputs = []console.Choice{
 	{Name: "text", About: "for people"},
 	{Name: "json", About: "one object a line for each history"},
@@ -25,8 +25,8 @@ var Outputs = []console.Choice{
 	{Name: "github", About: "annotations in a log of GitHub Actions, at the transaction's line"},
 }
 
-// around writes what stands around the answers for n histories, of several answers each, that work gives: the begin and
-// the end of a document, or a line of totals where people read. A kept process leaves that to its keeper.
+// around writes what surrounds the answers for n histories, each with several answers, which work writes: the begin
+// and end of a document, or a line of totals for people. In a supervised process the keeper does this.
 func (f *CheckFlags) around(e *console.Env, n, answers int, work func() (console.Tally, error)) error {
 	if f.unsolved != "" {
 		fmt.Fprintf(e.Stderr, "isovet: --solver is not used: %s\n", f.unsolved)
@@ -65,7 +65,7 @@ func (f *CheckFlags) around(e *console.Env, n, answers int, work func() (console
 	return err
 }
 
-// colored reports whether what is written to w may be coloured: a terminal, and nobody has said no
+// colored reports whether output to w may be coloured: w is a terminal, and colours are not switched off
 // (https://no-color.org).
 func colored(w io.Writer) bool {
 	f, ok := escape.Unwrap(w).(*os.File)
@@ -73,7 +73,7 @@ func colored(w io.Writer) bool {
 		(isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
 }
 
-// item is the outcome for documents, without its answers.
+// item returns the result for documents, without its answers.
 func (o *outcome) item() *report.Item {
 	it := &report.Item{Path: o.path, Err: o.err}
 	if !o.began.IsZero() {
@@ -82,8 +82,8 @@ func (o *outcome) item() *report.Item {
 	return it
 }
 
-// resultJSON is the contract's object. Where there is no answer, because the input is bad or isovet failed, it is
-// unknown with the error as its reason, so that every history has its line.
+// resultJSON returns the JSON object of docs/output.md. If there is no answer because of bad input or a fault, the
+// verdict is unknown with the error as reason, so that every history has a line.
 func resultJSON(f *CheckFlags, o outcome) ([]byte, error) {
 	if o.result != nil {
 		return evidence.JSON(o.result, o.path)

@@ -17,7 +17,7 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// checkerFlag is what --checker says: auto, or a checker with or without settings, as bench compare takes it.
+// checkerFlag is the value of --checker: auto, or a checker with or without settings, as in bench compare.
 type checkerFlag struct {
 	name, text     string // text with the settings
 	solver, theory string
@@ -61,8 +61,8 @@ func (c *checkerFlag) Set(text string) error {
 	return nil
 }
 
-// validateSolver makes one solver of --solver and of what --checker says, and refuses those that the checker does not
-// have. Where no checker of the level uses one, it leaves it out, which around says.
+// validateSolver combines --solver with the solver in --checker. It refuses a solver that the checker does not have.
+// If no checker of the level uses a solver, it ignores the flag, and around says so.
 func (f *CheckFlags) validateSolver() error {
 	c := &f.judge
 	if c.solver != "" && f.solver != "" && c.solver != f.solver {
@@ -102,28 +102,28 @@ func (f *CheckFlags) validateSolver() error {
 	return nil
 }
 
-// Engine is how a program of its own checks, elsewhere, what memory does not hold: check --spill with other machines.
+// Engine is how another program checks histories that do not fit in memory: with check --spill on other machines.
 type Engine struct {
 	Program, Short, Long, Example string
-	// Spill says what --spill is there.
+	// Spill is the program's help for --spill.
 	Spill string
-	// Flags adds flags to check's and verify's.
+	// Flags adds flags to the commands check and verify.
 	Flags func(*pflag.FlagSet)
-	// Commands are the program's, besides check.
+	// Commands are the program's further commands.
 	Commands []*cobra.Command
-	// Dir is the folder for files where --spill is dir; it looks at the other flags, too.
+	// Dir returns the folder for files if --spill is dir. It may use other flags.
 	Dir func(dir string) (string, error)
-	// Plan divides a history: split.Plan, wherever its files are.
+	// Plan divides a history like split.Plan, wherever its files are.
 	Plan func(ctx context.Context, dir string, paths []string, o split.Options) (*split.Set, error)
-	// Open is a backend with files in a folder, and what removes these; memory is what each process may use.
+	// Open returns a backend with files in a folder, and a function that removes them. memory bounds each process.
 	Open func(dir string, set *split.Set, memory int64, progress func(done, total int)) (spill.Backend, func() error,
 		error)
 	// Close ends what Plan and Open began.
 	Close func()
 }
 
-// onEngine sets --spill's folder where the program has an engine, unless the flags ask for what is only done in memory:
-// then the program does it as isovet does.
+// onEngine sets the folder of --spill if the program has an engine. If flags need a check in memory, the program
+// checks like isovet.
 func (f *CheckFlags) onEngine() error {
 	x := f.spill.engine
 	if x == nil {
@@ -149,7 +149,7 @@ func (x *Engine) plan(ctx context.Context, dir string, paths []string, o split.O
 	return split.Plan(ctx, paths, o)
 }
 
-// remote reports whether a path is one of another file system.
+// remote reports whether a path is in another file system.
 func remote(path string) bool {
 	_, err := os.Stat(path)
 	return err != nil && strings.Contains(path, "://")

@@ -12,16 +12,16 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// NewProfiles lists what --profile takes.
+// NewProfiles returns the command that lists the values of --profile.
 func NewProfiles(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "profiles", GroupID: "lists", Short: "List how databases implement their isolation levels",
-		Long: `profiles lists how databases implement their isolation levels: the values of --profile for checker leopard.
+		Long: `profiles lists how databases implement their isolation levels. The names are values of --profile for leopard.
 
-A profile says what a transaction or statement reads, which operations lock rows, whether the first updater wins,
-and whether the database prevents cycles of dependencies. The databases of the second column share a profile. For
-a profile of your own write a file with one JSON object, as --json prints them (docs/checkers/leopard.md).`,
+A profile says which versions a transaction or statement reads, which operations lock rows, whether the first updater
+wins, and whether the database prevents cycles of dependencies. The databases in the second column share a profile. To
+use your own profile, write a file with one JSON object such as --json prints (docs/checkers/leopard.md).`,
 		Example: `  isovet profiles
   isovet check --checker leopard --profile postgresql:repeatable-read h.jsonl`,
 		Args: console.Exactly(),
@@ -63,11 +63,11 @@ a profile of your own write a file with one JSON object, as --json prints them (
 				"promises", "note"}, rows)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }
 
-// ProfileNames complete --profile.
+// ProfileNames returns the completions of --profile.
 func ProfileNames() []string {
 	names := []string{console.Auto}
 	for _, p := range mechanism.Profiles() {
@@ -80,7 +80,7 @@ func ProfileNames() []string {
 	return names
 }
 
-// LoadProfile finds the profile that --profile names: nil for auto, a file, or a built-in one.
+// LoadProfile returns the profile that --profile names, from a file or a built-in one, or nil for auto.
 func LoadProfile(name string) (*mechanism.Profile, error) {
 	if name == "" || name == console.Auto {
 		return nil, nil

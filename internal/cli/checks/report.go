@@ -20,7 +20,7 @@ import (
 	"isovet/report"
 )
 
-// reportForm is what report writes, by the name that -o gives it.
+// reportForm is the form of the command report's output, by the name of the file after -o.
 type reportForm uint8
 
 const (
@@ -47,13 +47,13 @@ func NewReport(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "report [flags] HISTORY", GroupID: "work",
 		Short: "Write a bug report of a violation, with the smallest history and how to verify it",
-		Long: `report writes a bug report of a violation: what was promised, what was seen, why it is wrong, how to verify it.
+		Long: `report writes a bug report of a violation: the promised level, the history, why it is wrong, how to verify it.
 
-It cuts the history down to the smallest that still violates the level (isovet shrink), and prints Markdown. -o DIR
-writes a folder for the database's maintainers: report, sessions side by side, history, certificate, page. A name
-with the ending .md or .html gets the text or the page alone.
+report first reduces the history to the smallest that still violates the level (isovet shrink), then prints
+Markdown. -o DIR writes a folder for the database's maintainers: report, sessions side by side, history,
+certificate, page. If the name ends in .md or .html, report writes only the text or only the page.
 
-Exit status: 0 written, 2 nothing to report: the history satisfies the level, or that is unknown; 130 interrupted.`,
+Exit status: 0 written, 2 nothing to report (the history satisfies the level, or that is unknown), 130 interrupted.`,
 		Example: `  isovet report --level serializable h.jsonl > issue.md
   isovet report --level snapshot-isolation h.jsonl.zst -o bug
   isovet report --level session-snapshot-isolation w/evidence/000017.jsonl -o bug.html`,
@@ -75,9 +75,8 @@ Exit status: 0 written, 2 nothing to report: the history satisfies the level, or
 	fl.StringVarP(&f.out, "out", "o", f.out, "a folder, FILE.md or FILE.html; - is standard output")
 	fl.BoolVar(&f.rename, "rename", false, "give keys, values and times short names")
 	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "time bound; report the smallest history by then")
-	fl.Var(console.Size(&f.check.limits.Memory), "memory",
-		"memory bound; report the smallest history by then")
-	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "no progress")
+	fl.Var(console.Size(&f.check.limits.Memory), "memory", "memory bound; report the smallest history by then")
+	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "show no progress")
 	return c
 }
 
@@ -125,7 +124,7 @@ func runReport(ctx context.Context, e *console.Env, f *shrinkFlags, args []strin
 	return nil
 }
 
-// issue is the report of the smallest history, with the flags by which it is judged.
+// issue returns the report about the smallest history, with the flags for judging it.
 func (f *shrinkFlags) issue(path string, r *shrink.Result) *report.Issue {
 	s := report.Issue{File: path, Whole: r.H, Small: r.H, Answer: r.Answer, From: r.From.String(),
 		Version: console.BuildVersion().String(), Flags: "--level " + r.Answer.Level.String()}

@@ -39,10 +39,11 @@ func NewShrink(e *console.Env) *cobra.Command {
 		Short:   "Find the smallest history that still violates the level",
 		Long: `shrink finds the smallest history that still violates the level.
 
-It removes transactions, keys, operations, list elements and rows as long as the rest violates the level. Names stay;
-with --rename keys become a, b, c, values 1, 2, 3, and times their ranks. The ending of OUT names its format. After an interrupt or at --timeout, OUT has the smallest history so far.
+It removes transactions, keys, operations, list elements and rows as long as the rest still violates the level. Names
+remain; with --rename, keys become a, b, c, values become 1, 2, 3, and times become ranks. The extension of OUT
+selects its format. After an interruption or at --timeout, OUT has the smallest history so far.
 
-Exit status: 0 done, 2 nothing to shrink: the history satisfies the level, or that is unknown; 130 interrupted.`,
+Exit status: 0 done, 2 nothing to shrink (the history satisfies the level, or that is unknown), 130 interrupted.`,
 		Example: `  isovet shrink h.jsonl -o small.jsonl
   isovet shrink --level snapshot-isolation --timeout 1m h.jsonl.zst -o small.jsonl
   isovet shrink --checker chronos --level snapshot-isolation ts.jsonl -o small.jsonl`,
@@ -70,10 +71,9 @@ Exit status: 0 done, 2 nothing to shrink: the history satisfies the level, or th
 	console.EnumFlag(c, &f.to, "to", "format", "format of the smallest history (isovet formats)", console.FormatNames())
 	fl.BoolVar(&f.rename, "rename", false, "give keys, values and times short names")
 	fl.DurationVar(&f.check.limits.Timeout, "timeout", 0, "time bound; keep the smallest history by then")
-	fl.Var(console.Size(&f.check.limits.Memory), "memory",
-		"memory bound; keep the smallest history by then")
-	fl.BoolVar(&f.json, "json", false, "one JSON object; on standard error with -o -")
-	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "no progress")
+	fl.Var(console.Size(&f.check.limits.Memory), "memory", "memory bound; keep the smallest history by then")
+	fl.BoolVar(&f.json, "json", false, "print one JSON object; on standard error with -o -")
+	fl.BoolVarP(&f.check.quiet, "quiet", "q", false, "show no progress")
 	return c
 }
 
@@ -89,7 +89,7 @@ type shrinkJSON struct {
 	Tried    int         `json:"tried,omitempty"` // histories that were judged
 	Complete bool        `json:"complete"`        // nothing more can go alone
 	MS       float64     `json:"elapsed_ms"`
-	// Result is the answer for the smallest, as isovet check --json prints it.
+	// Result is the answer for the smallest history, as isovet check --json prints it.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
@@ -118,8 +118,8 @@ func runShrink(ctx context.Context, e *console.Env, f *shrinkFlags, args []strin
 	return f.write(e, path, r, early, start)
 }
 
-// smallest finds the smallest history that violates the level, and says why the search ended early, if it did. The
-// error is a *shrink.NoViolation where there is none.
+// smallest finds the smallest history that violates the level, and says why the search ended early, if it did. It
+// returns a *shrink.NoViolation if there is no violation.
 func (f *shrinkFlags) smallest(ctx context.Context, e *console.Env, path string, p *console.Progress) (r *shrink.Result,
 	early string,
 	err error) {
@@ -168,7 +168,7 @@ func (f *shrinkFlags) smallest(ctx context.Context, e *console.Env, path string,
 	return r, early, err
 }
 
-// shrinkCommand is the command that finds the smallest history that is judged as the outcome was.
+// shrinkCommand returns the command that finds the smallest history with the same verdict.
 func (f *CheckFlags) shrinkCommand(o outcome) string {
 	at, _ := f.profiled(o.result.H)
 	words := []string{"isovet", "shrink"}
@@ -196,7 +196,7 @@ func (f *CheckFlags) shrinkCommand(o outcome) string {
 	return strings.Join(words, " ")
 }
 
-// judgedBy are the flags by which a history is judged, the level apart.
+// judgedBy returns the flags by which a history is judged, except for the level.
 func (f *CheckFlags) judgedBy() (words []string) {
 	add := func(set bool, more ...string) {
 		if set {
@@ -213,7 +213,7 @@ func (f *CheckFlags) judgedBy() (words []string) {
 	return words
 }
 
-// LinkTo is a link from a page to a file.
+// LinkTo returns a link from a page to a file.
 func LinkTo(page, file string) string {
 	if from, err := filepath.Abs(filepath.Dir(page)); err == nil {
 		if to, err := filepath.Abs(file); err == nil {
@@ -225,7 +225,7 @@ func LinkTo(page, file string) string {
 	return (&url.URL{Path: filepath.ToSlash(file)}).String()
 }
 
-// shrinkTo writes the smallest history that still violates the level, where the answer is that it is violated.
+// shrinkTo writes the smallest history that still violates the level, if the verdict is "violation".
 func (f *CheckFlags) shrinkTo(ctx context.Context, e *console.Env, o outcome, to string) (done bool, err error) {
 	r := o.result
 	if r.Verdict != evidence.Violated && (r.Mechanisms == nil || r.Mechanisms.Total() == 0) {
@@ -250,7 +250,7 @@ func (f *CheckFlags) shrinkTo(ctx context.Context, e *console.Env, o outcome, to
 	return to != "-", nil
 }
 
-// nothing says that there is nothing to shrink.
+// nothing reports that there is no violation to shrink.
 func (f *shrinkFlags) nothing(e *console.Env, path string, n *shrink.NoViolation, start time.Time) error {
 	if f.json {
 		j := shrinkJSON{History: path, Level: n.Answer.Label(), Verdict: n.Answer.Verdict.String(),
@@ -264,7 +264,7 @@ func (f *shrinkFlags) nothing(e *console.Env, path string, n *shrink.NoViolation
 	return console.Status(console.StatusUnknown)
 }
 
-// write writes the smallest history and says what it is.
+// write writes the smallest history and describes it.
 func (f *shrinkFlags) write(e *console.Env, path string, r *shrink.Result, early string, start time.Time) error {
 	Note(r, path)
 	if err := format.Write(f.out, r.H, f.to, false); err != nil {
@@ -308,7 +308,7 @@ func (f *shrinkFlags) write(e *console.Env, path string, r *shrink.Result, early
 	return nil
 }
 
-// Note says in a history's header where it comes from.
+// Note notes the origin of a shrunk history in its header.
 func Note(r *shrink.Result, path string) {
 	h := *r.H // the answer's own has no new note
 	h.Meta.Note = fmt.Sprintf("cut down from %s (%s) to %s that still violate %s", filepath.Base(path), r.From, r.To,

@@ -26,11 +26,11 @@ import (
 	"isovet/internal/room"
 )
 
-// startSpill is its line among the examples.
+// startSpill is the example for --spill in the help.
 const startSpill = `
   isovet check --spill files --memory 2GiB --level sser parts/`
 
-// spilling says how a history is checked that memory does not hold.
+// spilling has the settings for checking a history that does not fit in memory.
 type spilling struct {
 	dir       string
 	keep      bool
@@ -47,8 +47,8 @@ func (s *spilling) flags(c *cobra.Command) {
 		s.engine.Flags(fl)
 	}
 	fl.StringVar(&s.dir, "spill", "", dir)
-	fl.BoolVar(&s.keep, "keep", false, "keep --spill's files")
-	fl.IntVar(&s.maxWindow, "max-window", 0, "--spill: most `TRANSACTIONS` reordered at once (default: by memory)")
+	fl.BoolVar(&s.keep, "keep", false, "keep the files of --spill")
+	fl.IntVar(&s.maxWindow, "max-window", 0, "--spill: largest window, in `TRANSACTIONS` (default: by memory)")
 }
 
 func (f *CheckFlags) validateSpill() error {
@@ -73,7 +73,7 @@ func (f *CheckFlags) validateSpill() error {
 	return nil
 }
 
-// checkSpilled checks a history out of core, or, not spilled then, in memory where it fits.
+// checkSpilled checks a history out of core. If it fits in memory, spilled is false and the check is in memory.
 func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path string, i, n int,
 	p *console.Progress) (o outcome,
 	spilled bool) {
@@ -170,8 +170,8 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began, nil}, true
 }
 
-// spillInstead checks with files on disk what memory did not hold, where nobody asked for a checker that needs it in
-// memory. Where that gives no answer either, the one that there was stands.
+// spillInstead repeats a check with files on disk if memory did not suffice, unless the user requested a checker that
+// needs memory. If that gives no answer either, the first answer stays.
 func (f *CheckFlags) spillInstead(ctx context.Context, e *console.Env, o outcome, i, n int) outcome {
 	r := o.result
 	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
@@ -215,12 +215,12 @@ func (f *CheckFlags) spillInstead(ctx context.Context, e *console.Env, o outcome
 	return to
 }
 
-// forMemory reports whether it was for want of memory that there is no answer.
+// forMemory reports whether an answer is unknown because memory did not suffice.
 func forMemory(reason string) bool {
 	return strings.HasPrefix(reason, "memory bound") || strings.HasSuffix(reason, wantOfMemory)
 }
 
-// planned divides a history into pieces; dir is for files of an engine's.
+// planned divides a history into pieces. dir is for files of an engine.
 func planned(ctx context.Context, x *Engine, dir string, paths []string, l console.Loading, memory int64,
 	p *console.Progress) (
 	*split.Set, error) {
@@ -233,7 +233,7 @@ func planned(ctx context.Context, x *Engine, dir string, paths []string, l conso
 	return x.plan(ctx, dir, paths, o)
 }
 
-// certifySpilled writes the certificate that was asked for.
+// certifySpilled writes the requested certificate.
 func (f *CheckFlags) certifySpilled(e *console.Env, path string, i, n int, a *spill.Answer) error {
 	if f.certificate == "" {
 		return nil
@@ -264,7 +264,7 @@ func IsLarge(path string) bool {
 	return large.Is(start[:n])
 }
 
-// verifyLarge replays a certificate of a history that was checked out of core, in the same way.
+// verifyLarge replays a certificate of a history that was checked out of core, also out of core.
 func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path string) error {
 	memory := cmp.Or(f.limits.Memory, limits.DefaultMemory)
 	dir := f.spill

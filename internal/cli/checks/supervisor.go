@@ -23,31 +23,32 @@ import (
 	"isovet/report"
 )
 
-// A check with limits runs in a process of its own, which is kept by this one: a process that collects garbage, or that
-// moves a slice of a gigabyte, does not look at its clock in time, and one that the system refuses memory cannot say
-// so. The kept process holds the limits itself and answers; only where it is late, too large, or gone, its keeper ends
-// it and answers in its place, with what it has been told so far, and has another process go on with the next history.
-//
+// A check with limits runs in a process of its own, under the supervision of this one, its keeper. A process that
+// collects garbage, or moves a slice of a gigabyte, does not see in time that a limit is reached; one that gets no
+// memory from the system cannot report it. The supervised process watches its limits and answers. If it is late, too
+// large, or gone, the keeper ends it, answers with what it was told so far, and starts another process for the next
+// history.
 
 const (
 	keeperGrace = 50 * time.Millisecond // beyond that which the kept process gives its own work
 	keeperLook  = 2 * time.Millisecond
-	// bytes of a plain file that has a process of its own without limits too; compressed ones an eighth
+	// keptBig is the size in bytes from which on a plain file is checked in a process of its own even without limits;
+	// for compressed files an eighth.
 	keptBig = 16 << 20
 )
 
-// knownSoFar is what is known of a history before its answer is.
+// knownSoFar has what is known about a history before its answer.
 type knownSoFar struct {
 	Level   level.Level    `json:"level"`
 	Checker string         `json:"checker"`
 	Solver  string         `json:"solver"`
 	TS      bool           `json:"ts"`
 	Stats   evidence.Stats `json:"stats"`
-	// Workload is that of operations, which have no level; "": they are transactions.
+	// Workload is that of a history of operations, which has no level; "" means transactions.
 	Workload string `json:"workload"`
 }
 
-// needsKeeper reports whether the histories are checked in a process of their own.
+// needsKeeper reports whether the histories are checked in a supervised process.
 func (f *CheckFlags) needsKeeper(e *console.Env, args []string) bool {
 	if e.Kept != nil || e.Data != os.Stdout || escape.Unwrap(e.Stderr) != os.Stderr || e.Stdin != os.Stdin ||
 		runtime.GOOS == "windows" || f.spill.dir != "" {
@@ -70,7 +71,7 @@ func (f *CheckFlags) needsKeeper(e *console.Env, args []string) bool {
 	return false
 }
 
-// keeper is this side of a kept process.
+// keeper is the keeper's side of a supervised process.
 type keeper struct {
 	e    *console.Env
 	f    *CheckFlags
@@ -93,7 +94,7 @@ type keeper struct {
 	temps  map[string]bool
 }
 
-// keep runs the command in kept processes until every history is done, and returns the exit status as an error.
+// keep runs the command in supervised processes until every history is done. It returns the exit status as an error.
 func (f *CheckFlags) keep(ctx context.Context, e *console.Env, args []string,
 	answer func(k *keeper, cause error)) (console.Tally,
 	error) {
@@ -191,7 +192,8 @@ var (
 	errCrashed = errors.New("crashed")
 )
 
-// follow listens to the kept process until it ends, nil, or has to be ended or has crashed, with the cause.
+// follow reads the supervised process's messages until the process ends, and then returns nil, or until it must be
+// ended or has crashed, and then returns the cause.
 func (k *keeper) follow(ctx context.Context) error {
 	defer k.tell.Close()
 	look := keeperLook
@@ -253,7 +255,7 @@ func (k *keeper) follow(ctx context.Context) error {
 	}
 }
 
-// whyEnded says why the process ended: nil if it ended by itself.
+// whyEnded returns why the process ended, or nil if it ended by itself.
 func (k *keeper) whyEnded(err error) error {
 	if err == nil || k.cmd.ProcessState.Exited() {
 		return nil
@@ -275,7 +277,7 @@ func (k *keeper) whyEnded(err error) error {
 	return errCrashed
 }
 
-// hears takes in a line.
+// hears handles a message.
 func (k *keeper) hears(line string) {
 	if len(line) < 2 {
 		return
@@ -322,7 +324,7 @@ func (k *keeper) hears(line string) {
 
 const wantOfMemory = "perhaps for lack of memory"
 
-// outcome is the answer in place of the kept process.
+// outcome returns the answer in place of the supervised process.
 func (k *keeper) outcome(cause error) outcome {
 	r := &evidence.Result{Level: k.f.level, Checker: k.f.judge.name, Solver: k.f.solver}
 	if s := k.known; s != nil {
@@ -355,7 +357,7 @@ func (k *keeper) outcome(cause error) outcome {
 	return o
 }
 
-// tailFile keeps the beginning of what a crash says.
+// tailFile stores the beginning of a crash's output.
 type tailFile struct {
 	b    []byte
 	done chan struct{}

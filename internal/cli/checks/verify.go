@@ -79,21 +79,21 @@ func NewVerify(e *console.Env) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.BoolVar(&f.json, "json", false, "one JSON object")
-	fl.DurationVar(&f.skew, "clock-skew", 0, "the --clock-skew of isovet check")
+	fl.BoolVar(&f.json, "json", false, "print one JSON object")
+	fl.DurationVar(&f.skew, "clock-skew", 0, "the --clock-skew that isovet check had")
 	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "time bound")
 	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB")
-	fl.BoolVar(&f.kernel, "kernel", false, "let the proven kernel judge it too (docs/trust.md)")
+	fl.BoolVar(&f.kernel, "kernel", false, "also verify with the proven kernel (docs/trust.md)")
 	f.kernelFileFlag(c)
-	fl.StringVar(&f.proof, "proof", "", "write what isovet-kernel verifies to `FILE`; implies --kernel")
+	fl.StringVar(&f.proof, "proof", "", "write the input of isovet-kernel to `FILE`; implies --kernel")
 	f.from.Flags(c, "format", "the history")
 	f.from.TogetherFlag(c)
 	fl.StringVar(&f.spill, "spill", "", "files of large histories go to `DIR` (default: a temporary folder)")
 	return c
 }
 
-// IsCertificate reports whether a file begins as a certificate does. What is no regular file, a pipe say, is not looked
-// at.
+// IsCertificate reports whether a file begins like a certificate. It does not read what is no regular file, such as a
+// pipe.
 func IsCertificate(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
@@ -200,13 +200,13 @@ func runVerify(ctx context.Context, e *console.Env, f *verifyFlags, cert, path s
 	return console.Status(s)
 }
 
-// replayed is a certificate that was read, and what the certifier says of it.
+// replayed is a certificate, with the certifier's answer.
 type replayed struct {
 	r   *evidence.Result
 	err error
 }
 
-// say sets the answer from what the certifier says, and returns its exit status.
+// say sets the answer from the certifier's error and returns the exit status.
 func (v *verifyResult) say(err error) int {
 	var cannot *certify.Unsupported
 	var unspoken *elaborate.Unsupported

@@ -28,7 +28,7 @@ import (
 	"isovet/report"
 )
 
-// workloadFlag is the flag --workload of check: how the operations of a test with a workload of its own are judged.
+// workloadFlag is the flag --workload of check: the rule by which operations are judged that are no transactions.
 type workloadFlag struct {
 	name     string // with its settings
 	workload workloads.Workload
@@ -36,7 +36,7 @@ type workloadFlag struct {
 }
 
 func (f *workloadFlag) flag(c *cobra.Command) {
-	c.Flags().StringVar(&f.name, "workload", "", "judge operations as workload `NAME`")
+	c.Flags().StringVar(&f.name, "workload", "", "check operations by the rules of workload `NAME`")
 	var names []cobra.Completion
 	for _, w := range workloads.All() {
 		names = append(names, cobra.CompletionWithDesc(w.Name, w.About))
@@ -58,13 +58,13 @@ func (f *workloadFlag) validate(in *CheckFlags) (err error) {
 	return nil
 }
 
-// judged is what became of a history of operations.
+// judged is the result for a history of operations.
 type judged struct {
 	report.Work
 	told bool // the operations named the workload
 }
 
-// notJudged is why operations have no answer by a workload's rule.
+// notJudged says why operations have no answer by a workload's rule.
 type notJudged struct {
 	error
 	workload string
@@ -72,7 +72,7 @@ type notJudged struct {
 
 func (e *notJudged) Unwrap() error { return e.error }
 
-// workloadOf judges a file as operations where --workload or the file says so; is: it does.
+// workloadOf judges a file as operations if --workload or the file says so. is reports whether it did.
 func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string) (o outcome, is bool) {
 	named := f.workload.name != ""
 	if !named && (path == "-" || f.spill.dir != "" || f.levelSet || f.shrunk+f.dot+f.certificate+f.proof != "" ||
@@ -138,8 +138,8 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 	return outcome{path: path, err: err, began: began, work: &j}, true
 }
 
-// OperationsPage is the page of the answer about operations on objects; nil: a file or run is of something else. The
-// answer takes at most a minute.
+// OperationsPage returns the page about operations on objects, or nil if the file or run has none. It takes at most a
+// minute.
 func OperationsPage(ctx context.Context, e *console.Env, path string) ([]byte, error) {
 	f := CheckFlags{limits: guard.Limits{Timeout: time.Minute}}
 	f.loading.Format, f.judge.name = console.Auto, console.Auto
@@ -152,8 +152,8 @@ func OperationsPage(ctx context.Context, e *console.Env, path string) ([]byte, e
 	return b.Bytes(), err
 }
 
-// operationsIn opens a file, or the history in a Jepsen run, which run says, or the first file of an etcd report; more
-// are the others.
+// operationsIn opens a file, the history in a Jepsen run (run is then true), or the first file of an etcd report; more
+// are its other files.
 func operationsIn(path string) (in *format.Input, more []string, run bool, err error) {
 	in, err = format.Open(path)
 	if err != nil || !in.Dir {
@@ -171,8 +171,8 @@ func operationsIn(path string) (in *format.Input, more []string, run bool, err e
 	return in, nil, true, err
 }
 
-// operationsOf reads a file's operations and those of more files, and of a Jepsen run's also the settings of the test
-// beside it; note says why they were not read.
+// operationsOf reads the operations of a file and of more files and, for a Jepsen run, the test's settings. note says
+// why the settings were not read.
 func operationsOf(in *format.Input, more []string, run bool) (h *operations.History, note string, err error) {
 	data, err := in.Bytes()
 	if err != nil {
@@ -219,7 +219,7 @@ func operationsOf(in *format.Input, more []string, run bool) (h *operations.Hist
 	return h, note, nil
 }
 
-// json writes the answer as an object of the same names as those of levels.
+// json writes the answer as an object with the field names of other answers.
 func (j *judged) json(w io.Writer, path string) error {
 	type anomaly struct {
 		Kind       string             `json:"kind"`

@@ -34,11 +34,11 @@ func NewCampaign(e *console.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "campaign FILE|default -o DIR [flags]", GroupID: "work",
 		Short: "Hunt through a table of databases, isolations, levels, workloads and faults",
-		Long: `campaign hunts through a table of databases, isolation levels, workloads and faults, a slice of time each.
+		Long: `campaign hunts through a table of databases, isolation levels, workloads and faults, each for a slice of time.
 
-The table is FILE's, or the default: every database that this program holds or can start. DIR/runs.jsonl has a line
-a hunt, and the next campaign there continues with the cells hunted least; campaign.html shows the results. With
---shard I/N, N machines share a campaign. A file:
+The table is in FILE, or it is the default: every database that this program contains or can start. DIR/runs.jsonl
+gets a line for each hunt, and campaign.html shows the results. The next campaign in DIR continues with the cells
+hunted least. With --shard I/N, N machines share a campaign. An example of FILE:
 
   databases:
     - db: postgres:start
@@ -48,7 +48,7 @@ a hunt, and the next campaign there continues with the cells hunted least; campa
   workloads: [rmw, smallbank]
   slice: 20s
 
-Exit status: 0 no violation, 1 a violation, 2 every cell is inconclusive or undecided.`,
+Exit status: 0 no violation, 1 a violation, 2 all cells are inconclusive or undecided.`,
 		Example: `  isovet campaign default --for 30m -o campaign/
   isovet campaign plan.yaml --for 8h --jobs 4 --shard 1/2 -o campaign/`,
 		Args: console.Exactly("FILE"),
@@ -56,13 +56,13 @@ Exit status: 0 no violation, 1 a violation, 2 every cell is inconclusive or unde
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.out, "out", "o", "", "`FOLDER` of the campaign")
-	fl.DurationVar(&f.limit, "for", 60*time.Second, "time to hunt in all")
+	fl.DurationVar(&f.limit, "for", 60*time.Second, "total time to hunt")
 	fl.StringVar(&f.shard, "shard", "", "hunt in part `I/N` of the table, such as 2/4")
-	fl.IntVar(&f.jobs, "jobs", 1, "hunts at a time, one a database")
+	fl.IntVar(&f.jobs, "jobs", 1, "number of hunts at the same time")
 	f.in.add(c, "beside each find")
 	addShrinking(c, &f.small)
-	fl.BoolVar(&f.json, "json", false, "print the outcome as a JSON object")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print mistakes only")
+	fl.BoolVar(&f.json, "json", false, "print the result as a JSON object")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	return c
 }
 
@@ -172,8 +172,8 @@ func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campai
 	return nil
 }
 
-// findFolder makes the folder of a violation, and returns its name in the campaign's folder. It takes the first free
-// number, since several jobs run at once and earlier results stay. A shard, if not 0, is in the name.
+// findFolder makes the folder of a violation and returns its name within the campaign's folder. It uses the first free
+// number, since several jobs run at once and earlier results stay. The name contains the shard, unless that is 0.
 func findFolder(out string, shard int) (string, error) {
 	if err := os.MkdirAll(filepath.Join(out, "found"), 0o755); err != nil {
 		return "", err

@@ -39,7 +39,7 @@ func (f *checkAfter) validate() (err error) {
 	return f.in.validate()
 }
 
-// run checks the collected history; the error is an exit status.
+// run checks the collected history. The error it returns is an exit status.
 func (f *checkAfter) run(ctx context.Context, e *console.Env, cf *collectFlags, t *collect.Target, r *collect.Result,
 	out string, asJSON bool, p *console.Progress) (*evidence.Result, *incident.Incident, error) {
 	p.Begin("checking " + out)
@@ -87,7 +87,7 @@ func (f *checkAfter) run(ctx context.Context, e *console.Env, cf *collectFlags, 
 	return a, x, console.Status(console.StatusViolation)
 }
 
-// cutDown looks for the smallest history of a violation, up to a time limit.
+// cutDown finds the smallest history with a violation within a time limit.
 func cutDown(ctx context.Context, r *evidence.Result, l level.Level, limit time.Duration) (*shrink.Result, error) {
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted")

@@ -1,4 +1,4 @@
-// Package collects holds the commands that talk to databases: collect, hunt, replay, campaign, probe.
+// Package collects has the commands that use databases: collect, hunt, replay, campaign, probe.
 package collects
 
 import (
@@ -41,26 +41,26 @@ func (f *collectFlags) add(c *cobra.Command) {
 		"workload (isovet workloads), or FILE.yaml with your SQL")
 	console.Complete(c, "workload", workloads.WorkloadNames())
 	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "`STATEMENT` to run once after the load; repeat it for more")
-	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "`STATEMENT` that each session begins with; repeat it for more")
+	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "`STATEMENT` that each session runs first; repeat it for more")
 	fl.StringVar(&f.cfg.Variant, "variant", "", "the workload's variant (default: its first)")
-	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level to ask for (default: the database's own)")
+	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level of transactions (default: the database's)")
 	fl.IntVar(&f.cfg.Sessions, "sessions", f.cfg.Sessions, "client sessions")
-	fl.IntVar(&f.cfg.Keys, "keys", 0, "keys, customers, …: size of the data (default: the workload's)")
-	fl.IntVar(&f.cfg.Ops, "ops", 0, "operations a transaction (default: the workload's)")
-	fl.IntVar(&f.cfg.Values, "values", 0, "values a key, so that some repeat (default: unique values)")
-	fl.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the workload; the database adds its own chance")
+	fl.IntVar(&f.cfg.Keys, "keys", 0, "size of the data: keys, customers, … (default: the workload's)")
+	fl.IntVar(&f.cfg.Ops, "ops", 0, "operations in each transaction (default: the workload's)")
+	fl.IntVar(&f.cfg.Values, "values", 0, "values of each key, so that some repeat (default: unique)")
+	fl.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the workload; the database's timing still varies")
 	fl.DurationVar(&f.cfg.Think, "think", 0, "pause before each operation")
-	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest time to wait for an answer")
 	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false,
 		"record the database's timestamps (PostgreSQL, Badger, etcd)")
 	fl.StringVar(&f.fault, "fault", "", "kill:5s; or pause, stall, gdb, partition, split, skew, script, ddl")
 	fl.StringVar(&f.cfg.Fault.Program, "fault-script", "", "`PROGRAM` for --fault script:5s (docs/collect.md)")
 }
 
-// ownWorkloadValue is a --workload flag that accepts a file too.
+// ownWorkloadValue is a flag --workload that also accepts a file.
 type ownWorkloadValue struct{ *workloads.WorkloadValue }
 
-// ownWorkload reports whether a workload is a user's file.
+// ownWorkload reports whether a workload is a user's own file.
 func ownWorkload(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
@@ -133,15 +133,15 @@ func (f *collectFlags) tell(p *console.Progress) func(collect.Progress) {
 	}
 }
 
-const collectHelp = `collect runs a workload with many sessions on a database, and writes what the clients saw and when.
+const collectHelp = `collect runs a workload with many sessions on a database, and writes the history that the clients saw.
 
-It makes tables of its own, isovet_…, and drops them at the end. A transaction that the database refuses is recorded
-as aborted and tried again; if the answer to a commit is lost, its outcome is unknown. FILE.partial holds the
-recording while the run lasts, and isovet check reads it. --check LEVEL checks the history at the end, while
---watch verifies the database's mechanisms during the run. No password is recorded.
+collect creates tables named isovet_… and removes them at the end. If the database refuses a transaction, collect
+records it as aborted and tries again. If the answer to a commit is lost, the outcome is unknown. During the run the
+recording is in FILE.partial, which isovet check can read. --check LEVEL checks the history at the end. --watch
+verifies the database's mechanisms during the run. collect records no passwords.
 
-isovet databases lists databases, isolation levels and servers to start; docs/collect.md has the faults.
-Exit status with --check or --watch: 1 a violation, 2 unknown, or a violation of the profile alone.`
+isovet databases lists databases, isolation levels and servers to start; docs/collect.md describes the faults.
+Exit status with --check or --watch: 1 a violation, 2 unknown, or only violations of the profile.`
 
 const collectExamples = `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check h.jsonl
   isovet collect --db postgres://me@host/test --isolation repeatable-read --workload rmw -o h.jsonl
@@ -172,7 +172,7 @@ func NewCollect(e *console.Env) *cobra.Command {
 	var after checkAfter
 	c := &cobra.Command{
 		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
-		Short:   "Record a history from a real database: a workload run by many sessions",
+		Short:   "Record a history from a real database: many sessions run a workload",
 		Long:    collectHelp,
 		Example: collectExamples,
 		Args:    console.Exactly(),
@@ -204,15 +204,15 @@ func NewCollect(e *console.Env) *cobra.Command {
 	to = console.Auto
 	fl := c.Flags()
 	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions (with --for: no bound)")
-	fl.DurationVar(&f.cfg.Duration, "for", 0, "run so long")
-	fl.StringVarP(&out, "out", "o", "", "`FILE` to write, .gz and .zst compress; - is standard output")
+	fl.DurationVar(&f.cfg.Duration, "for", 0, "duration of the run")
+	fl.StringVarP(&out, "out", "o", "", "`FILE` to write; .gz and .zst compress it; - is standard output")
 	console.EnumFlag(c, &to, "format", "format", "format of the file (isovet formats)", console.FormatNames())
 	fl.Var(RotateValue{&rotate}, "rotate", "begin a new part after 256MiB, 10m or 1000000txns; -o is a folder")
 	fl.BoolVar(&live.on, "watch", false, "verify the database's mechanisms while it runs")
 	watches.AddProfile(c, &live.profile, &live.skew)
 	fl.StringVar(&after.name, "check", "", "check the history at `LEVEL` afterwards")
 	after.in.add(c, "FILE.incident")
-	fl.BoolVar(&asJSON, "json", false, "print what was collected as a JSON object")
+	fl.BoolVar(&asJSON, "json", false, "print a summary as a JSON object")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing on standard error")
 	return c
 }
@@ -225,7 +225,7 @@ type liveFlags struct {
 	live    *watch.Live
 }
 
-// begin makes the verifier; broken gets an error of standard output.
+// begin makes the verifier. An error of standard output goes to broken.
 func (f *liveFlags) begin(e *console.Env, p *console.Progress, broken *error) error {
 	o, err := watches.LeopardOptions(f.profile, f.skew)
 	if err != nil {
@@ -345,7 +345,7 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 	return found
 }
 
-// write writes the history, unless it is in parts already, and removes the partial recording.
+// write writes the history, unless it is in parts already, and then removes the partial recording.
 func (f *collectFlags) write(p *console.Progress, r *collect.Result, out, to string) error {
 	if f.cfg.Rotate == nil {
 		p.Begin("writing " + out)
@@ -403,7 +403,7 @@ func (f *collectFlags) sayCollected(e *console.Env, out string, r *collect.Resul
 	return nil
 }
 
-// writeHistory writes the file; an error names it, not the temporary one.
+// writeHistory writes the file. An error names the file instead of the temporary one.
 func writeHistory(out string, r *collect.Result, to string) error {
 	if err := format.Write(out, r.History, to, false); err != nil {
 		if p, ok := errors.AsType[*os.PathError](err); ok && out != "-" {
@@ -414,7 +414,7 @@ func writeHistory(out string, r *collect.Result, to string) error {
 	return nil
 }
 
-// PartialEnding is the ending of a history's name during the recording.
+// PartialEnding is the ending of a history's name while it is being recorded.
 const PartialEnding = ".partial"
 
 func removePartial(path string) error {

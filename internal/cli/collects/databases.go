@@ -21,11 +21,11 @@ type databaseItem struct {
 func NewDatabases(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "databases", GroupID: "lists", Short: "List the databases: what --db and --isolation take",
-		Long: `databases lists what --db takes, with the isolation levels of each database, and the servers to start.
+		Use: "databases", GroupID: "lists", Short: "List the databases: the values of --db and --isolation",
+		Long: `databases lists the values of --db, the isolation levels of each database, and the servers to start.
 
-isovet starts a server from installed programs and removes it at the end (docs/collect.md). Settings may follow:
-postgres:start?synchronous_commit=off.`,
+isovet starts a server from installed programs and removes its files at the end (docs/collect.md). Settings may
+follow the name: postgres:start?synchronous_commit=off.`,
 		Example: "  isovet databases",
 		Args:    console.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
@@ -52,6 +52,6 @@ postgres:start?synchronous_commit=off.`,
 			return console.Table(e.Stdout, []string{"--db", "what it is", "--isolation"}, rows)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }

@@ -28,13 +28,13 @@ import (
 	"isovet/report/incident"
 )
 
-// mostFinds bounds the stored violations of one hunt; others are counted.
+// mostFinds bounds the violations that a hunt stores. Further ones are only counted.
 const mostFinds = 8
 
-// huntShrinks bounds the shrinking of a violation.
+// huntShrinks bounds the time for shrinking a violation.
 const huntShrinks = 30 * time.Second
 
-// keptFind has the files made of a violation while its database is still open.
+// keptFind has the files about a violation, which are made while its database is still open.
 type keptFind struct {
 	to       string // of the history
 	groups   []*hunt.Group
@@ -46,7 +46,7 @@ type keptFind struct {
 	dir      string
 }
 
-// numberedFind returns the file name of a hunt's n-th violation: "violation.jsonl", "violation-2.jsonl".
+// numberedFind returns the file name for a hunt's n-th violation: "violation.jsonl", "violation-2.jsonl".
 func numberedFind(out string, n int) string {
 	if n == 1 {
 		return out
@@ -60,7 +60,8 @@ func (k *keptFind) keep(e *console.Env) error {
 	return keep(e, k.answer, k.to)
 }
 
-// make shrinks the history and writes the incident's folder. It reports errors, which do not change the hunt's outcome.
+// make shrinks the history and writes the incident's folder. It only reports errors, since they do not change the
+// hunt's outcome.
 func (k *keptFind) make(ctx context.Context, e *console.Env, in *findFlags, x *collect.Found, small bool, n int,
 	p *console.Progress) error {
 	p.Begin("shrinking")
@@ -221,7 +222,7 @@ const noIncident = "none"
 
 func (f *findFlags) add(c *cobra.Command, where string) {
 	c.Flags().StringVar(&f.dir, "incident", "", "`FOLDER` of the incident, or none (default: "+where+")")
-	c.Flags().DurationVar(&f.search, "reproduce", 30*time.Second, "time to find a schedule that repeats it; 0: none")
+	c.Flags().DurationVar(&f.search, "reproduce", 30*time.Second, "time to find a repeatable schedule; 0: none")
 }
 
 func (f *findFlags) validate() error {
@@ -277,7 +278,7 @@ func cellName(isolation, anomaly string) string {
 	return strings.NewReplacer(" ", "-", "'", "").Replace(isolation + "-" + anomaly)
 }
 
-// probeCommand is the command that probes one isolation again.
+// probeCommand returns the command that probes one isolation level again.
 func probeCommand(f *probeFlags, isolation string) string {
 	db := "URL"
 	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {
@@ -287,8 +288,7 @@ func probeCommand(f *probeFlags, isolation string) string {
 		escape.Shell(isolation), f.cfg.Load, f.cfg.Sessions, f.cfg.Seed)
 }
 
-// incidentsOf makes a probe write the requested incidents. The map that it returns has their folders by cell after the
-// probe.
+// incidentsOf makes a probe write the requested incidents. After the probe the returned map has their folders, by cell.
 func (f *probeFlags) incidentsOf(e *console.Env) map[string]string {
 	dirs := map[string]string{}
 	if f.dir == "" || f.incidents == "none" {

@@ -25,14 +25,14 @@ import (
 
 const huntHelp = `hunt collects histories from a database and checks them, round after round, until one violates the level.
 
-FILE gets that history, FILE.html a page, FILE.cert a certificate, FILE.small.jsonl the smallest history. The folder
-FILE.incident is a report for the database's maintainers: settings, SQL of the sessions, and a schedule that repeats
-the violation (isovet replay). Without --workload, hunt takes turns between the workloads that find most.
---seed repeats what the clients ask for, not what the database does.
+hunt writes this history to FILE, a page to FILE.html, a certificate to FILE.cert, and the smallest history to
+FILE.small.jsonl. FILE.incident is a folder for the database's maintainers, with settings, the sessions' SQL, and a
+schedule that repeats the violation (isovet replay). Without --workload, hunt alternates between the workloads that
+find most violations. --seed repeats the clients' requests, but not the database's timing.
 
-A hunt is inconclusive if fewer than 100 transactions committed, or the database refused 90 % of them. hunt then
-prints the most frequent reason. isovet databases lists what --db and --isolation take; docs/collect.md has more.
-Exit status: 0 no violation, 1 a violation, 2 inconclusive, or rounds that could not be decided.`
+A hunt is inconclusive if fewer than 100 transactions committed, or if the database refused 90 % of them. hunt then
+prints the most frequent reason. isovet databases lists the values of --db and --isolation; docs/collect.md has more.
+Exit status: 0 no violation, 1 a violation, 2 inconclusive, or some rounds are undecided.`
 
 const huntExamples = `  isovet hunt --db postgres:start --isolation repeatable-read --level serializable --for 60s
   isovet hunt --db galera:start:3 --level snapshot-isolation -o lost.jsonl
@@ -47,7 +47,7 @@ func NewHunt(e *console.Env) *cobra.Command {
 	var in findFlags
 	c := &cobra.Command{
 		Use: "hunt --db URL --level L [flags]", GroupID: "work",
-		Short:   "Collect and check, with new seeds, until a violation is found or time is up",
+		Short:   "Collect and check histories until one violates a level or the time is up",
 		Long:    huntHelp,
 		Example: huntExamples,
 		Args:    console.Exactly(),
@@ -72,21 +72,21 @@ func NewHunt(e *console.Env) *cobra.Command {
 	in.add(c, "FILE.incident")
 	fl := c.Flags()
 	f.cfg.Txns = 2000
-	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions a round")
+	fl.IntVar(&f.cfg.Txns, "txns", f.cfg.Txns, "committed transactions in a round")
 	fl.DurationVar(&limit, "for", 60*time.Second, "time to hunt, without the start of servers")
 	fl.StringVarP(&out, "out", "o", "violation.jsonl", "`FILE` for a history that violates the level")
 	addShrinking(c, &small)
-	fl.BoolVar(&goOn, "go-on", false, "hunt on after a violation; keep the first of each kind")
-	fl.BoolVar(&asJSON, "json", false, "print the outcome as a JSON object")
-	fl.BoolVarP(&quiet, "quiet", "q", false, "print mistakes only")
+	fl.BoolVar(&goOn, "go-on", false, "continue after a violation; keep the first of each kind")
+	fl.BoolVar(&asJSON, "json", false, "print the result as a JSON object")
+	fl.BoolVarP(&quiet, "quiet", "q", false, "print errors only")
 	return c
 }
 
 func addShrinking(c *cobra.Command, small *bool) {
-	c.Flags().BoolVar(small, "shrink", true, "write the smallest violating history too, .small.jsonl")
+	c.Flags().BoolVar(small, "shrink", true, "also write the smallest violating history, .small.jsonl")
 }
 
-// beside returns the name of a file that explains a history.
+// beside returns the name of a file about a history.
 func beside(out, ending string) string {
 	base := strings.TrimSuffix(strings.TrimSuffix(out, ".zst"), ".gz")
 	return strings.TrimSuffix(base, filepath.Ext(base)) + ending
@@ -111,8 +111,7 @@ type huntJSON struct {
 	Certificate string  `json:"certificate,omitempty"`
 	Smallest    string  `json:"smallest,omitempty"` // the smallest history that still violates the level
 	Incident    string  `json:"incident,omitempty"` // the folder for the database's maintainers
-	// ReplayRuns is the number of runs of the incident's schedule, ReplayViolated the number that violated the
-	// level.
+	// ReplayRuns is how often the incident's schedule was run, ReplayViolated how often it violated the level.
 	ReplayRuns     int             `json:"replay_runs,omitempty"`
 	ReplayViolated int             `json:"replay_violated,omitempty"`
 	Result         json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
@@ -120,7 +119,7 @@ type huntJSON struct {
 	Refused        int             `json:"refused,omitempty"` // by the database, of attempts
 	Aborts         []abortJSON     `json:"aborts,omitempty"`  // the most frequent reason first
 	Found          []groupJSON     `json:"found,omitempty"`   // in the order in which they were found
-	// Broken are the errors that broke a database inside isovet, which was opened anew.
+	// Broken are the errors that broke a database inside isovet, which was then opened again.
 	Broken []string `json:"broken,omitempty"`
 }
 
@@ -207,7 +206,7 @@ func tellRounds(e *console.Env, p *console.Progress, quiet bool) func(hunt.Round
 	}
 }
 
-// sayTroubles reports how the database broke and, unless brief, why attempts did not commit.
+// sayTroubles reports how the database broke and, unless brief is set, why attempts did not commit.
 func sayTroubles(e *console.Env, h *hunt.Hunted, brief bool) error {
 	for _, why := range h.Broken {
 		fmt.Fprintf(e.Stderr, "isovet: the database failed, and hunt opened it again: %s\n", why)
@@ -236,7 +235,7 @@ func huntStatus(ctx context.Context, e *console.Env, h *hunt.Hunted, j *huntJSON
 	return nil
 }
 
-// keep writes a history with its explanation: FILE, with page and certificate beside it.
+// keep writes a history, with the page and the certificate that explain it.
 func keep(e *console.Env, r *evidence.Result, to string) error {
 	if err := writeHistory(to, &collect.Result{History: r.H}, console.Auto); err != nil {
 		return err
@@ -247,8 +246,8 @@ func keep(e *console.Env, r *evidence.Result, to string) error {
 	)
 }
 
-// again returns the command that repeats the round with the violation. It leaves out the URL of a database that was
-// running before, since it may have a password.
+// again returns the command that repeats the round with the violation. It omits the URL of a database that was running
+// before, since the URL may contain a password.
 func again(f *collectFlags, l level.Level, r *hunt.Round) string {
 	db := "URL"
 	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {

@@ -45,12 +45,13 @@ func NewProbe(e *console.Env) *cobra.Command {
 		Short: "Find out which anomalies a database allows at each of its isolation levels",
 		Long: `probe finds out which anomalies a database allows at each of its isolation levels.
 
-It plays schedules of two to four sessions, then checks histories of random load at every level. The table says
-which anomaly was seen at which level, and what the database's documentation promises. Every anomaly in it is
-certified. "-" means not seen, which proves nothing. --out keeps histories, certificates and incident folders.
+It runs schedules of two to four sessions, then checks histories of random load at every level. The table shows which
+anomaly was seen at which level, and what the database's documentation promises. Every anomaly in the table is
+certified. "-" means that probe did not see the anomaly, which proves nothing. --out saves histories, certificates and
+incident folders.
 
-isovet databases lists what --db and --isolation take; docs/collect.md explains the table and the schedules.
-Exit status: 0 done, 1 the documentation forbids an anomaly that was seen.`,
+isovet databases lists the values of --db and --isolation. docs/databases.md explains the table and the schedules.
+Exit status: 0 done, 1 probe saw an anomaly that the documentation forbids.`,
 		Example: `  isovet probe --db sqlite:
   isovet probe --db postgres:start --for 30s --out probe/
   isovet probe --db mariadb:start --isolation repeatable-read --isolation snapshot-isolation
@@ -71,17 +72,17 @@ Exit status: 0 done, 1 the documentation forbids an anomaly that was seen.`,
 	fl := c.Flags()
 	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
 	fl.StringArrayVar(&f.cfg.Isolations, "isolation", nil, "level to probe; repeat it for more (default: all)")
-	fl.DurationVar(&f.cfg.Load, "for", 30*time.Second, "time of the random load, over all levels; 0: none")
+	fl.DurationVar(&f.cfg.Load, "for", 30*time.Second, "duration of the random load at all levels; 0: none")
 	fl.IntVar(&f.cfg.Sessions, "sessions", 12, "client sessions of the load")
 	fl.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the load")
-	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest time to wait for an answer")
 	fl.StringVar(&f.dir, "out", "", "`FOLDER` for the table and the evidence")
 	console.EnumFlag(c, &f.incidents, "incidents", "which",
 		"anomalies that get an incident folder", []string{"contradictions", "seen", "none"})
 	console.EnumFlag(c, &f.output, "output", "output", "form of the table: text, markdown, json",
 		[]string{"text", "markdown", "json"})
 	fl.BoolVar(&f.json, "json", false, "short for --output json")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print mistakes only")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	return c
 }
 
@@ -217,7 +218,8 @@ func (t *probeTable) cell(anomaly, isolation string) *probeCell {
 	return nil
 }
 
-// kindOf returns the kind of a result's anomaly that belongs to the cell, or else of the first.
+// kindOf returns the kind of that anomaly of a result that belongs to the cell. If none does, it returns the first
+// anomaly's.
 func (c *probeCell) kindOf(r *evidence.Result) level.Anomaly {
 	for i := range r.Anomalies {
 		if slices.Contains(c.kinds, r.Anomalies[i].Kind) {
@@ -344,14 +346,14 @@ func (t *probeTable) markdown(w io.Writer) error {
 	return nil
 }
 
-// Bounds of the shrinking of a load's violations: for a cell, and for all.
+// The time for shrinking a load's violations: for a cell, and for all.
 const (
 	probeShrinks    = 10 * time.Second
 	probeShrinksAll = 40 * time.Second
 )
 
-// keep writes the table in every form, and the history and certificate of every anomaly seen. For an anomaly that a
-// load showed, it is the smallest history found that still shows it.
+// keep writes the table in every form, and the history and certificate of every anomaly. For an anomaly found under
+// load it writes the smallest history that still shows it.
 func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *console.Progress) error {
 	p.Begin("shrinking")
 	ctx, cancel := context.WithTimeout(ctx, probeShrinksAll)
@@ -406,7 +408,7 @@ func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *co
 	return nil
 }
 
-// shrunk returns the smallest history found that still shows a cell's anomaly.
+// shrunk returns the smallest history found that still shows the cell's anomaly.
 func (c *probeCell) shrunk(ctx context.Context) (*shrink.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeShrinks)
 	defer cancel()
@@ -423,7 +425,7 @@ func keepAnswer(e *console.Env, dir, file, certificate string, h *history.Histor
 	})
 }
 
-// html writes the table as one page, which needs no other file.
+// html writes the table as a page that needs no other file.
 func (t *probeTable) html(w io.Writer) error {
 	type pageCell struct {
 		Cell        *probeCell

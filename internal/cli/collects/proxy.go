@@ -44,19 +44,19 @@ func NewProxy(e *console.Env) *cobra.Command {
 	f := proxyFlags{judge: watches.Beside{Level: level.SnapshotIsolation}}
 	c := &cobra.Command{
 		Use: "proxy --db URL -o DIR", GroupID: "work",
-		Short: "Stand between any program and PostgreSQL, and record its transactions",
-		Long: `proxy records what programs do on PostgreSQL. The programs connect to --listen in place of the database.
+		Short: "Record the transactions of any program that uses PostgreSQL",
+		Long: `proxy records the transactions of programs on PostgreSQL. The programs connect to --listen instead of the database.
 
-Programs in any language log in as before and see the same answers. You declare no tables: the proxy identifies a
-version of a row by PostgreSQL's xmin, which it adds to each statement. Ctrl-C ends the recording. isovet check DIR
-checks it, even while it grows. --watch judges transactions as they end, like isovet watch; if it falls behind, it
-counts the transactions that it skips.
+Programs in any language log in as before and get the same answers. You need not declare tables, because the proxy
+adds PostgreSQL's xmin to each statement to identify row versions. Ctrl-C ends the recording. isovet check DIR
+checks the recording, even while it grows. With --watch, proxy checks transactions as they end, like isovet watch.
+If it cannot keep up, it skips transactions and counts them.
 
-The proxy omits statements that it does not understand; at the end it lists them with reasons and counts. --doctor
-says beforehand which tables it can record.
+The proxy does not record statements that it does not understand. At the end it lists them with reasons and counts.
+--doctor shows in advance which tables it can record.
 
-Exit status: 0 recorded, 2 nothing was recorded, 254 the database cannot be reached or the folder is not empty. With
---watch also 1 violations, 2 undecided or not judged.`,
+Exit status: 0 recorded, 2 nothing was recorded, 254 the database is unreachable or the folder is not empty. With
+--watch also: 1 violations, 2 undecided or skipped transactions.`,
 		Example: `  isovet proxy --db postgres://localhost/shop -o shop/
   psql postgres://me@localhost:6432/shop                    a program, through the proxy
   isovet proxy --db postgres://me:secret@db/shop --doctor
@@ -71,15 +71,15 @@ Exit status: 0 recorded, 2 nothing was recorded, 254 the database cannot be reac
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:6432", "`ADDRESS` that programs connect to")
 	fl.StringVarP(&f.out, "out", "o", "", "new or empty `DIR` for the recording")
 	fl.Var(RotateValue{&f.rotate}, "rotate", "when a part of the recording ends, such as 256MiB or 10m")
-	fl.BoolVar(&f.watch, "watch", false, "judge transactions as they end")
+	fl.BoolVar(&f.watch, "watch", false, "check transactions as they end")
 	fl.StringVar(&f.judge.Metrics, "metrics", "", "`ADDRESS` of a live page of --watch, and of /metrics")
 	fl.Float64Var(&f.stall, "stall", 0, "share of statements to delay, from 0 to 1")
 	fl.DurationVar(&f.stallFor, "stall-for", 20*time.Millisecond, "longest delay of --stall")
 	fl.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` (PEM) for programs that ask for TLS")
 	fl.StringVar(&f.key, "tls-key", "", "private key `FILE` (PEM) of --tls-cert")
-	fl.BoolVar(&f.doctor, "doctor", false, "say which tables can be recorded, and end")
-	fl.BoolVar(&f.json, "json", false, "print the end as a JSON object")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print mistakes only")
+	fl.BoolVar(&f.doctor, "doctor", false, "only show which tables can be recorded")
+	fl.BoolVar(&f.json, "json", false, "print a summary as a JSON object")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	return c
 }
 
@@ -126,7 +126,7 @@ func (f *proxyFlags) run(ctx context.Context, e *console.Env) error {
 	return f.serve(ctx, e, o, f.about(ctx, config))
 }
 
-// about returns the recording's header about the database, if --db can log in.
+// about returns the recording's header with data about the database, if --db can log in.
 func (f *proxyFlags) about(ctx context.Context, config *pgx.ConnConfig) history.Meta {
 	m := history.Meta{DB: "postgresql"}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -220,7 +220,7 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 	return console.Status(found)
 }
 
-// diagnose prints the catalogue's facts about each table.
+// diagnose prints what the catalogue says about each table.
 func (f *proxyFlags) diagnose(ctx context.Context, e *console.Env, config *pgx.ConnConfig) error {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

@@ -32,14 +32,14 @@ func NewReplay(e *console.Env) *cobra.Command {
 	f := replayFlags{cfg: collect.Config{Sessions: 1}}
 	c := &cobra.Command{
 		Use: "replay [flags] HISTORY|DIR --db URL", Aliases: []string{"replay-schedule"}, GroupID: "work",
-		Short: "Play the schedule of a history or an incident on fresh tables, again and again",
-		Long: `replay plays the schedule of an incident or a history on fresh tables, and says how often the level is violated.
+		Short: "Run the schedule of a history or an incident on new tables, several times",
+		Long: `replay runs the schedule of an incident or a history on new tables, and reports how often the level is violated.
 
 The sessions begin, read, write and commit in a fixed order; a blocked session continues when the database lets it.
-The schedule comes from an incident folder, with its isolation, level and SQL, or from a history, by the times of its
-operations. isovet databases lists what --db and --isolation take.
+The schedule comes from an incident folder, with its isolation, level and SQL, or from the times of a history's
+operations. isovet databases lists the values of --db and --isolation.
 
-Exit status: 0 no violation, 1 a violation in some run, 2 none, and some runs could not be decided.`,
+Exit status: 0 no violation, 1 a violation in some run, 2 no violation, but some runs are undecided.`,
 		Example: `  isovet replay violation.incident --db mariadb:start
   isovet replay violation.incident/schedule.json --db mysql://me@host/test --runs 100 --json
   isovet replay small.jsonl --level snapshot-isolation --db galera:start:3 -o again.jsonl`,
@@ -57,22 +57,22 @@ Exit status: 0 no violation, 1 a violation in some run, 2 none, and some runs co
 	}
 	fl := c.Flags()
 	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
-	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level to ask for (default: the schedule's)")
+	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level of transactions (default: the schedule's)")
 	fl.StringVar(&f.level, "level", "", "`LEVEL` to check (default: the schedule's)")
 	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "`STATEMENT` to run once after the load; repeat it for more")
-	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "`STATEMENT` that each session begins with; repeat it for more")
-	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest wait for an answer")
+	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "`STATEMENT` that each session runs first; repeat it for more")
+	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest time to wait for an answer")
 	fl.IntVar(&f.runs, "runs", 10, "runs of the schedule")
 	fl.StringVarP(&f.out, "out", "o", "", "`FILE` for the last history that violated the level")
-	fl.BoolVar(&f.json, "json", false, "print the outcome as a JSON object")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print mistakes only")
+	fl.BoolVar(&f.json, "json", false, "print the result as a JSON object")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	return c
 }
 
 // noDatabase is the error of a command without --db.
 const noDatabase = "--db URL is missing, such as --db sqlite: or --db postgres:start\nSee %s --help"
 
-// schedule reads the schedule to play, and takes unset flags from it.
+// schedule reads the schedule to play. It sets flags that the user did not set.
 func (f *replayFlags) schedule(ctx context.Context, path string) (*collect.Schedule, level.Level, error) {
 	s, err := f.script(path)
 	if s == nil && err == nil {
@@ -94,7 +94,7 @@ func (f *replayFlags) schedule(ctx context.Context, path string) (*collect.Sched
 	return s, l, nil
 }
 
-// script reads the schedule of an incident; nil if the path is neither an incident's folder nor such a file.
+// script reads the schedule of an incident. It returns nil if the path is neither an incident's folder nor a script.
 func (f *replayFlags) script(path string) (*collect.Schedule, error) {
 	if in := filepath.Join(path, incident.ScheduleFile); isRegular(in) {
 		path = in

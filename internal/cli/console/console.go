@@ -1,9 +1,9 @@
-// Package console is what all commands share: how a program runs and ends, exit statuses, flags whose values come from
-// a list, histories from a path or standard input, progress, tables.
+// Package console has what all commands share: how a program runs and ends, exit statuses, flags with a list of
+// values, histories from a path or standard input, progress, tables.
 //
-// Results go to standard output, everything else to standard error. "-" is standard input. The exit statuses are
-// Jepsen's set (output.md): every way out of the program goes through [Run], which maps an error to its status in one
-// place (exit.go).
+// Results go to standard output, everything else to standard error. "-" is standard input. The exit statuses are those
+// of Jepsen (docs/output.md): the program always ends through [Run], which maps an error to its status in one place
+// (exit.go).
 package console
 
 import (
@@ -29,16 +29,17 @@ import (
 	"isovet/internal/room"
 )
 
-// Terminated is errInterrupted of SIGTERM: who supervises a service wants it to end.
+// Terminated is errInterrupted for SIGTERM, by which a service's supervisor ends it.
 type Terminated struct{}
 
 func (Terminated) Error() string        { return guard.ErrInterrupted.Error() }
 func (Terminated) Is(target error) bool { return target == guard.ErrInterrupted }
 
-// Env is what a command sees of the world.
+// Env has a command's inputs and outputs.
 type Env struct {
 	Stdin io.Reader
-	// Stdout and stderr are escaped for terminals. data is standard output as it is, for histories and certificates.
+	// Stdout and Stderr are escaped for terminals. Data is standard output without escaping, for histories and
+	// certificates.
 	Stdout, Stderr, Data io.Writer
 
 	commands []Commands
@@ -48,11 +49,12 @@ type Env struct {
 	temps map[string]bool // half-written files
 	Kept  *kept           // nil: nobody keeps this process
 
-	// Incident writes the folder of a violation; nil: this program has no collect, which knows what stands in one.
+	// Incident writes the folder of a violation. It is nil if the program has no collect, which knows the folder's
+	// content.
 	Incident func(r *shrink.Result, dir string) error
 }
 
-// NewEnv is the world of a command line, whose words stay in their lines where messages have them.
+// NewEnv returns the Env of a command line. Messages show its words on one line.
 func NewEnv(args []string, stdin io.Reader, stdout, stderr io.Writer) *Env {
 	var names []string
 	asked := ""
@@ -72,7 +74,7 @@ func NewEnv(args []string, stdin io.Reader, stdout, stderr io.Writer) *Env {
 		Data:   stdout, asked: asked}
 }
 
-// flush writes what is left of characters that did not come to their end.
+// flush writes the bytes of an incomplete last character.
 func (e *Env) flush() {
 	for _, w := range []io.Writer{e.Stdout, e.Stderr} {
 		if w, ok := w.(*escape.Writer); ok {
@@ -81,12 +83,12 @@ func (e *Env) flush() {
 	}
 }
 
-// sameRequest is how long after the first signal others are no second one: timeout(1) and other keepers send theirs to
-// the process and to its group at once.
+// sameRequest is how long after the first signal another one counts as the same request: timeout(1) and other
+// supervisors signal the process and its group at once.
 const sameRequest = 500 * time.Millisecond
 
-// endings are the signals that ask for an orderly end: that of a terminal that is closed too, unless whoever started
-// the program had it ignored, as nohup does.
+// endings returns the signals that ask for an orderly end. SIGHUP, of a closed terminal, is one unless it was ignored
+// at the start, as by nohup.
 func endings() []os.Signal {
 	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -95,7 +97,7 @@ func endings() []os.Signal {
 	return s
 }
 
-// Run runs a tree of commands.
+// Run runs the command of a tree that the arguments name.
 func Run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*Env) *cobra.Command) (status int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -106,8 +108,8 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*En
 	if os.Getenv("GOGC") == "" {
 		room.Frugal()
 	}
-	// What even the runtime cannot mend, such as memory that the system refuses, ends a Go program with status 2, which
-	// here means "unknown". Like this it ends with a signal, SIGABRT.
+	// The runtime ends a program with status 2, which here means "unknown", if for example the system refuses memory.
+	// With this setting it ends with the signal SIGABRT instead.
 	debug.SetTraceback("crash")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -156,18 +158,18 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*En
 const ReportPlease = "This is a bug in isovet, not a fault of the database. Please report it, with the history and " +
 	"the command line."
 
-// ExitHelp is the line of a help that says what the exit statuses mean.
+// ExitHelp is the line about exit statuses in helps.
 const ExitHelp = `Exit status: 0 done or valid, 1 violation, 2 unknown, 254 wrong command line or input, 255 a fault of isovet,
 130 interrupted (docs/output.md).`
 
-// Commands make the commands of a tree, by name.
+// Commands has functions that make commands, by name.
 type Commands map[string]func(*Env) *cobra.Command
 
-// Add gives a tree commands, which SetUp makes.
+// Add adds commands to a tree. SetUp makes them.
 func (e *Env) Add(c Commands) { e.commands = append(e.commands, c) }
 
-// made are the commands. Where the command line begins with the name of one, it is the only one: to make all takes a
-// seventh of a process's start.
+// made makes the commands. If the command line begins with the name of a command, it makes only this one: making all
+// takes a seventh of a process's start.
 func (e *Env) made() (out []*cobra.Command) {
 	for _, c := range e.commands {
 		if asked := c[e.asked]; asked != nil {
@@ -182,8 +184,8 @@ func (e *Env) made() (out []*cobra.Command) {
 	return out
 }
 
-// SetUp gives a tree what every command needs: our errors instead of cobra's usage dump, statuses, group commands that
-// refuse unknown words, help that a terminal can show. (cobra's own group commands print help and exit 0 there.)
+// SetUp gives a tree what every command needs: isovet's errors instead of cobra's usage text, exit statuses, group
+// commands that refuse unknown words, and help for terminals. (cobra's group commands print help and exit with 0.)
 func SetUp(root *cobra.Command, e *Env) {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -238,7 +240,7 @@ func unknownCommand(c *cobra.Command, word string) error {
 		strings.Join(subcommands(c), ", "))
 }
 
-// Exactly demands the arguments that names tell; a last name with "…" stands for one or more.
+// Exactly requires one argument for each name. A last name with "…" means one or more.
 func Exactly(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
@@ -252,7 +254,7 @@ func Exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// OneHistory is exactly for a command whose last argument is one history, in several files with --together.
+// OneHistory is Exactly for a command whose last argument is a history, in several files with --together.
 func OneHistory(l *Loading, names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if l.Together && len(args) > len(names) {

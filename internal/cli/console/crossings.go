@@ -7,21 +7,21 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Crossing is a flag that has no meaning beside what else the command line says.
+// Crossing is a flag that has no effect with other parts of a command line.
 type Crossing struct {
-	// Flag is the flag, or several with spaces, any of them.
+	// Flag is the flag, or any of several, separated by blanks.
 	Flag string
-	// With is what else holds, or several conditions with spaces, all of them: another flag is given; "!NAME": it is
-	// not; "NAME=VALUE", "NAME!=VALUE": the flag has that value, or another one, whether it is given or not.
+	// With is the condition, or several, separated by blanks, that must all hold: a flag's name means that it is
+	// given, "!NAME" that it is not; "NAME=VALUE" and "NAME!=VALUE" compare its value, given or not.
 	With string
-	// Say is why, and what to do instead. "{}" stands for the flag, "{NAME}" for the value of another one.
+	// Say is the reason, and what to do instead. "{}" stands for the flag, "{NAME}" for the value of another flag.
 	Say string
 }
 
-// Crossings are those of commands, by the commands' names.
+// Crossings has the crossings of commands, by the commands' names.
 type Crossings map[string][]Crossing
 
-// Crossed returns the first crossing of a command line as an error.
+// Crossed returns an error about the first crossing in a command line.
 func Crossed(c *cobra.Command, all Crossings) error {
 	for _, x := range all[c.Name()] {
 		if err := x.of(c.Flags()); err != nil {
@@ -47,7 +47,7 @@ func (x *Crossing) of(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// holds reports whether a condition of Crossing.With does.
+// holds reports whether a condition of Crossing.With holds.
 func holds(fl *pflag.FlagSet, with string) bool {
 	if name, not := strings.CutPrefix(with, "!"); not {
 		return !given(fl, name)
@@ -61,13 +61,13 @@ func holds(fl *pflag.FlagSet, with string) bool {
 	return given(fl, with)
 }
 
-// hasValue reports whether a flag has a value; a checker may have settings behind it.
+// hasValue reports whether a flag has a value. A checker's settings after the value are ignored.
 func hasValue(fl *pflag.FlagSet, name, value string) bool {
 	v, _, _ := strings.Cut(fl.Lookup(name).Value.String(), ":")
 	return v == value
 }
 
-// given reports whether a flag asks for something: one that is switched off, or empty, does not.
+// given reports whether a flag is given, and neither switched off nor empty.
 func given(fl *pflag.FlagSet, name string) bool {
 	f := fl.Lookup(name)
 	switch v := f.Value.String(); v {

@@ -11,7 +11,7 @@ import (
 	"isovet/internal/guard"
 )
 
-// The exit statuses, Jepsen's set.
+// The exit statuses, which are those of Jepsen.
 const (
 	StatusOK          = 0
 	StatusViolation   = 1
@@ -21,7 +21,7 @@ const (
 	StatusInterrupted = 130
 )
 
-// ExitError is an error that has an exit status. A nil err says that everything has been said already.
+// ExitError is an error with an exit status. If err is nil, everything has been printed already.
 type ExitError struct {
 	Status int
 	Err    error
@@ -44,18 +44,18 @@ func Status(s int) error {
 	return &ExitError{Status: s}
 }
 
-// Usagef is a mistake on the command line.
+// Usagef returns an error about a wrong command line.
 func Usagef(format string, args ...any) error {
 	return &ExitError{Status: StatusBadInput, Err: fmt.Errorf(format, args...)}
 }
 
-// Faultf is a mistake of ours.
+// Faultf returns an error about a fault of isovet.
 func Faultf(format string, args ...any) error {
 	return &ExitError{Status: StatusFault, Err: fmt.Errorf(format, args...)}
 }
 
-// StatusOf maps an error to its exit status. What is neither a known fault nor an interrupt is the user's input: a file
-// that cannot be read or written, a value that is not allowed.
+// StatusOf returns the exit status for an error. Unless it is a known fault or an interruption, the user's input is
+// wrong: a file that cannot be read or written, a value that is not allowed.
 func StatusOf(err error) int {
 	var e *ExitError
 	var fault *check.Fault
@@ -76,8 +76,8 @@ func StatusOf(err error) int {
 	return StatusBadInput
 }
 
-// severity is the order of statuses where several histories are checked: the worst counts. An interrupt is above all,
-// for then some histories have not been looked at.
+// severity sorts the statuses, so that the worst of several histories counts. An interruption is the worst, since some
+// histories were not checked.
 var severity = []int{StatusOK, StatusUnknown, StatusViolation, StatusBadInput, StatusFault, StatusInterrupted}
 
 func Worse(a, b int) int {
@@ -95,5 +95,5 @@ func StoppedStatus(s *guard.StoppedError) int {
 	return StatusUnknown
 }
 
-// Exit is an error that ends the program with a status; a nil err says that everything has been said already.
+// Exit returns an error that ends the program with a status. If err is nil, everything has been printed already.
 func Exit(s int, err error) error { return &ExitError{s, err} }

@@ -41,13 +41,13 @@ func (e *Enum) Set(s string) error {
 	return nil
 }
 
-// EnumFlag adds a flag whose values are listed in its errors and completed by the shell.
+// EnumFlag adds a flag with a list of values, which errors show and the shell completes.
 func EnumFlag(c *cobra.Command, value *string, name, what, usage string, choices []string) {
 	c.Flags().Var(&Enum{value, what, choices}, name, usage)
 	CompleteDescribed(c, name, what, choices)
 }
 
-// described are values with what they are, where a list of isovet's has that.
+// described returns values with descriptions, if isovet has any.
 func described(what string, names []string) []cobra.Completion {
 	about := map[string]string{Auto: "what fits"}
 	switch what {
@@ -87,10 +87,10 @@ func described(what string, names []string) []cobra.Completion {
 	return out
 }
 
-// Choice is a value of a flag, with what it is.
+// Choice is a value of a flag with a description.
 type Choice struct{ Name, About string }
 
-// DescribedFlag is enumFlag whose values say what they are where the shell completes them.
+// DescribedFlag is EnumFlag with descriptions that the shell shows.
 func DescribedFlag(c *cobra.Command, value *string, name, what, usage string, choices []Choice) {
 	var names []string
 	var offered []cobra.Completion
@@ -102,7 +102,7 @@ func DescribedFlag(c *cobra.Command, value *string, name, what, usage string, ch
 	Complete(c, name, offered)
 }
 
-// SolverValue is the --solver flag: one of the list, or another program.
+// SolverValue is the value of --solver: a listed solver, or another program.
 type SolverValue struct{ Enum }
 
 func (v *SolverValue) Set(s string) error {
@@ -116,17 +116,17 @@ func (v *SolverValue) Set(s string) error {
 	return nil
 }
 
-// Complete offers the choices where the shell completes a flag.
+// Complete sets the values that the shell completes for a flag.
 func Complete(c *cobra.Command, flag string, choices []string) {
 	completeBy(c, flag, func() []cobra.Completion { return choices })
 }
 
-// CompleteDescribed is Complete with what each choice is; see described.
+// CompleteDescribed is Complete with descriptions (see described).
 func CompleteDescribed(c *cobra.Command, flag, what string, choices []string) {
 	completeBy(c, flag, func() []cobra.Completion { return described(what, choices) })
 }
 
-// completeBy asks for the choices when the shell does: most processes never need them.
+// completeBy computes the values only when the shell asks for them, since most processes never need them.
 func completeBy(c *cobra.Command, flag string, choices func() []cobra.Completion) {
 	if err := c.RegisterFlagCompletionFunc(flag,
 		func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -157,7 +157,7 @@ func (v LevelValue) Set(s string) error {
 	return nil
 }
 
-// LevelCompletions are the levels with what they promise.
+// LevelCompletions returns the levels with descriptions.
 func LevelCompletions() (out []cobra.Completion) {
 	for _, l := range level.All() {
 		out = append(out, cobra.CompletionWithDesc(l.String(), l.About()))
@@ -182,7 +182,7 @@ func (v SizeValue) String() string {
 
 func (SizeValue) Type() string { return "bytes" }
 
-// sizeUnits: decimal as in MB, binary as in MiB; a bare K, M or G is binary, as in ulimit and docker.
+// sizeUnits are decimal as in MB, or binary as in MiB. A bare K, M or G is binary, as in ulimit and docker.
 var sizeUnits = []struct {
 	suffix string
 	n      float64
@@ -208,7 +208,7 @@ func (v SizeValue) Set(s string) error {
 	return nil
 }
 
-// Auto is what a flag says whose value fits by itself.
+// Auto is the value of a flag that makes isovet choose.
 const Auto = check.AutoName
 
 // CheckerNames are the values of --checker.
@@ -229,11 +229,11 @@ func SolverNames() []string {
 	return names
 }
 
-// Size is a flag's value: a number of bytes with an optional unit.
+// Size returns a flag's value for a number of bytes with an optional unit.
 func Size(n *int64) SizeValue { return SizeValue{n} }
 
-// Level is a flag's value: an isolation level.
+// Level returns a flag's value for an isolation level.
 func Level(l *level.Level) LevelValue { return LevelValue{l} }
 
-// Solver is a flag's value: one of the solvers, or another program.
+// Solver returns a flag's value for a solver, or another program.
 func Solver(name *string) *SolverValue { return &SolverValue{Enum{name, "solver", SolverNames()}} }

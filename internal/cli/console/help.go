@@ -14,13 +14,13 @@ import (
 	"isovet/internal/plural"
 )
 
-// HelpLines bounds the lines of a help before its flags, on a terminal of [HelpColumns].
+// HelpLines bounds the lines of a help before its flags, on a terminal with [HelpColumns] columns.
 const HelpLines = 24
 
-// shownFlags are the flags of a command that its help shows first, and those that only --help=all shows.
+// shownFlags lists the flags that a command's help shows first, and those that only --help=all shows.
 type shownFlags struct{ first, rare string }
 
-// flagsOf says which flags of a command its help shows first, and which are rare.
+// flagsOf has the shownFlags of each command.
 var flagsOf = map[string]shownFlags{
 	"check": {"level workload checker report certificate json",
 		"anomalies empty-ok keep max-window mechanisms-only nil profile proof read-only-at-start solver " +
@@ -56,7 +56,7 @@ var flagsOf = map[string]shownFlags{
 	"reproduce": {"list quick out", ""},
 }
 
-// flagGroups are the other flags of all commands, under the headings of a help.
+// flagGroups has the other flags of all commands, by heading.
 var flagGroups = []struct{ title, names string }{
 	{"Input", "format from history initial nil real-time text-numbers together clock-skew"},
 	{"Source", "source once tls-cert tls-key tls-ca token-file no-token credentials durable max-body"},
@@ -78,7 +78,7 @@ var flagGroups = []struct{ title, names string }{
 		"version help"},
 }
 
-// helpValue is the flag --help: true, false, or all.
+// helpValue is the value of --help: true, false, or all.
 type helpValue struct{ shown, all bool }
 
 func (v *helpValue) String() string {
@@ -102,20 +102,20 @@ func (v *helpValue) Set(s string) error {
 	return nil
 }
 
-// addHelp gives a command --help, which takes "all".
+// addHelp adds the flag --help, which accepts "all", to a command.
 func addHelp(c *cobra.Command) {
 	f := c.Flags().VarPF(&helpValue{}, "help", "h", "this help; --help=all shows every flag")
 	f.NoOptDefVal = "true"
 }
 
-// FlagGroup is a heading of a help with its flags, in order.
+// FlagGroup is a heading in a help with its flags, in order.
 type FlagGroup struct {
 	Title string
 	Flags []*pflag.Flag
 }
 
-// FlagGroups returns the flags of a command by heading, and how many rare ones are left out. A flag that the table
-// does not know stands under "More".
+// FlagGroups returns the flags of a command by heading, and the number of rare ones that are left out. Flags that are
+// in no table are under "More".
 func FlagGroups(c *cobra.Command, all bool) (groups []FlagGroup, left int) {
 	shown := flagsOf[c.Name()]
 	rare := strings.Fields(shown.rare)
@@ -149,7 +149,7 @@ func FlagGroups(c *cobra.Command, all bool) (groups []FlagGroup, left int) {
 	return groups, left
 }
 
-// writeHelp prints one screen: the purpose, examples, what one must know, and the flags by heading.
+// writeHelp prints a help of one screen: the purpose, examples, notes, and the flags by heading.
 func writeHelp(w io.Writer, c *cobra.Command, columns int) {
 	purpose, rest, _ := strings.Cut(c.Long, "\n\n")
 	if purpose == "" {
@@ -188,7 +188,7 @@ func writeHelp(w io.Writer, c *cobra.Command, columns int) {
 	}
 }
 
-// commandsHelp prints the commands below one, by group.
+// commandsHelp prints the subcommands of a command, by group.
 func commandsHelp(w io.Writer, c *cobra.Command, columns int) {
 	if !c.HasAvailableSubCommands() {
 		return
@@ -210,7 +210,7 @@ func commandsHelp(w io.Writer, c *cobra.Command, columns int) {
 	}
 }
 
-// Prose is a writer whose sentences are folded to the terminal between words. It is w itself where w is no terminal.
+// Prose returns a writer that folds sentences between words to the terminal's width, or w itself if w is no terminal.
 func Prose(w io.Writer) io.Writer {
 	if TerminalWidth(w) == 0 {
 		return w
@@ -232,11 +232,11 @@ func (p prose) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// firstColumn is the name before a value in a row of two columns, with the blanks between them.
+// firstColumn matches the name in a row with a name and a value, and the blanks between them.
 var firstColumn = regexp.MustCompile(`^\S+(?: \S+)*  +`)
 
-// foldedLines folds each line that is wider than a terminal, with its further lines two columns behind its own begin,
-// or below the value if the line is a name and a value. JSON and commands stay whole: they are to be copied.
+// foldedLines folds lines that are wider than a terminal. Continuation lines are indented by two more columns, or begin
+// below the value if the line has a name and a value. JSON and commands stay unfolded, so that they can be copied.
 func foldedLines(text string, columns int) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -261,11 +261,11 @@ func foldedLines(text string, columns int) string {
 	return out.String()
 }
 
-// HelpColumns is the width of a help, in characters, where no terminal tells its own.
+// HelpColumns is the width of a help, in characters, if no terminal says its own.
 const HelpColumns = 100
 
-// Folded fills each paragraph of a text into lines of so many characters, and each item of a list: an indented line,
-// and those after it that begin where its text does. A longer word stays whole.
+// Folded fills each paragraph of a text into lines of so many characters. It fills list items too: an indented line,
+// and the lines after it that begin below its text. Longer words are not broken.
 func Folded(text string, columns int) string {
 	lines := strings.Split(text, "\n")
 	var out []string
@@ -286,7 +286,7 @@ func Folded(text string, columns int) string {
 	return strings.Join(out, "\n")
 }
 
-// filled breaks a paragraph or an item anew. Its first line keeps what stands before hang.
+// filled fills a paragraph or an item. It keeps the text before column hang in the first line.
 func filled(lines []string, hang, columns int) []string {
 	out, line, words := []string(nil), lines[0][:hang], 0
 	for _, word := range strings.Fields(lines[0][hang:] + " " + strings.Join(lines[1:], " ")) {
@@ -302,7 +302,8 @@ func filled(lines []string, hang, columns int) []string {
 	return append(out, line)
 }
 
-// hanging is where the text of a line begins: behind its indentation and, in a list, behind a name and two spaces.
+// hanging returns the column where the text of a line begins: after its indentation and, in a list, after a name and
+// two spaces.
 func hanging(line string) int {
 	n := indentOf(line)
 	if n == 0 {

@@ -2,8 +2,8 @@
 
 package console
 
-// closeOnExec has nothing to do where no process is kept (needsKeeper).
+// closeOnExec does nothing, since this system has no supervised processes (needsKeeper).
 func closeOnExec(uintptr) {}
 
-// Private has nothing to do where files have no modes.
+// Private does nothing, since files have no permissions here.
 func Private() (undo func()) { return func() {} }

@@ -21,21 +21,21 @@ import (
 	"isovet/internal/guard"
 )
 
-// Loading says how a command reads histories. The zero value is auto throughout.
+// Loading has the flags for reading histories. The zero value means auto for all.
 type Loading struct {
 	Format, RealTime, Initial, nilMeans string
 	textNumbers                         bool
-	// Together says that the command's arguments are one history; sets has the files of such a one, by its name.
+	// Together says that the arguments are one history. sets maps the name of such a history to its files.
 	Together bool
 	Sets     map[string][]string
 }
 
-// TogetherFlag adds the flag that makes arguments one history.
+// TogetherFlag adds the flag that makes all arguments one history.
 func (l *Loading) TogetherFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&l.Together, "together", false, "all files are parts of one history, in this order")
 }
 
-// Histories returns the names of the histories that arguments are: each one, or all together.
+// Histories returns the names of the histories: each argument, or all together.
 func (l *Loading) Histories(args []string) []string {
 	if !l.Together || len(args) < 2 {
 		return args
@@ -45,7 +45,7 @@ func (l *Loading) Histories(args []string) []string {
 	return []string{name}
 }
 
-// Paths are the files of a history by its name.
+// Paths returns the files of a history by its name.
 func (l *Loading) Paths(name string) (paths []string) {
 	args := []string{name}
 	if set, ok := l.Sets[name]; ok {
@@ -57,26 +57,26 @@ func (l *Loading) Paths(name string) (paths []string) {
 	return paths
 }
 
-// Flags adds the flags; name is that of the one that names the format, of what.
+// Flags adds the flags. name is the name of the flag for the format; of says of what.
 func (l *Loading) Flags(c *cobra.Command, name, of string) {
 	l.Format, l.RealTime = Auto, Auto
 	EnumFlag(c, &l.Format, name, "format", "format of "+of, FormatNames())
-	EnumFlag(c, &l.RealTime, "real-time", "real time", "real time by: time, index, none, auto", format.RealTimes())
-	c.Flags().StringVar(&l.Initial, "initial", "", "first values: JSON `VALUE`, KEY=VALUE, or first-read")
+	EnumFlag(c, &l.RealTime, "real-time", "real time", "real time from: time, index, none, auto", format.RealTimes())
+	c.Flags().StringVar(&l.Initial, "initial", "", "initial values: JSON `VALUE`, KEY=VALUE, or first-read")
 	c.Flags().Var(&Enum{&l.nilMeans, "meaning of nil", format.Nils()}, "nil",
-		"Jepsen's nil means: absent, unknown, initial")
+		"meaning of Jepsen's nil: absent, unknown, initial")
 	Complete(c, "nil", []cobra.Completion{cobra.CompletionWithDesc("absent", "its key is absent"),
 		cobra.CompletionWithDesc("unknown", "nothing"), cobra.CompletionWithDesc("initial", "its key is as at first")})
-	c.Flags().BoolVar(&l.textNumbers, "text-numbers", false, "Jepsen's \"83\" means the number 83")
+	c.Flags().BoolVar(&l.textNumbers, "text-numbers", false, "read Jepsen's \"83\" as the number 83")
 }
 
-// Options are the readers'.
+// Options returns the options for readers.
 func (l *Loading) Options() format.Options {
 	return format.Options{Format: l.Format, RealTime: format.RealTime(l.RealTime),
 		Initial: format.InitialValue(l.Initial), Nil: format.Nil(l.nilMeans), TextNumbers: l.textNumbers}
 }
 
-// InPieces is an error where the flags say what no history in pieces can have.
+// InPieces returns an error if a flag is impossible for a history in pieces.
 func (l *Loading) InPieces() error {
 	o := l.Options()
 	if err := o.OneFile(); err != nil {
@@ -85,12 +85,13 @@ func (l *Loading) InPieces() error {
 	return nil
 }
 
-// LoadHistory reads a history; "-" is standard input. What its reader has to say is in the history's notes: sayNotes.
+// LoadHistory reads a history; "-" is standard input. Messages of the reader are in the history's notes; SayNotes
+// prints them.
 func LoadHistory(ctx context.Context, path string, l Loading) (*history.History, error) {
 	return loadTold(ctx, path, l, nil)
 }
 
-// LoadShown is loadHistory with its progress.
+// LoadShown is LoadHistory with progress.
 func LoadShown(ctx context.Context, path string, l Loading, p *Progress) (*history.History, error) {
 	p.Step(loadingStage(l.Paths(path)), 0, 0)
 	return loadTold(ctx, path, l, func(done, total int64) {
@@ -111,7 +112,7 @@ func loadTold(ctx context.Context, path string, l Loading, told func(done, total
 	return h, nil
 }
 
-// loadingStage is the stage of reading a history, with its size.
+// loadingStage returns the name of the stage in which a history is read, with its size.
 func loadingStage(paths []string) string {
 	if n := SizeOf(paths); n >= 1e6 {
 		return fmt.Sprintf("loading %s", guard.BytesText(n))
@@ -119,7 +120,7 @@ func loadingStage(paths []string) string {
 	return "loading"
 }
 
-// SizeOf returns the bytes of files, plain or compressed, and of parts in folders.
+// SizeOf returns the size of files, plain or compressed, and of parts in folders.
 func SizeOf(paths []string) (n int64) {
 	for _, path := range paths {
 		st, err := os.Stat(path)
@@ -136,7 +137,7 @@ func SizeOf(paths []string) (n int64) {
 	return n
 }
 
-// SayNotes writes on standard error what the reader of a history has to say of it.
+// SayNotes writes the notes of a history's reader to standard error.
 func (e *Env) SayNotes(path string, h *history.History) {
 	if h == nil {
 		return
@@ -150,7 +151,7 @@ func (e *Env) SayNotes(path string, h *history.History) {
 	}
 }
 
-// OrInterrupted gives an error that comes from an interrupt its status and words.
+// OrInterrupted adds the status and the words of an interruption to an error that comes from one.
 func OrInterrupted(err error, while string) error {
 	if errors.Is(err, guard.ErrInterrupted) || errors.Is(err, context.Canceled) {
 		return &ExitError{StatusInterrupted, fmt.Errorf("interrupted while %s", while)}
@@ -161,7 +162,7 @@ func OrInterrupted(err error, while string) error {
 	return err
 }
 
-// OrStopped is orInterrupted for errors that may say what broke when the context ended, and not that it did.
+// OrStopped is OrInterrupted for errors that may only say what failed because the context ended.
 func OrStopped(ctx context.Context, err error, while string) error {
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, guard.ErrInterrupted) {
 		err = cause
@@ -178,7 +179,7 @@ func FormatNames() []string {
 	return names
 }
 
-// Named puts a file's name on an input error that has none.
+// Named sets the file's name in an input error that has none.
 func Named(err error, file string) error {
 	if in, ok := errors.AsType[*history.InputError](err); ok && in.File == "" {
 		in.File = file
@@ -186,8 +187,7 @@ func Named(err error, file string) error {
 	return err
 }
 
-// WriteFile writes a file so that it is there whole or not at all: to a temporary file beside it, then renamed. "-" is
-// standard output.
+// WriteFile writes a file atomically: a temporary file in the same folder, then renamed. "-" is standard output.
 func (e *Env) WriteFile(path string, write func(io.Writer) error) (err error) {
 	if path == "-" {
 		if TerminalWidth(e.Data) > 0 {
@@ -232,8 +232,7 @@ func (e *Env) WriteFile(path string, write func(io.Writer) error) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// temporary notes a file that is to be removed when the program ends, unless the function that it returns was called
-// before.
+// temporary registers a file that is removed when the program ends, unless done is called before.
 func (e *Env) temporary(path string) (done func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -250,7 +249,7 @@ func (e *Env) temporary(path string) (done func()) {
 	}
 }
 
-// removeTemporary removes what work that was left behind has begun to write.
+// removeTemporary removes unfinished files of work that was abandoned.
 func (e *Env) removeTemporary() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -259,7 +258,7 @@ func (e *Env) removeTemporary() {
 	}
 }
 
-// CopyStdin keeps standard input in a file, for what must be read more than once.
+// CopyStdin copies standard input to a file, so that it can be read several times.
 func CopyStdin(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -272,12 +271,12 @@ func CopyStdin(path string) error {
 	return f.Close()
 }
 
-// HistoryFiles completes the names of files that may hold histories.
+// HistoryFiles completes names of files that may have histories.
 func HistoryFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// Writable says before any work whether a file can be written; flag is the one that names its format.
+// Writable returns an error, before any work, if a file cannot be written. flag is the flag that names its format.
 func Writable(out, to, flag string) error {
 	err := format.Writable(out, to)
 	if errors.Is(err, format.ErrEnding) && flag != "" {
@@ -286,8 +285,7 @@ func Writable(out, to, flag string) error {
 	return err
 }
 
-// Cleaned waits until work that failed has removed what it wrote: it was told to stop, and what it writes at the moment
-// may be large.
+// Cleaned waits until failed work has removed its files. It was told to stop, but a current write may be large.
 func Cleaned(err error, finished <-chan struct{}) {
 	if err == nil {
 		return
@@ -298,7 +296,7 @@ func Cleaned(err error, finished <-chan struct{}) {
 	}
 }
 
-// Folderish reports whether a name asks for a folder.
+// Folderish reports whether a name means a folder.
 func Folderish(path string) bool {
 	if path == "" || path == "-" {
 		return false
@@ -307,7 +305,7 @@ func Folderish(path string) bool {
 	return slices.Contains([]byte("/\\"), path[len(path)-1]) || err == nil && st.IsDir()
 }
 
-// Numbered puts a history's number before the extension where there are several.
+// Numbered adds a history's number before the extension if there are several histories.
 func Numbered(path string, i, n int) string {
 	if n == 1 || path == "-" {
 		return path
@@ -316,5 +314,5 @@ func Numbered(path string, i, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
 
-// cleanTime is how long cleaned waits at most.
+// cleanTime bounds the wait in Cleaned.
 const cleanTime = 10 * time.Second

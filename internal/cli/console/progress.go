@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// logEvery is how often long work says on a stream that is no terminal how far it is, so that a CI system does not
-	// take a silent job for a dead one.
+	// logEvery is how often long work reports progress on a stream that is no terminal, so that a CI system does not
+	// consider a silent job dead.
 	logEvery = 10 * time.Second
-	// drawEvery is how often a terminal shows it, so that what has nothing to say is seen to move.
+	// drawEvery is how often a terminal is updated, so that the user sees movement.
 	drawEvery = 100 * time.Millisecond
-	// drawAfter is when it begins to: what is done at once needs no line.
+	// drawAfter is the time before the line appears. Shorter work needs none.
 	drawAfter = 200 * time.Millisecond
 )
 
-// Progress tells how far long work is, by stages: with a line that is drawn over itself on a terminal, with a line
-// every logEvery elsewhere, not at all if quiet. Its methods are safe from any goroutine, cheap, and work on nil.
+// Progress shows the progress of long work, by stages: a line that is redrawn on a terminal, a line every logEvery
+// elsewhere, nothing if quiet. All goroutines may call its methods. They are cheap, and do nothing on nil.
 type Progress struct {
 	W     io.Writer
 	Start time.Time
@@ -42,14 +42,14 @@ type Progress struct {
 	stopped     sync.WaitGroup
 }
 
-// Interactive reports whether w is a terminal that shows what moves. No library looks at CI, TERM and --quiet.
+// Interactive reports whether w is a terminal that can show movement. No library looks at CI, TERM and --quiet.
 func Interactive(w io.Writer, getenv func(string) string) bool {
 	f, ok := escape.Unwrap(w).(*os.File)
 	return ok && getenv("CI") == "" && getenv("TERM") != "dumb" && (isatty.IsTerminal(f.Fd()) ||
 		isatty.IsCygwinTerminal(f.Fd()))
 }
 
-// TerminalWidth returns the number of columns of a terminal; 0: w is none, or does not tell.
+// TerminalWidth returns the number of columns of a terminal, or 0 if w is none or does not say.
 func TerminalWidth(w io.Writer) int {
 	f, ok := escape.Unwrap(w).(*os.File)
 	if !ok || !isatty.IsTerminal(f.Fd()) {
@@ -62,7 +62,7 @@ func TerminalWidth(w io.Writer) int {
 	return width
 }
 
-// NewProgress starts the clock. Close must be called.
+// NewProgress starts the clock. The caller must call Close.
 func NewProgress(w io.Writer, quiet, json bool) *Progress {
 	if quiet {
 		return nil
@@ -76,7 +76,7 @@ func NewProgress(w io.Writer, quiet, json bool) *Progress {
 	return p
 }
 
-// every calls tell, with the lock held, until the end.
+// every calls tell periodically, with the lock held, until the end.
 func (p *Progress) every(d time.Duration, tell func(now time.Time)) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
@@ -96,7 +96,7 @@ func (p *Progress) log(now time.Time) {
 	fmt.Fprintf(p.W, "%s, %.0f s\n", p.Line(now), now.Sub(p.Start).Seconds())
 }
 
-// Draw draws the line over the last one. On a narrow terminal it shortens the name of the work, not the bar.
+// Draw draws the line over the previous one. On a narrow terminal it shortens the name of the work instead of the bar.
 func (p *Progress) Draw(now time.Time) {
 	if now.Sub(p.Start) < drawAfter || p.what == "" && p.stage == "" {
 		return
@@ -106,7 +106,7 @@ func (p *Progress) Draw(now time.Time) {
 	p.drawn = true
 }
 
-// within is the line with its spinner and the time, on a terminal of so many columns; 0: as long as it gets.
+// within returns the line with its spinner and the time, for a terminal of so many columns; 0 means any length.
 func (p *Progress) within(columns int, now time.Time) string {
 	name, line := p.said(), p.Line(now)
 	text := fmt.Sprintf("%c %s, %s", []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[p.frame%10], line, Clock(now.Sub(p.Start)))
@@ -123,7 +123,7 @@ func (p *Progress) within(columns int, now time.Time) string {
 // barWidth is that of a bar, in characters.
 const barWidth = 20
 
-// Line is what is worked on, at which stage, and where that is known how far it is, how fast and how long it takes yet.
+// Line returns the name of the work, the stage and, if known, its progress, its speed and the remaining time.
 func (p *Progress) Line(now time.Time) string {
 	s := p.said()
 	if p.total > 1 {
@@ -146,7 +146,7 @@ func (p *Progress) Line(now time.Time) string {
 	return s
 }
 
-// short writes a number with three digits at most.
+// short writes a number with at most three digits.
 func short(x float64) string {
 	for _, u := range []struct {
 		n    float64
@@ -168,7 +168,7 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// said is what is being worked on and at which stage of it.
+// said returns the name and the stage of the work.
 func (p *Progress) said() string {
 	if p.what == "" || p.stage == "" {
 		return escape.Line(p.what + p.stage)
@@ -176,7 +176,7 @@ func (p *Progress) said() string {
 	return escape.Line(p.what + ": " + p.stage)
 }
 
-// Begin names what is being worked on, such as a file.
+// Begin sets the name of the work, such as a file.
 func (p *Progress) Begin(what string) {
 	if p == nil {
 		return
@@ -187,8 +187,8 @@ func (p *Progress) Begin(what string) {
 	p.what, p.stage, p.done, p.total, p.Began, p.first = what, "", 0, 0, time.Now(), 0
 }
 
-// Step says how far a stage is; total 0 means that nobody knows. What stands behind a colon in its name may change
-// while it lasts.
+// Step sets the progress of a stage. total 0 means that it is not known. The text after a colon in the stage's name
+// may change during the stage.
 func (p *Progress) Step(stage string, done, total int) {
 	if p == nil {
 		return
@@ -206,7 +206,7 @@ func stageName(stage string) string {
 	return name
 }
 
-// Hide takes the line off the terminal before something else is printed.
+// Hide removes the line from the terminal before other output.
 func (p *Progress) Hide() {
 	if p == nil {
 		return
@@ -216,7 +216,7 @@ func (p *Progress) Hide() {
 	p.clear()
 }
 
-// clear takes the line away; what comes next has its own time to begin.
+// clear removes the line. The next one appears after drawAfter again.
 func (p *Progress) clear() {
 	if p.drawn {
 		fmt.Fprint(p.W, "\r\x1b[K")
@@ -224,7 +224,7 @@ func (p *Progress) clear() {
 	}
 }
 
-// Close ends it.
+// Close ends the progress.
 func (p *Progress) Close() {
 	if p == nil {
 		return

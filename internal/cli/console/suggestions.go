@@ -11,8 +11,8 @@ import (
 	"isovet/check"
 )
 
-// Suggest asks after an unknown word which expected word the user meant: the nearest one, with before in front of it.
-// It returns "" where none is near.
+// Suggest returns a question about the nearest expected word to an unknown word, with before in front of it, or "" if
+// none is near.
 func Suggest(word string, of []string, before string) string {
 	best, near := "", 1+len(word)/3 // as many slips as a word of that length may well have
 	for _, w := range of {
@@ -56,8 +56,8 @@ func suggestFlag(c *cobra.Command, err error) string {
 	return Suggest(name, names, "--")
 }
 
-// distance counts the letters to add, leave out, replace or swap with their neighbour to turn one word into another
-// (Damerau 1964; each letter is touched once). It stops counting at more than most.
+// distance counts the letters to add, leave out, replace or swap with a neighbour to turn one word into another
+// (Damerau 1964; each letter is changed at most once). It stops counting above most.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1

@@ -15,7 +15,7 @@ import (
 	"isovet/report"
 )
 
-// The kept process tells on one pipe what it does, a line each: its letter, a blank, JSON or text.
+// The supervised process writes messages to a pipe, one on each line: a letter, a blank, JSON or text.
 const (
 	SaysBegin  = 'h' // it begins history number N
 	SaysStage  = 's' // what it does now
@@ -27,17 +27,17 @@ const (
 	SaysWhole  = 'w' // that file is there under its name
 )
 
-// On another pipe it gets single bytes. The end of that pipe is the keeper's.
+// It reads single bytes from another pipe. The end of that pipe means that the keeper has ended.
 const (
 	MayAnswer = 'g'
 	Interrupt = 'i'
 )
 
-// KeptVar is a variable of its environment: the numbers of these pipes' files, and where to begin, "TELL HEAR CRASH
-// HELD BEGAN TALLY", BEGAN in nanoseconds since 1970, TALLY as JSON.
+// KeptVar is an environment variable of the supervised process: the file numbers of these pipes, and where to begin,
+// "TELL HEAR CRASH HELD BEGAN TALLY", BEGAN in nanoseconds since 1970, TALLY as JSON.
 const KeptVar = "ISOVET_KEPT"
 
-// Tally is what many histories come to.
+// Tally has the totals of many histories.
 type Tally struct {
 	Next    int  `json:"next"` // the first that is not done
 	Worst   int  `json:"worst"`
@@ -47,7 +47,7 @@ type Tally struct {
 	Totals report.Totals `json:"totals"`
 }
 
-// kept is a kept process's side: see keeper. Its methods do nothing on nil, in a process that nobody keeps.
+// kept is the supervised process's side (see keeper). Its methods do nothing on nil, in a process without keeper.
 type kept struct {
 	First Tally
 	held  int64     // bytes that the keeper holds, which count as ours
@@ -59,7 +59,8 @@ type kept struct {
 	may   chan struct{}
 }
 
-// newKept makes the process a kept one, if it was started as such. interrupted is called when the keeper was.
+// newKept returns a kept if this process is supervised, otherwise nil. interrupted is called when the keeper is
+// interrupted.
 func newKept(interrupted func()) *kept {
 	s, ok := os.LookupEnv(KeptVar)
 	if !ok {
@@ -130,7 +131,7 @@ func (k *kept) SayJSON(letter byte, v any) {
 	}
 }
 
-// Begins says at which history it is.
+// Begins reports the number of the current history.
 func (k *kept) Begins(i int) {
 	if k != nil {
 		k.mu.Lock()
@@ -140,7 +141,7 @@ func (k *kept) Begins(i int) {
 	k.say(SaysBegin, fmt.Sprint(i))
 }
 
-// Does says what is being done.
+// Does reports the current stage.
 func (k *kept) Does(stage string) {
 	if k == nil {
 		return
@@ -154,7 +155,7 @@ func (k *kept) Does(stage string) {
 	}
 }
 
-// Answers waits until the answer may be printed. If the keeper has decided to give it, that is never.
+// Answers waits for permission to print the answer. If the keeper has decided to answer itself, it waits for ever.
 func (k *kept) Answers() {
 	if k == nil {
 		return
@@ -163,7 +164,7 @@ func (k *kept) Answers() {
 	<-k.may
 }
 
-// Started is how much of the time for history i went by before it was begun: the start of the process.
+// Started returns how much of the time for history i was spent before it was begun: the start of the process.
 func (k *kept) Started(i int) time.Duration {
 	if k == nil || i != k.First.Next {
 		return 0
@@ -171,7 +172,7 @@ func (k *kept) Started(i int) time.Duration {
 	return max(time.Since(k.began), 0)
 }
 
-// Leaves has the keeper answer in the place of work that did not stop in time, and does not return then.
+// Leaves makes the keeper answer for work that did not stop in time. It then does not return.
 func (k *kept) Leaves(stopped *guard.StoppedError) {
 	if k == nil || !guard.LeftBehind.Load() {
 		return
@@ -180,5 +181,5 @@ func (k *kept) Leaves(stopped *guard.StoppedError) {
 	select {}
 }
 
-// Done says what the histories have come to.
+// Done reports the totals.
 func (k *kept) Done(t Tally) { k.SayJSON(SaysDone, t) }

@@ -13,16 +13,16 @@ import (
 	"isovet/internal/escape"
 )
 
-// LeastColumn is how narrow a column gets before a table is wider than its terminal.
+// LeastColumn is the least width of a column. If that is not enough, a table is wider than its terminal.
 const LeastColumn = 12
 
-// Table writes rows under a header for people, in columns two blanks apart. On a terminal the widest columns are folded
-// at blanks until the table fits.
+// Table writes rows with a header for people, in columns separated by two blanks. On a terminal it folds the widest
+// columns at blanks until the table fits.
 func Table(w io.Writer, header []string, rows [][]string) error {
 	return TableWithin(w, TerminalWidth(w), header, rows)
 }
 
-// TableWithin is table within so many columns of the terminal; 0: as wide as it gets.
+// TableWithin is Table for a terminal of so many columns; 0 means any width.
 func TableWithin(w io.Writer, most int, header []string, rows [][]string) error {
 	widths := make([]int, len(header))
 	all := append([][]string{header}, rows...)
@@ -73,7 +73,7 @@ func sum(n []int) (s int) {
 	return s
 }
 
-// fold breaks a text at blanks into lines of a width; a longer word is cut.
+// fold breaks a text at blanks into lines of a width. It cuts longer words.
 func fold(text string, width int) []string {
 	if utf8.RuneCountInString(text) <= width {
 		return []string{text}
@@ -98,7 +98,7 @@ func fold(text string, width int) []string {
 	return append(lines, line)
 }
 
-// JSONLine writes one JSON value and a line's end.
+// JSONLine writes one JSON value and a line end.
 func JSONLine(w io.Writer, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 func NewVersion(e *Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "version", Short: "Say which version this is", Args: Exactly(),
+		Use: "version", Short: "Show the version", Args: Exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			v := BuildVersion()
 			if asJSON {
@@ -21,7 +21,7 @@ func NewVersion(e *Env) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 

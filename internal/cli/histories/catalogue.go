@@ -47,10 +47,10 @@ func levelInfo(l level.Level) levelJSON {
 func NewLevels(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "levels [LEVEL…]", GroupID: "lists", Short: "Say what the isolation levels mean: what --level takes",
+		Use: "levels [LEVEL…]", GroupID: "lists", Short: "Explain the isolation levels: the values of --level",
 		Long: `levels lists the isolation levels, their short names and what they promise.
 
-With names it prints which orders a level must respect, which levels it implies and which anomalies it forbids
+With names, it shows which orders a level must respect, which levels it implies and which anomalies it forbids
 (docs/levels.md).`,
 		Example: `  isovet levels
   isovet levels si causal`,
@@ -95,7 +95,7 @@ With names it prints which orders a level must respect, which levels it implies 
 			return console.Table(e.Stdout, []string{"name", "short", "what it promises", "orders"}, rows)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }
 
@@ -116,7 +116,7 @@ type anomalyJSON struct {
 	Example string   `json:"example,omitempty"`
 }
 
-// stampKinds are the axioms of CHRONOS, which the page has in a sentence only.
+// stampKinds are the axioms of CHRONOS. The page describes them in one sentence.
 var stampKinds = []level.Anomaly{level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps}
 
 func anomalyInfos() (out []anomalyJSON) {
@@ -150,11 +150,11 @@ func NewAnomalies(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "anomalies [NAME…]", GroupID: "lists",
-		Short: "Say what the anomalies are: names, levels that forbid them, examples",
-		Long: `anomalies lists the anomalies. With names it says what each is, which levels forbid it, and shows an example.
+		Short: "Explain the anomalies: names, levels that forbid them, examples",
+		Long: `anomalies lists the anomalies. With names, it explains each, lists the levels that forbid it, and shows an example.
 
-An example is a history in one line: sessions s1, s2, …; reads r, writes w, appends a; "!" aborted, "?" of unknown
-outcome, "@[1,2]" from time 1 to 2; pr{…}[…] a predicate read and what it found (docs/anomalies.md).`,
+An example is a history on one line. s1, s2, … are sessions; r reads, w writes, a appends; pr{…}[…] is a predicate
+read with its result. "!" means aborted, "?" unknown outcome, "@[1,2]" from time 1 to 2 (docs/anomalies.md).`,
 		Example: `  isovet anomalies
   isovet anomalies write-skew G1c-session`,
 		ValidArgsFunction: completeAnomaly,
@@ -203,7 +203,7 @@ outcome, "@[1,2]" from time 1 to 2; pr{…}[…] a predicate read and what it fo
 			return console.Table(e.Stdout, []string{"name", "what it is", "weakest levels that forbid it"}, rows)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }
 

@@ -14,7 +14,7 @@ import (
 	"isovet/internal/guard"
 )
 
-// Crossings are the flags that have no meaning together.
+// Crossings lists the flags that exclude each other.
 var Crossings = console.Crossings{"convert": {
 	{Flag: "shards", With: "shard-size", Say: "--shards and --shard-size both say where to cut; expected one of them"},
 }}
@@ -26,9 +26,9 @@ func NewConvert(e *console.Env) *cobra.Command {
 		Short: "Convert a history between formats",
 		Long: `convert reads a history in one format and writes it in another.
 
-The ending of OUT names its format, .gz and .zst compress it; without an ending it gets JSON lines. If OUT's
-format cannot hold something, convert fails and names it; --lossy drops it. --shards and --shard-size write a folder of parts.
-Large files are converted batch by batch (docs/scale.md). isovet formats lists the formats.`,
+The extension of OUT selects its format; .gz and .zst compress it. Without an extension OUT gets JSON lines. If the
+format cannot express something, convert fails and names it; --lossy omits it. --shards and --shard-size write a
+folder of parts. convert reads large files batch by batch (docs/scale.md). isovet formats lists the formats.`,
 		Example: `  isovet convert h.jsonl.zst h.jsonl
   isovet convert - h.jsonl.gz < h.jsonl
   isovet convert --lossy h.jsonl history.bincode
@@ -64,11 +64,11 @@ Large files are converted batch by batch (docs/scale.md). isovet formats lists t
 	console.EnumFlag(c, &v.to, "to", "format", "format of OUT (isovet formats)", console.FormatNames())
 	fl := c.Flags()
 	fl.StringVarP(&v.out, "out", "o", "", "OUT, as a flag")
-	fl.BoolVar(&v.lossy, "lossy", false, "drop what the format of OUT cannot hold")
-	fl.IntVar(&v.shards, "shards", 0, "write so many parts to the folder OUT")
+	fl.BoolVar(&v.lossy, "lossy", false, "omit what the format of OUT cannot express")
+	fl.IntVar(&v.shards, "shards", 0, "write this number of parts to the folder OUT")
 	fl.Var(console.Size(&v.shardSize), "shard-size", "write parts of about this size to the folder OUT")
 	fl.Var(console.Size(&v.memory), "memory", "convert batch by batch within this memory")
-	fl.BoolVarP(&v.quiet, "quiet", "q", false, "no progress")
+	fl.BoolVarP(&v.quiet, "quiet", "q", false, "show no progress")
 	return c
 }
 
@@ -114,8 +114,8 @@ func runConvert(ctx context.Context, e *console.Env, v *conversion) error {
 	return console.OrInterrupted(err, "converting "+v.in+"; nothing was written")
 }
 
-// inMemoryAfter reports whether what cannot be done batch by batch is tried in memory: unless parts or a bound were
-// asked for.
+// inMemoryAfter reports whether a conversion that failed batch by batch is tried in memory: unless the user requested
+// parts or a bound.
 func (v *conversion) inMemoryAfter(err error) bool {
 	_, order := errors.AsType[*split.OrderError](err)
 	_, lists := errors.AsType[*native.MixedError](err)

@@ -23,10 +23,10 @@ import (
 	"isovet/internal/safego"
 )
 
-// streamFrom is the size of files from which they are converted batch by batch, and not in memory.
+// streamFrom is the size from which on files are converted batch by batch instead of in memory.
 const streamFrom = 512 << 20
 
-// conversion says what is converted to what.
+// conversion has the input and the output of a conversion.
 type conversion struct {
 	in, out, to string
 	from        console.Loading
@@ -40,7 +40,7 @@ type conversion struct {
 
 func (v *conversion) sharded() bool { return v.shards > 0 || v.shardSize > 0 }
 
-// streamEnding is the ending of names that the format to write stands for, if it is one that is written batch by batch.
+// streamEnding returns the name ending for the output format, if that can be written batch by batch.
 func (v *conversion) streamEnding() (string, bool) {
 	pack := filepath.Ext(v.out)
 	if pack != ".gz" && pack != ".zst" || v.sharded() {
@@ -66,7 +66,7 @@ func (v *conversion) streamEnding() (string, bool) {
 	return "", false
 }
 
-// streams reports whether the conversion is done batch by batch, in memory that does not grow with the history.
+// streams reports whether the conversion is done batch by batch, so that memory does not grow with the history.
 func (v *conversion) streams(paths []string) bool {
 	if paths[0] == "-" {
 		return false
@@ -75,7 +75,7 @@ func (v *conversion) streams(paths []string) bool {
 	return can && (v.sharded() || v.memory > 0 || split.InParts(paths) || console.SizeOf(paths) >= streamFrom)
 }
 
-// pour hands the batches of a history to add, which runs beside what reads them.
+// pour calls add with the batches of a history, in parallel with reading them.
 func pour(ctx context.Context, s *split.Set, p *console.Progress, add func(*history.History) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -10,7 +10,7 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// ListItem is a line of "isovet checkers" and its like.
+// ListItem is a line of "isovet checkers" and similar lists.
 type ListItem struct {
 	Name     string   `json:"name"`
 	About    string   `json:"about"`
@@ -31,7 +31,7 @@ type ListItem struct {
 	Hidden   bool                `json:"hidden,omitempty"`
 }
 
-// takes is what a checker can take, as check.Takes says.
+// takes says what a checker can decide (check.Takes).
 type takes struct {
 	Items      bool     `json:"items"`
 	Predicates []string `json:"predicates"` // at these levels
@@ -57,7 +57,7 @@ func takesOf(in *check.Info) *takes {
 	return out
 }
 
-// predicates says at which levels, in short.
+// predicates returns the levels, in short, at which it decides predicates.
 func (t *takes) predicates() string {
 	switch {
 	case len(t.Predicates) == 0:
@@ -75,7 +75,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// NewList makes a command that lists.
+// NewList returns a command that prints a list.
 func NewList(e *console.Env, use, short, long string, items func() []ListItem) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -141,22 +141,22 @@ func NewList(e *console.Env, use, short, long string, items func() []ListItem) *
 			return console.Table(e.Stdout, header, rows)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }
 
-const checkersHelp = `checkers lists what --checker takes: the paper, the levels, the solvers (the default first), and the histories.
+const checkersHelp = `checkers lists the values of --checker, with papers, levels, solvers (the default first), and supported histories.
 
   items             reads and writes of registers
-  predicates        predicate operations, at all of its levels or at those named (else --ignore-predicates)
-  lists             read: by itself, beside predicates: in one history with them, told: as registers
-  unknown outcomes  read: they committed if somebody read from them, tried: if the answer does not depend on them,
-                    decided: over all ways to end
+  predicates        predicate operations at all of its levels, or at the named ones (else --ignore-predicates)
+  lists             read: lists; beside predicates: also together with predicates; told: rewritten as registers
+  unknown outcomes  read: they committed if a transaction read from them; tried: also if both outcomes give one
+                    verdict; decided: over all outcomes
   duplicates        values that several transactions wrote to one key
 
-Any other history gets "unknown", with the reason (docs/takes.md).`
+For any other history the verdict is "unknown", with the reason (docs/takes.md).`
 
-// taking is a column of what checkers take.
+// taking returns a column of a table of what checkers can decide.
 func taking(get func(*takes) string) func(*ListItem) string {
 	return func(i *ListItem) string {
 		if i.Takes == nil {
@@ -167,8 +167,7 @@ func taking(get func(*takes) string) func(*ListItem) string {
 }
 
 func NewCheckers(e *console.Env) *cobra.Command {
-	return NewList(e, "checkers", "List the checkers: what isovet check --checker takes",
-		checkersHelp,
+	return NewList(e, "checkers", "List the checkers: the values of isovet check --checker", checkersHelp,
 		func() (items []ListItem) {
 			for _, c := range check.All() {
 				in := c.Info()
@@ -191,8 +190,8 @@ func NewCheckers(e *console.Env) *cobra.Command {
 }
 
 func NewSolvers(e *console.Env) *cobra.Command {
-	return NewList(e, "solvers", "List the solvers: what isovet check --solver takes",
-		"solvers lists the back ends of the SAT-based checkers: what --solver takes. The first is the default.",
+	return NewList(e, "solvers", "List the solvers: the values of isovet check --solver",
+		"solvers lists the solvers of SAT-based checkers, the values of --solver. The first is the default.",
 		func() (items []ListItem) {
 			for _, s := range check.Solvers() {
 				items = append(items, ListItem{Name: s.Name, About: s.About})
@@ -202,8 +201,8 @@ func NewSolvers(e *console.Env) *cobra.Command {
 }
 
 func NewFormats(e *console.Env) *cobra.Command {
-	return NewList(e, "formats", "List the file formats: what isovet check --format takes",
-		"formats lists the file formats, what each can hold, and whether isovet convert can write it.\n\n"+
+	return NewList(e, "formats", "List the file formats: the values of isovet check --format",
+		"formats lists the file formats, what each can express, and whether isovet convert can write it.\n\n"+
 			"isovet recognises a format by the file's content. It reads gzip, zstd, xz, bzip2 and zip "+
 			"(docs/formats.md).",
 		func() (items []ListItem) {

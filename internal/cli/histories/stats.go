@@ -1,5 +1,5 @@
-// Package histories holds the commands that read histories and judge nothing: stats, convert, and the lists of what
-// there is.
+// Package histories has the commands that read histories without judging them (stats, convert), and those that print
+// lists.
 package histories
 
 import (
@@ -26,7 +26,8 @@ import (
 // txnCounts are numbers of transactions and sessions.
 type txnCounts struct {
 	Txns int `json:"txns"`
-	// writers whom the file has no record of, of unknown outcome; not in txns
+	// Invented counts transactions of unknown outcome that were added as writers that the file lacks; Txns does not
+	// include them.
 	Invented  int `json:"invented_writers,omitempty"`
 	Committed int `json:"committed"`
 	Aborted   int `json:"aborted"`
@@ -34,7 +35,7 @@ type txnCounts struct {
 	ReadOnly  int `json:"read_only"`
 	WriteOnly int `json:"write_only"`
 	ReadWrite int `json:"read_write"`
-	// writes of the initial transaction, which is counted nowhere else but in txns and ops
+	// Initial counts writes of the initial transaction. It is counted elsewhere only in Txns and Ops.
 	Initial  int `json:"initial_writes"`
 	Sessions int `json:"sessions"`
 }
@@ -51,12 +52,13 @@ type opCounts struct {
 	ListReads  int `json:"list_reads"`
 	PredReads  int `json:"predicate_reads"`
 	PredWrites int `json:"predicate_writes"`
-	// reads of all kinds by committed transactions; a check of a history without any is inconclusive
+	// CommittedReads counts reads of all kinds by committed transactions. Without any, a check of the history is
+	// inconclusive.
 	CommittedReads int `json:"committed_reads"`
 	MaxOps         int `json:"max_ops"` // of a transaction
 }
 
-// historyStats is what "isovet stats" says of a history.
+// historyStats is the output of "isovet stats" for a history.
 type historyStats struct {
 	History   string `json:"history"`
 	Name      string `json:"name,omitempty"`
@@ -71,11 +73,11 @@ type historyStats struct {
 
 	Keys     int `json:"keys"`
 	Versions int `json:"versions"`
-	// UniqueValues: no value was written to a key twice, the initial value counted; deletes aside.
+	// UniqueValues says that no value, initial values included, was written twice to a key. Deletes do not count.
 	UniqueValues bool `json:"unique_values"`
 	Duplicates   int  `json:"duplicate_values"` // versions written more than once
-	// Estimated: there were more keys and versions than memory for them; their numbers are estimates to a per cent, and
-	// whether values are unique was not found out.
+	// Estimated says that memory did not suffice for all keys and versions. Their numbers are then estimates within
+	// one per cent, and it is unknown whether values are unique.
 	Estimated bool `json:"estimated,omitempty"`
 
 	Times timeStats `json:"times"`
@@ -83,7 +85,7 @@ type historyStats struct {
 	Notes []history.Note `json:"notes,omitempty"` // what the reader has to say of the file
 }
 
-// timeStats counts the transactions (for ops: the operations) that carry a time.
+// timeStats counts the transactions, or in ops the operations, that have a time.
 type timeStats struct {
 	Start    int `json:"start"`
 	Commit   int `json:"commit"`
@@ -93,11 +95,12 @@ type timeStats struct {
 	Ops      int `json:"ops"`
 
 	DurationMS float64 `json:"duration_ms"`
-	// Overlap is the share of transactions, in the order of their starts, that begin before their predecessor has
-	// ended; Concurrent is the most that were open at one moment. Both over transactions with start and end.
+	// Overlap is the share of transactions, sorted by start, that begin before their predecessor has ended. Concurrent
+	// is the greatest number of transactions open at one moment. Both count transactions with start and end.
 	Overlap    float64 `json:"overlap"`
 	Concurrent int     `json:"max_concurrent"`
-	// Unordered: transactions stand too far from the order of their starts for these to be more than estimates.
+	// Unordered says that transactions in the file are too far from the order of their starts, so that both are
+	// estimates.
 	Unordered bool `json:"unordered,omitempty"`
 }
 
@@ -107,12 +110,12 @@ func NewStats(e *console.Env) *cobra.Command {
 	var memory int64
 	c := &cobra.Command{
 		Use: "stats [flags] HISTORY…", GroupID: "work",
-		Short: "Say what is in a history",
-		Long: `stats says what histories contain: transactions and outcomes, sessions, operations, keys, times, overlap.
+		Short: "Show what a history contains",
+		Long: `stats shows what histories contain: transactions and outcomes, sessions, operations, keys, times, overlap.
 
-Most checkers need unique values, and the strict levels start and end times: stats says whether the history has
-them. Files of 512 MiB and more, parts, and all files with --memory are read batch by batch; numbers of keys and
-versions may then be estimates, and stats says so.`,
+Most checkers need unique values, and the strict levels need start and end times. stats reports whether the history
+has them. It reads files of 512 MiB and more, parts, and all files with --memory batch by batch. It reports if the
+numbers of keys and versions are then estimates.`,
 		Example:           "  isovet stats h.jsonl\n  isovet stats --json *.jsonl.zst",
 		Args:              console.Exactly("HISTORY…"),
 		ValidArgsFunction: console.HistoryFiles,
@@ -143,14 +146,14 @@ versions may then be estimates, and stats says so.`,
 			return console.Status(worst)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line for each history")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each history")
 	c.Flags().Var(console.Size(&memory), "memory", "read batch by batch within this memory")
 	from.Flags(c, "format", "the files")
 	from.TogetherFlag(c)
 	return c
 }
 
-// statsOf looks at a history, in memory or batch by batch.
+// statsOf computes the statistics of a history, in memory or batch by batch.
 func statsOf(ctx context.Context, e *console.Env, path string, from console.Loading, memory int64) (*historyStats,
 	error) {
 	paths := from.Paths(path)
@@ -213,7 +216,7 @@ func newHistoryStats(path string, h *history.History) *historyStats {
 	return s
 }
 
-// count counts transactions and operations; note is called with each version that is written.
+// count counts transactions and operations. It calls note with each written version.
 func (s *historyStats) count(h *history.History, note func(v uint32)) {
 	ops := h.FileOps(0, uint32(h.NumTxns()))
 	s.Ops, s.Both = s.Ops+ops, s.Both+h.NumOps()-ops
@@ -305,7 +308,7 @@ func newTimeStats(h *history.History) timeStats {
 	return s
 }
 
-// have counts, for each kind of time, the transactions or operations that have it.
+// have counts, for each kind of time, the transactions or operations with that time.
 func (s *timeStats) have(h *history.History) {
 	count := func(n *int, col []int64) {
 		for _, x := range col {
@@ -326,7 +329,7 @@ func (s *timeStats) have(h *history.History) {
 // span is the client interval of a transaction.
 type span struct{ start, end int64 }
 
-// overlaps tells how transactions overlap, given in the order of their starts.
+// overlaps computes how transactions overlap. They must be added in the order of their starts.
 type overlaps struct {
 	n, overlap, most int
 	first, last      int64
@@ -426,7 +429,7 @@ func (s *historyStats) text(w io.Writer) error {
 	return writeRows(w, s.History, rows)
 }
 
-// writeRows writes the rows that say something, under the history's name.
+// writeRows writes the non-empty rows below the history's name.
 func writeRows(w io.Writer, history string, rows [][]string) error {
 	fmt.Fprintln(w, escape.Line(history))
 	for _, r := range rows {
@@ -440,7 +443,7 @@ func writeRows(w io.Writer, history string, rows [][]string) error {
 	return nil
 }
 
-// list writes the parts that are not zero, each a number and a noun; "(s)" is the plural's.
+// list writes the parts that are not zero, each a number and a noun. "(s)" marks the plural.
 func list(parts ...any) string {
 	var out []string
 	for i := 0; i < len(parts); i += 2 {

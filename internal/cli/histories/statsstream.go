@@ -15,15 +15,15 @@ import (
 	"isovet/internal/heap"
 )
 
-// spanWindow bounds how many transactions may stand out of the order of their starts.
+// spanWindow bounds how far transactions may be from the order of their starts.
 var spanWindow = 1 << 18
 
 func init() { bounds.Register("cli.span-window", &spanWindow) }
 
-// statsMemory is what the tables of keys and versions may take unless --memory says it.
+// statsMemory is the memory for the tables of keys and versions unless --memory sets it.
 const statsMemory = 2 << 30
 
-// streamed is a historyStats on its way, batch by batch.
+// streamed computes a historyStats batch by batch.
 type streamed struct {
 	s        historyStats
 	sessions map[int64]struct{}
@@ -37,7 +37,7 @@ type streamed struct {
 	text, key [][2]uint64
 }
 
-// streamStats is newHistoryStats without the history in memory.
+// streamStats computes the statistics without having the history in memory.
 func streamStats(ctx context.Context, name string, paths []string, from console.Loading, memory int64,
 	p *console.Progress) (
 	*historyStats, error) {
@@ -111,7 +111,7 @@ func (x *streamed) add(h *history.History) {
 	}
 }
 
-// hand hands on the transaction that began first of those at hand.
+// hand passes on the stored transaction that began first.
 func (x *streamed) hand() {
 	start, end := x.spans.Pop()
 	if start < x.reached {
@@ -139,7 +139,7 @@ func (x *streamed) done() *historyStats {
 	return s
 }
 
-// name makes the hashes of a batch's texts and keys.
+// name computes the hashes of a batch's texts and keys.
 func (x *streamed) name(h *history.History) {
 	x.text, x.key = x.text[:0], x.key[:0]
 	for t := range h.Texts.Len() {
@@ -181,8 +181,8 @@ const (
 	wroteBits  = iota
 )
 
-// hashes is a set of things told by 125 bits of hash. Where they are too many, their number is estimated from the
-// smallest hashes (Bar-Yossef et al., RANDOM 2002: the k minimum values), of which it keeps what it has room for.
+// hashes is a set of things identified by 125 bits of hash. If there are too many, it keeps only the smallest hashes,
+// and estimates the number from them (Bar-Yossef et al., RANDOM 2002: the k minimum values).
 type hashes struct {
 	slot  [][2]uint64 // both 0: free
 	n     int
@@ -202,7 +202,7 @@ func (s *hashes) find(h [2]uint64) *[2]uint64 {
 	}
 }
 
-// add adds a thing, unless there is no room for it.
+// add adds a thing if there is space.
 func (s *hashes) add(h [2]uint64) {
 	h[0] |= 1
 	if s.full && h[0] >= s.below {
@@ -221,7 +221,7 @@ func (s *hashes) add(h [2]uint64) {
 	}
 }
 
-// write notes that a version that was added is written.
+// write marks an added version as written.
 func (s *hashes) write(h [2]uint64, bit uint64) {
 	h[0] |= 1
 	if s.full && h[0] >= s.below {
@@ -239,7 +239,7 @@ func (s *hashes) write(h [2]uint64, bit uint64) {
 	e[1] |= bit
 }
 
-// grow makes room: twice as much, or the greater half is left out.
+// grow doubles the space or, at the limit, drops the greater half of the hashes.
 func (s *hashes) grow() {
 	old := s.slot
 	size := max(1024, 2*len(old))

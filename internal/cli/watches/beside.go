@@ -16,8 +16,8 @@ import (
 	"isovet/watch"
 )
 
-// Beside judges a recording during the recording, without slowing it down. If the judge falls behind, transactions are
-// not judged, and it goes on as with a stream that begins in the middle.
+// Beside judges a recording while it is made, without slowing it down. If the judge is too slow, transactions are left
+// out, and it continues as for a stream that begins in the middle.
 type Beside struct {
 	Level   level.Level
 	Metrics string // address of the live page; "": none
@@ -33,7 +33,7 @@ type Beside struct {
 	status int
 }
 
-// Begin starts judging the lines that Add gets.
+// Begin starts judging the lines of Add.
 func (b *Beside) Begin(ctx context.Context, e *console.Env) {
 	room := b.Room
 	if room == 0 {
@@ -45,10 +45,10 @@ func (b *Beside) Begin(ctx context.Context, e *console.Env) {
 	b.work.Go(func() { b.run(ctx, e) })
 }
 
-// Add takes the line of a transaction that has ended.
+// Add adds the line of a transaction that has ended.
 func (b *Beside) Add(line []byte) { b.queue.Add(line) }
 
-// End ends judging, and returns the exit status of the findings.
+// End ends judging and returns the exit status for the findings.
 func (b *Beside) End() int {
 	b.queue.End()
 	bound := b.Bound

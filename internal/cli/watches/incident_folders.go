@@ -176,7 +176,7 @@ const minViolations = 64 << 10
 func (f *incidentFlags) add(fl *pflag.FlagSet) {
 	f.max = 256 << 20
 	fl.BoolVar(&f.every, "all-violations", false, "write every violation of an incident")
-	fl.Var(console.Size(&f.max), "violations-max", "`BYTES` of the files of violations, rotated")
+	fl.Var(console.Size(&f.max), "violations-max", "most `BYTES` of the files of violations")
 	fl.BoolVar(&f.early, "suspects", false, "print reads that wait for a writer")
 	fl.IntVar(&f.kept, "evidence", 100, "small histories to keep in FOLDER/evidence")
 	fl.IntVar(&f.folders, "incident-folders", 20, "incident folders to keep in FOLDER/incidents")

@@ -32,10 +32,11 @@ type Notifier struct {
 // notifyEvery is the interval of looking for something to report.
 const notifyEvery = 250 * time.Millisecond
 
-// startFor is the extension of the start's time-out at each progress of the judge in the log.
+// startFor is how much more time the supervisor is asked for, at each progress of the judge, while the log is judged
+// at the start.
 const startFor = 30 * time.Second
 
-// NewNotifier reads NOTIFY_SOCKET and WATCHDOG_USEC. The error says that they are set but cannot be used.
+// NewNotifier reads NOTIFY_SOCKET and WATCHDOG_USEC. It returns an error if they are set but unusable.
 func NewNotifier(getenv func(string) string) (*Notifier, error) {
 	n := &Notifier{Now: time.Now, quit: make(chan struct{})}
 	name := getenv("NOTIFY_SOCKET")
@@ -98,8 +99,8 @@ type Notified struct {
 	pinged, extended, busy time.Time
 }
 
-// Next returns the messages that are due at a moment. The watch counts as alive for the watchdog if the judge waits for
-// lines, or is not busy with the same ones for longer than the watchdog's time.
+// Next returns the messages that are due now. For the watchdog, the watch is alive if the judge waits for lines, or is
+// not busy with the same lines for longer than the watchdog's time.
 func (n *Notifier) Next(x *Notified, s *watch.Snapshot, standby bool) (out []string) {
 	now := n.Now()
 	switch {
@@ -121,7 +122,7 @@ func (n *Notifier) Next(x *Notified, s *watch.Snapshot, standby bool) (out []str
 	return out
 }
 
-// say sends a message. If it does not arrive, the supervisor will take the process for hung.
+// say sends a message. If it is lost, the supervisor will consider the process hung.
 func (n *Notifier) say(words ...string) {
 	if len(words) > 0 {
 		_, _ = n.To.Write([]byte(strings.Join(words, "\n")))
@@ -131,20 +132,20 @@ func (n *Notifier) say(words ...string) {
 // close ends run.
 func (n *Notifier) close() { n.once.Do(func() { close(n.quit) }) }
 
-// webhookFlags configure the web hook. Everybody can see the command line of a process, so secrets are in files.
+// webhookFlags configure the web hook. Secrets are in files, since everybody can see the command line of a process.
 type webhookFlags struct{ address, addressFile, secretFile string }
 
 func (f *webhookFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.address, "webhook", "", "`URL` that gets each violation as JSON")
-	fl.StringVar(&f.addressFile, "webhook-file", "", "`FILE` with that URL, if it is secret")
+	fl.StringVar(&f.address, "webhook", "", "`URL` to which watch posts violations as JSON")
+	fl.StringVar(&f.addressFile, "webhook-file", "", "`FILE` with the URL of the webhook, if it is secret")
 	fl.StringVar(&f.secretFile, "webhook-secret-file", "", "`FILE` with a token for \"Authorization: Bearer\"")
 }
 
-// leastSecret is the least length of a path's part that is taken for a secret: those of chat systems have 24 and more
+// leastSecret is the least length for a part of a path to count as a secret. Secrets of chat systems have 24 or more
 // characters.
 const leastSecret = 20
 
-// public refuses an address on the command line that may have a secret: a user, a query, or a long part of its path
+// public refuses an address on the command line that may contain a secret: a user, a query, or a long part of its path
 // with digits.
 func (f *webhookFlags) public() error {
 	u, err := url.Parse(f.address)

@@ -26,10 +26,10 @@ func newLog(w io.Writer, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, nil))
 }
 
-// takenFor bounds the wait for an address of another process: a killed process holds it until the system has ended it.
+// takenFor bounds the wait for an address that another process has. The system needs time to end a killed process.
 const takenFor = 5 * time.Second
 
-// whenFree calls listen again while another process has its address: for a short time, or, with --standby, until that
+// whenFree repeats listen while another process has its address: for a short time or, with --standby, until that
 // process ends.
 func (f *watchFlags) whenFree(ctx context.Context, log *slog.Logger,
 	listen func() (*seen.Server, error)) (s *seen.Server, err error) {

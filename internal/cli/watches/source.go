@@ -33,19 +33,18 @@ func defaultSource() sourceFlags {
 
 func (f *sourceFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.url, "source", f.url, "- (standard input), files, or an http:, nats:, kafka: URL")
-	fl.BoolVar(&f.once, "once", false, "files: end with the last one")
-	fl.Var(console.Size(&f.maxBody), "max-body", "http: `BYTES` that a request may have")
-	fl.StringVar(&f.tokenFile, "token-file", "", "http: `FILE` of tokens, one of which a request needs; nats: the "+
-		"token")
-	fl.BoolVar(&f.noToken, "no-token", false, "http: accept requests of anybody")
-	fl.StringVar(&f.credentials, "credentials", "", "nats: `FILE` with the user's credentials; kafka: USER:PASSWORD")
-	fl.StringVar(&f.durable, "durable", f.durable, "nats: name of the consumer; kafka: of the group")
+	fl.BoolVar(&f.once, "once", false, "files: end after the last file")
+	fl.Var(console.Size(&f.maxBody), "max-body", "http: largest request, in `BYTES`")
+	fl.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the valid tokens (http) or the token (nats)")
+	fl.BoolVar(&f.noToken, "no-token", false, "http: accept requests without a token")
+	fl.StringVar(&f.credentials, "credentials", "", "`FILE` with credentials (nats) or USER:PASSWORD (kafka)")
+	fl.StringVar(&f.durable, "durable", f.durable, "name of the consumer (nats) or of the group (kafka)")
 	fl.StringVar(&f.tls.Cert, "tls-cert", "", "PEM `FILE` with our certificate")
 	fl.StringVar(&f.tls.Key, "tls-key", "", "PEM `FILE` with the certificate's key")
 	fl.StringVar(&f.tls.CA, "tls-ca", "", "PEM `FILE` of trusted certificates; https: clients need one")
 }
 
-// said returns the source for messages, without passwords.
+// said returns the source's name for messages, without passwords.
 func (f *sourceFlags) said() string {
 	scheme, rest, is := strings.Cut(f.url, "://")
 	where, name, _ := strings.Cut(rest, "/")
@@ -123,7 +122,7 @@ func (f *sourceFlags) open(e *console.Env, state string, judge watch.Judge, log 
 	}}, nil
 }
 
-// fits refuses flags of other sources.
+// fits refuses flags that belong to other sources.
 func (f *sourceFlags) fits(scheme string) error {
 	of := func(given bool, name string, schemes ...string) error {
 		for _, s := range schemes {
@@ -169,7 +168,7 @@ func (f *sourceFlags) pipe(e *console.Env, state string, after watch.Places) wat
 // tokens reads a file of tokens.
 func (f *sourceFlags) tokens() ([]string, error) { return readTokens("token-file", f.tokenFile) }
 
-// readTokens reads the file of tokens that a flag names; "": none.
+// readTokens reads the file of tokens that a flag names, if any.
 func readTokens(flag, file string) ([]string, error) {
 	if file == "" {
 		return nil, nil
@@ -240,7 +239,7 @@ func (f *sourceFlags) http(u *url.URL, judge watch.Judge, log *slog.Logger) (*op
 	}, nil
 }
 
-// servers parses SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…]/NAME[?QUERY], with one or several hosts.
+// servers parses SCHEME://[USER[:PASSWORD]@]HOST:PORT[,HOST:PORT…]/NAME[?QUERY].
 func (f *sourceFlags) servers(want string) (scheme string, hosts []string, name string, q url.Values,
 	user *url.Userinfo, err error) {
 	bad := func(why string) error {

@@ -1,4 +1,4 @@
-// Package watches holds the command watch: its flags, sources, log, notices and folders of incidents.
+// Package watches has the command watch: its flags, sources, log, notices and folders of incidents.
 package watches
 
 import (
@@ -51,7 +51,7 @@ type watchFlags struct {
 	history                     string       // the history for shrink; "": state
 }
 
-// minWatchMemory is the memory of lines in progress.
+// minWatchMemory is the memory for lines in progress.
 const minWatchMemory = 16 << 20
 
 // watchCheckers are the checkers of streams.
@@ -59,15 +59,15 @@ var watchCheckers = []string{"replay", "aion", "leopard"}
 
 const watchHelp = `watch checks transactions as they arrive, and reports violations of the isolation level while the database runs.
 
-A transaction is a JSON line of the history format, from standard input, files, HTTP, JetStream or Kafka. watch
-writes it to a log in FOLDER before it acknowledges it. Start the same command again after a crash: it loses no
-violation and writes none twice. FOLDER is also a history, which check, shrink and report read.
+Each transaction is a JSON line of the history format, from standard input, files, HTTP, JetStream or Kafka. watch
+writes it to a log in FOLDER before it acknowledges it. After a crash, start the same command again: watch loses no
+violation and reports none twice. FOLDER is also a history, which check, shrink and report can read.
 
---checker replay needs the clients' start and end times, aion the database's timestamps, leopard a profile.
-watch reports a violation once no later arrival can change it (--lateness, --patience, --idle), as a JSON line on
+--checker replay needs the clients' start and end times, aion the database's timestamps, and leopard a profile.
+watch reports a violation when no later arrival can change it (--lateness, --patience, --idle), as a JSON line on
 standard output and in FOLDER/violations.jsonl. docs/watch.md explains each line and flag.
 
-Exit status: 0 no violation, 1 violations, 2 only undecided, late or unproven ones; SIGTERM ends watch with 0.`
+Exit status: 0 no violation, 1 violations, 2 only undecided, late or unproven reports; SIGTERM ends watch with 0.`
 
 const watchExamples = `  isovet watch --state w < stream.jsonl
   isovet watch --state w --source http://127.0.0.1:8090 --metrics :9090
@@ -139,25 +139,23 @@ func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 	console.EnumFlag(c, &f.gate.unit, "timestamp-unit", "unit",
 		"aion: unit of the database's timestamps", watch.UnitNames())
 	console.EnumFlag(c, &f.gate.attach, "attach", "mode",
-		"first reads show what keys hold at the start", watch.AttachNames())
+		"take initial values of keys from first reads", watch.AttachNames())
 	AddProfile(c, &f.profile, &f.skew)
 	fl.Var(console.Size(&f.memory), "memory", "memory bound; idle keys move to FOLDER/keys")
-	fl.DurationVar(&f.idle, "idle", f.idle, "after so long without arrivals all is final; 0: never")
+	fl.DurationVar(&f.idle, "idle", f.idle, "idle time after which everything is final; 0: never")
 	fl.DurationVar(&f.checkpoint, "checkpoint", f.checkpoint, "period of checkpoints; 0: none")
-	fl.StringVar(&f.keep, "keep", f.keep, "log to keep: a `DURATION`, a size, both, or all")
+	fl.StringVar(&f.keep, "keep", f.keep, "how much log to keep: a `DURATION`, a size, both, or all")
 	f.incidents.add(fl)
 	fl.StringVar(&f.metric, "metrics", "", "`ADDRESS` of a live page, /metrics, /healthz, /readyz")
-	fl.StringVar(&f.metricTokens, "metrics-token-file", "", "`FILE` of tokens that --metrics asks for")
+	fl.StringVar(&f.metricTokens, "metrics-token-file", "", "`FILE` with the valid tokens for --metrics")
 	f.webhook.add(fl)
-	console.EnumFlag(c, &f.logFormat, "log-format", "format",
-		"form of the log on standard error",
-		logFormats)
+	console.EnumFlag(c, &f.logFormat, "log-format", "format", "form of the log on standard error", logFormats)
 	fl.StringVar(&config, "config", "", "YAML `FILE` with values of these flags")
-	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: transactions of the order in memory")
+	fl.IntVar(&f.horizon, "horizon", online.DefaultHorizon, "replay: number of transactions to remember")
 	fl.BoolVar(&f.atStart, "read-only-at-start", false, "timestamps: read-only transactions commit at their start_ts")
-	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "go on with the undamaged part of a damaged log")
-	fl.BoolVar(&f.standby, "standby", false, "wait while another process has the folder")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no table on the terminal")
+	fl.BoolVar(&f.acceptLoss, "accept-loss", false, "continue with the undamaged part of a damaged log")
+	fl.BoolVar(&f.standby, "standby", false, "wait while another process uses the folder")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no table on the terminal")
 	return f, c
 }
 
@@ -235,7 +233,7 @@ func LeopardOptions(profile string, skew time.Duration) (watch.LeopardOptions, e
 	return watch.LeopardOptions{Profile: p, Skew: skew.Nanoseconds()}, err
 }
 
-// shrinkCommand returns the command that shrinks the log to the smallest history with the same verdict.
+// shrinkCommand returns the command that finds the smallest history with the same verdict in the log.
 func (f *watchFlags) shrinkCommand() string {
 	words := []string{"isovet", "shrink", cmp.Or(f.history, f.state), "--checker"}
 	switch {
@@ -387,7 +385,7 @@ func (f *watchFlags) config(judge watch.Judge, keep watch.Keep, out *lineWriter,
 	return config
 }
 
-// lineWriter writes lines, and keeps the first error.
+// lineWriter writes lines, and stores the first error.
 type lineWriter struct {
 	to  io.Writer
 	err error

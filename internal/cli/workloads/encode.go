@@ -37,17 +37,17 @@ func NewEncode(e *console.Env) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use: "encode [flags] HISTORY", GroupID: "work",
-		Short: "Write the question as a formula for another solver, or certify its solution",
-		Long: `encode writes a formula that is satisfiable exactly if the history satisfies the level, for other solvers.
+		Short: "Write a history's check as a formula for another solver, or certify its solution",
+		Long: `encode writes a formula for other solvers. It is satisfiable if and only if the history satisfies the level.
 
   dimacs  DIMACS CNF for any SAT solver; its clauses keep the graph acyclic
   gnf     MonoSAT's GNF: clauses and a graph that must be acyclic
-  smt2    SMT-LIB 2: clauses, and a number a node that grows along edges (QF_IDL)
+  smt2    SMT-LIB 2: clauses, and a number for each node that increases along edges (QF_IDL)
 
-FILE.map explains the variables, as JSON lines. --solution reads a solver's answer, with the flags that made the
-formula: 0 its model gives a certified order, 1 it does not, 2 "unsatisfiable", which is no evidence.
+FILE.map explains the variables, as JSON lines. --solution reads a solver's answer; repeat the flags that made the
+formula. Exit status: 0 the model gives a certified order, 1 it does not, 2 "unsatisfiable", which has no certificate.
 
-Exit status 2, too: the formula cannot express the history, or is too large (docs/output.md).`,
+Exit status 2 also means that the formula cannot express the history, or is too large (docs/output.md).`,
 		Example: `  isovet encode --to dimacs -o h.cnf h.jsonl; kissat h.cnf > h.out
   isovet encode --solution h.out h.jsonl
   isovet encode --level si --encoding cobra --to gnf -o h.gnf h.jsonl
@@ -72,7 +72,7 @@ Exit status 2, too: the formula cannot express the history, or is too large (doc
 	fl.StringVar(&f.mapping, "map", "", "`FILE` that explains the variables (default: -o with .map)")
 	fl.StringVar(&f.solution, "solution", "", "certify a solver's answer in `FILE`; - is standard input")
 	fl.StringVar(&f.certificate, "certificate", "", "--solution: write a certificate to `FILE`")
-	fl.BoolVar(&f.pruned, "pruned", false, "prune first: a smaller formula")
+	fl.BoolVar(&f.pruned, "pruned", false, "prune first, for a smaller formula")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen client intervals by this at both ends")
 	fl.DurationVar(&f.timeout, "timeout", 0, "time bound")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing on standard error")
@@ -123,13 +123,13 @@ func runEncode(ctx context.Context, e *console.Env, f *encodeFlags, path string)
 	return f.write(e, made.it, form, path)
 }
 
-// made is what was made, or why it was not.
+// made is a result, or the reason why there is none.
 type made[T any] struct {
 	it  T
 	why string
 }
 
-// write writes the formula and its map.
+// write writes the formula and the map of its variables.
 func (f *encodeFlags) write(e *console.Env, q *check.Formula, form encode.Export, path string) error {
 	err := e.WriteFile(f.out, func(w io.Writer) error { return form.Write(w, q.Problem) })
 	if err != nil {
@@ -155,7 +155,7 @@ func (f *encodeFlags) write(e *console.Env, q *check.Formula, form encode.Export
 	return nil
 }
 
-// solve certifies a solver's answer.
+// solve checks a solver's answer and certifies it.
 func (f *encodeFlags) solve(e *console.Env, q *check.Formula, path string) error {
 	in := e.Stdin
 	if f.solution != "-" {

@@ -1,4 +1,4 @@
-// Package workloads holds the commands that make histories and formulas: gen, encode, workloads.
+// Package workloads has the commands that make histories and formulas: gen, encode, workloads.
 package workloads
 
 import (
@@ -23,7 +23,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// GenFlags are the flags that say which history to generate, in gen and bench compare alike.
+// GenFlags are the flags that say which history to generate, for gen and bench compare.
 type GenFlags struct {
 	Spec  datasets.Spec
 	times string
@@ -39,8 +39,7 @@ var (
 
 func WorkloadNames() []string { return workload.Names() }
 
-// WorkloadValue is the --workload flag: one of the list, or one with its variant, rows/direct, as histories and hunts
-// name them.
+// WorkloadValue is the value of --workload: a listed workload, perhaps with its variant, such as rows/direct.
 type WorkloadValue struct{ console.Enum }
 
 func NewWorkloadValue(value *string) *WorkloadValue {
@@ -66,7 +65,7 @@ func (v *WorkloadValue) Set(s string) error {
 	return err
 }
 
-// PartVariant parts a workload from its variant, where the flag --workload names it.
+// PartVariant splits the value of --workload into workload and variant.
 func PartVariant(name, variant *string) error {
 	w, v, ok := strings.Cut(*name, "/")
 	switch {
@@ -88,35 +87,33 @@ func (g *GenFlags) Add(c *cobra.Command) {
 	console.Complete(c, "workload", workloadCompletions())
 	fl.IntVar(&g.Spec.Txns, "txns", g.Spec.Txns, "committed transactions")
 	fl.IntVar(&g.Spec.Sessions, "sessions", g.Spec.Sessions, "client sessions")
-	fl.IntVar(&g.Spec.Keys, "keys", 0, "rows, users, rooms, …: size of the data (default: the workload's)")
+	fl.IntVar(&g.Spec.Keys, "keys", 0, "size of the data: rows, users, rooms, … (default: the workload's)")
 	fl.Float64Var(&g.Spec.Zipf, "zipf", 0, "Zipf exponent of the keys (default: the workload's)")
-	fl.IntVar(&g.Spec.Values, "values", 0, "values a key, so that some repeat (default: unique values)")
-	fl.IntVar(&g.Spec.Ops, "ops", 0, "operations a transaction (default: the workload's)")
+	fl.IntVar(&g.Spec.Values, "values", 0, "values of each key, so that some repeat (default: unique)")
+	fl.IntVar(&g.Spec.Ops, "ops", 0, "operations in each transaction (default: the workload's)")
 	fl.IntVar(&g.Spec.FenceEvery, "fence-every", 0, "transactions between fences, for cobra-rounds (default: none)")
 	fl.StringVar(&g.Spec.Isolation, "isolation", g.Spec.Isolation, "isolation level of the store")
 	console.Complete(c, "isolation", datasets.Isolations())
 	fl.Uint64Var(&g.Spec.Seed, "seed", g.Spec.Seed, "the same seed gives the same history")
 	fl.Var(&faultsValue{console.Enum{Value: &g.Spec.Fault, What: "fault", Choices: datasets.FaultNames()}}, "fault",
-		"anomalies to plant, with commas (docs/workloads.md)")
+		"list of anomalies to plant (docs/workloads.md)")
 	console.Complete(c, "fault", faultCompletions())
 	fl.IntVar(&g.Spec.Faults, "faults", 0, "number of anomalies to plant (default: one of each)")
-	console.EnumFlag(c, &g.times, "times", "choice of times",
-		"client times to write: all, txns, none", timesNames)
-	console.EnumFlag(c, &g.hint, "hint", "kind of times", "client times are true, reversed or random",
-		hintNames)
-	fl.BoolVar(&g.Spec.DBTimes, "timestamps", false, "write database timestamps too")
+	console.EnumFlag(c, &g.times, "times", "choice of times", "client times to write: all, txns, none", timesNames)
+	console.EnumFlag(c, &g.hint, "hint", "kind of times", "make client times true, reversed or random", hintNames)
+	fl.BoolVar(&g.Spec.DBTimes, "timestamps", false, "also write database timestamps")
 	fl.DurationVar(&g.skew, "skew", 0, "largest offset of a client's clock")
 	fl.Float64Var(&g.Spec.AbortRate, "abort-rate", 0, "share of transactions that clients roll back")
 	fl.Float64Var(&g.Spec.UnknownRate, "unknown-rate", 0, "share of commits without an answer")
 	fl.Float64Var(&g.Spec.UnknownOld, "unknown-old", 0, "share of predicate writes with unknown old versions")
-	fl.BoolVar(&g.Spec.NoAborted, "no-aborted", false, "leave aborted transactions out")
-	fl.BoolVar(&g.Spec.LongTxn, "long-txn", false, "one transaction stays open all the time")
+	fl.BoolVar(&g.Spec.NoAborted, "no-aborted", false, "omit aborted transactions")
+	fl.BoolVar(&g.Spec.LongTxn, "long-txn", false, "keep one transaction open all the time")
 	console.EnumFlag(c, &g.Spec.Break, "break", "part",
 		"let the store's concurrency control fail once", datasets.Breaks())
 	fl.IntVar(&g.Spec.FaultAt, "fault-at", 0, "commits before the first fault (default: half, or early)")
 }
 
-// Finish checks what the flags' own types do not and completes the spec.
+// Finish checks what the flags' types do not check, and completes the spec.
 func (g *GenFlags) Finish() error {
 	s := &g.Spec
 	for _, n := range []struct {
@@ -154,11 +151,11 @@ func (g *GenFlags) Finish() error {
 	return nil
 }
 
-const genHelp = `gen runs a workload on a store in memory, in simulated time, and writes what the clients saw.
+const genHelp = `gen runs a workload on a store in memory, in simulated time, and writes the history that the clients saw.
 
---isolation sets the store's isolation level. --fault plants anomalies; the file's header names their transactions
-and the levels that they violate. --keys sets the size of the data, --zipf its skew. With --shards N, -o is a folder
-of parts, and memory does not grow with --txns. docs/workloads.md describes the workloads, faults and hard families.`
+--isolation sets the store's isolation level. --fault plants anomalies; the file's header names their transactions and
+the levels that they violate. --keys sets the size of the data, --zipf its skew. With --shards N, -o is a folder of N
+parts, and memory does not grow with --txns. docs/workloads.md describes the workloads, faults and hard families.`
 
 const genExamples = `  isovet gen --workload blindw --fault write-skew -o bad.jsonl && isovet check bad.jsonl
   isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
@@ -186,7 +183,7 @@ func NewGen(e *console.Env) *cobra.Command {
 	var noTimes bool
 	c := &cobra.Command{
 		Use: "gen [flags] -o FILE", GroupID: "work",
-		Short:   "Generate a history: a workload on a store in memory, with faults on request",
+		Short:   "Generate a history: run a workload on a store in memory, and plant faults",
 		Long:    genHelp,
 		Example: genExamples,
 		Args:    console.Exactly(),
@@ -233,22 +230,21 @@ func NewGen(e *console.Env) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&g.Spec.Variant, "variant", "", "the workload's variant (default: its first)")
 	fl.BoolVar(&noTimes, "no-times", false, "short for --times none")
-	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write, .gz and .zst compress; - is standard output")
-	console.EnumFlag(c, &o.format, "format", "format", "format of the file (isovet formats)",
-		console.FormatNames())
-	fl.IntVar(&o.shards, "shards", 0, "write so many parts to the folder -o, in bounded memory")
+	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write; .gz and .zst compress it; - is standard output")
+	console.EnumFlag(c, &o.format, "format", "format", "format of the file (isovet formats)", console.FormatNames())
+	fl.IntVar(&o.shards, "shards", 0, "write this number of parts to the folder -o")
 	fl.StringVar(&o.truth, "truth", "", "write the planted faults to `FILE`, as JSON lines")
-	fl.StringVar(&o.hard, "hard", "", "hard `FAMILY` in place of a workload (docs/workloads.md)")
+	fl.StringVar(&o.hard, "hard", "", "hard `FAMILY` instead of a workload (docs/workloads.md)")
 	console.Complete(c, "hard", hard.Names())
-	fl.StringVar(&o.anomaly, "anomaly", "", "one `ANOMALY` of Vbox's Table 1 in place of a workload")
+	fl.StringVar(&o.anomaly, "anomaly", "", "one `ANOMALY` of Vbox's Table 1 instead of a workload")
 	console.Complete(c, "anomaly", hard.AnomalyNames())
 	fl.Var(console.Size(&o.memory), "memory", "memory bound")
-	fl.BoolVar(&o.json, "json", false, "print what was generated as a JSON object")
+	fl.BoolVar(&o.json, "json", false, "print a summary as a JSON object")
 	fl.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing on standard error")
 	return c
 }
 
-// genOut says what becomes of a generated history.
+// genOut says what to do with a generated history.
 type genOut struct {
 	file, format, truth string
 	hard, anomaly       string // a family; an anomaly's name
@@ -319,7 +315,7 @@ func runGen(ctx context.Context, e *console.Env, spec datasets.Spec, o genOut) e
 	return nil
 }
 
-// workloadCompletions are the values of --workload with what they are.
+// workloadCompletions returns the values of --workload with descriptions.
 func workloadCompletions() (out []cobra.Completion) {
 	for _, w := range workload.All() {
 		out = append(out, cobra.CompletionWithDesc(w.Name, w.About))
@@ -327,7 +323,7 @@ func workloadCompletions() (out []cobra.Completion) {
 	return out
 }
 
-// faultCompletions are the values of --fault with what they are.
+// faultCompletions returns the values of --fault with descriptions.
 func faultCompletions() (out []cobra.Completion) {
 	for _, f := range slices.Concat(datasets.Faults(), datasets.PredicateFaults()) {
 		out = append(out, cobra.CompletionWithDesc(f.Name, f.About))
@@ -336,8 +332,8 @@ func faultCompletions() (out []cobra.Completion) {
 }
 
 func NewWorkloads(e *console.Env) *cobra.Command {
-	return histories.NewList(e, "workloads", "List the workloads: what isovet gen --workload takes",
-		"workloads lists what isovet gen --workload and isovet bench compare --workload take, with their variants, "+
+	return histories.NewList(e, "workloads", "List the workloads: the values of isovet gen --workload",
+		"workloads lists the values of --workload for isovet gen and isovet bench compare, with their variants, "+
 			"the default first.",
 		func() (items []histories.ListItem) {
 			for _, w := range workload.All() {

@@ -16,11 +16,11 @@ import (
 	"isovet/internal/plural"
 )
 
-// hardTakes are the flags that --hard takes; --anomaly takes them without the two that say how to draw.
+// hardTakes are the flags that are allowed with --hard; --anomaly allows them except for the two about drawing.
 var hardTakes = map[string]bool{"txns": true, "seed": true, "out": true, "format": true, "memory": true,
 	"json": true, "quiet": true}
 
-// manyHard is the number of transactions beyond which the size of a formula is probably a mistake.
+// manyHard is the number of transactions above which the size of a formula is probably a mistake.
 const manyHard = 1e6
 
 // runGenHard writes a history of a hard family, or an anomaly.
@@ -92,7 +92,7 @@ func runGenHard(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error {
 	return nil
 }
 
-// said is what is known of a family's verdicts.
+// said returns what is known about a family's verdicts.
 func said(in *hard.Instance) string {
 	switch {
 	case in.Valid:

@@ -12,7 +12,7 @@ import (
 	"isovet/internal/plural"
 )
 
-// objectTakes are the flags that workloads of objects take.
+// objectTakes are the flags that are allowed with workloads of objects.
 var objectTakes = map[string]bool{"workload": true, "variant": true, "txns": true, "sessions": true, "seed": true,
 	"unknown-rate": true, "out": true, "json": true, "quiet": true}
 

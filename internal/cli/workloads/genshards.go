@@ -18,7 +18,7 @@ import (
 	"isovet/internal/safego"
 )
 
-// faultsValue is the --fault flag: a name, or several.
+// faultsValue is the value of --fault: one or several names.
 type faultsValue struct{ console.Enum }
 
 func (v *faultsValue) Set(s string) error {
@@ -31,7 +31,7 @@ func (v *faultsValue) Set(s string) error {
 	return nil
 }
 
-// writeTruth writes the faults, a JSON object a line.
+// writeTruth writes the faults, one JSON object on each line.
 func writeTruth(e *console.Env, path string, faults []datasets.Planted) error {
 	if path == "" {
 		return nil
@@ -47,7 +47,7 @@ func writeTruth(e *console.Env, path string, faults []datasets.Planted) error {
 	})
 }
 
-// ShardEnding is the ending of parts in a format.
+// ShardEnding returns the name ending for parts in a format.
 func ShardEnding(name string) (string, error) {
 	switch name {
 	case console.Auto, "", "isovet-native":
@@ -61,13 +61,13 @@ func ShardEnding(name string) (string, error) {
 		name)
 }
 
-// batch is what is to be written, and in which part.
+// batch is a piece of the history to write, and its part.
 type batch struct {
 	shard int
 	h     *history.History
 }
 
-// runGenShards generates a history into a folder of parts, in memory that does not grow with it.
+// runGenShards generates a history into a folder of parts, so that memory does not grow with it.
 func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) error {
 	ending, err := ShardEnding(o.format)
 	if err != nil {
@@ -122,7 +122,7 @@ func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) er
 	return nil
 }
 
-// genShards runs the store and, beside it, writes what comes out. What it has written is gone where it fails.
+// genShards runs the store and, in parallel, writes its output. If it fails, it removes what it has written.
 func genShards(ctx context.Context, spec datasets.Spec, o genOut, ending string,
 	p *console.Progress) (r *datasets.Result,
 	out *split.Out, meta history.Meta, err error) {

@@ -10,14 +10,13 @@ import (
 // none ends a linked list.
 const none = -1
 
-// out and in are the last dynamic edges leaving and entering a node, or none.
+// out and in are the latest dynamic edges from and to a node, or none.
 func (o *Order) out(v int32) int32 { return o.outHead.Get(v) - 1 }
 func (o *Order) in(v int32) int32  { return o.inHead.Get(v) - 1 }
 
-// Order is an incremental topological order with undo. It is not for concurrent use.
+// Order is an incremental topological order with undo. Only one goroutine may use it.
 //
-// Source:  Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic graphs,
-// ACM JEA 11 (2006).
+// Source:  Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic graphs, ACM JEA 11 (2006).
 // Differs: edges can be undone; positions then stay as they are (package comment).
 type Order struct {
 	pos  []int32 // Invariant: a permutation, and pos[u] < pos[v] for every edge u→v
@@ -42,21 +41,21 @@ type Order struct {
 	visited int
 }
 
-// edge is a dynamic edge. One struct, not five arrays: a search step reads next and one end together.
+// edge is a dynamic edge. It is one struct instead of five arrays, since a search step reads next and one end together.
 type edge struct {
 	from, to        int32
 	nextOut, nextIn int32 // the edge pushed before this one at the same source, target
 	tag             int32
 }
 
-// New makes the order 0 … n−1 of n nodes without edges.
+// New returns the order 0 … n−1 of n nodes without edges.
 func New(n int) *Order {
 	o := &Order{}
 	o.Grow(n)
 	return o
 }
 
-// FromTopological makes an order of n nodes without edges that starts as the given permutation.
+// FromTopological returns an order of n nodes without edges that begins with the given permutation.
 func FromTopological(n int, order []int32) *Order {
 	if len(order) != n {
 		panic(fmt.Sprintf("order: %d nodes listed, want %d", len(order), n))
@@ -74,8 +73,8 @@ func FromTopological(n int, order []int32) *Order {
 	return o
 }
 
-// FromGraph makes an order over the edges of base, which must not change afterwards and can never be
-// undone. topo is a topological order of it, as graph.Topological or graph.TopologicalBy returns.
+// FromGraph returns an order over the edges of base, which must not change afterwards and can never be undone. topo is
+// a topological order of it, as from graph.Topological or graph.TopologicalBy.
 //
 // Cost: O(n+m): base is reversed.
 func FromGraph(base *graph.CSR, topo []int32) *Order {
@@ -84,7 +83,7 @@ func FromGraph(base *graph.CSR, topo []int32) *Order {
 	return o
 }
 
-// Grow adds nodes without edges, up to n in all, behind the present ones.
+// Grow adds nodes without edges after the current ones, up to n nodes in all.
 func (o *Order) Grow(n int) {
 	o.pos = slices.Grow(o.pos, max(0, n-len(o.pos)))
 	for v := len(o.pos); v < n; v++ {
@@ -98,13 +97,13 @@ func (o *Order) Grow(n int) {
 // N is the number of nodes.
 func (o *Order) N() int { return len(o.pos) }
 
-// Pos is the present position of v, from 0 to N−1.
+// Pos returns the current position of v, from 0 to N−1.
 func (o *Order) Pos(v int32) int32 { return o.pos[v] }
 
-// Less reports whether u stands before v.
+// Less reports whether u precedes v.
 func (o *Order) Less(u, v int32) bool { return o.pos[u] < o.pos[v] }
 
-// Topological lists the nodes in their present order. Cost: O(n), one slice.
+// Topological lists the nodes in their current order. Cost: O(n), one slice.
 func (o *Order) Topological() []int32 {
 	nodes := make([]int32, len(o.pos))
 	for v, p := range o.pos {
@@ -113,7 +112,7 @@ func (o *Order) Topological() []int32 {
 	return nodes
 }
 
-// Arrange has the nodes stand in another order, which all present edges must obey. Cost: O(n).
+// Arrange changes the order to another one, which all current edges must obey. Cost: O(n).
 func (o *Order) Arrange(order []int32) {
 	if len(order) != len(o.pos) {
 		panic(fmt.Sprintf("order: %d nodes listed, want %d", len(order), len(o.pos)))
@@ -124,13 +123,13 @@ func (o *Order) Arrange(order []int32) {
 	o.moved, o.split = o.moved[:0], 0
 }
 
-// Visited counts the nodes met by the searches of AddEdge and Path so far.
+// Visited returns how many nodes the searches of AddEdge and Path have visited so far.
 func (o *Order) Visited() int { return o.visited }
 
-// Mark names the present edges, for Undo.
+// Mark returns the current number of edges, for Undo.
 func (o *Order) Mark() int { return len(o.edges) }
 
-// Undo removes the edges added since the mark was taken. The mark stays valid. Positions stay.
+// Undo removes the edges added since the mark, which stays valid. Positions stay.
 //
 // Cost: O(1) an edge.
 func (o *Order) Undo(mark int) {
@@ -152,12 +151,12 @@ func (o *Order) Edge(i int) Edge {
 	return Edge{e.from, e.to, e.tag}
 }
 
-// AddEdge adds u→v and reorders as needed. If the edge would close a cycle, self-loops included, it
-// is not added, nothing changes, and cycle is true; Path(v, u, …) then tells the rest of the cycle.
-// tag is the caller's name of the edge; parallel edges are kept.
+// AddEdge adds u→v and reorders if necessary. If the edge would close a cycle (also a self-loop), it is not added,
+// nothing changes, and cycle is true; Path(v, u, …) then returns the rest of the cycle. tag is the caller's name for
+// the edge. Parallel edges stay.
 //
-// Cost: O(1) if u stands before v already. Otherwise O(δ log δ) in the nodes δ that reach u or are
-// reached from v between the two positions, plus their edges.
+// Cost: O(1) if u precedes v already. Otherwise O(δ log δ) in the nodes δ that reach u or are reached from v between
+// the two positions, plus their edges.
 func (o *Order) AddEdge(u, v, tag int32) (cycle bool) {
 	o.moved, o.split = o.moved[:0], 0
 	lower, upper := o.pos[v], o.pos[u]
@@ -174,7 +173,7 @@ func (o *Order) AddEdge(u, v, tag int32) (cycle bool) {
 	return false
 }
 
-// nextEpoch forgets the nodes seen.
+// nextEpoch clears the marks of visited nodes.
 func (o *Order) nextEpoch() {
 	o.epoch++
 	if o.epoch == 0 {
@@ -185,7 +184,7 @@ func (o *Order) nextEpoch() {
 
 func (o *Order) packed(v int32) int64 { return int64(o.pos[v])<<32 | int64(v) }
 
-// searchForward collects what v reaches up to the position of goal; it reports meeting goal.
+// searchForward collects the nodes that v reaches up to the position upper. It reports whether it reached goal.
 func (o *Order) searchForward(v, goal, upper int32) bool {
 	o.nextEpoch()
 	o.forward = append(o.forward[:0], o.packed(v))
@@ -222,8 +221,8 @@ func (o *Order) searchForward(v, goal, upper int32) bool {
 	return false
 }
 
-// searchBackward collects what reaches u down to the position lower. No node is in both parts, for
-// that would be a cycle, so the marks of the forward search do no harm.
+// searchBackward collects the nodes that reach u down to the position lower. No node is in both parts, since that
+// would be a cycle, so that the marks of the forward search do not disturb.
 func (o *Order) searchBackward(u, lower int32) {
 	o.backward = append(o.backward[:0], o.packed(u))
 	*o.seen.At(u) = o.epoch
@@ -253,8 +252,8 @@ func (o *Order) searchBackward(u, lower int32) {
 	o.visited += len(o.backward)
 }
 
-// reorder deals the positions of both parts out again: first the backward part, then the forward
-// part, each in its old order.
+// reorder redistributes the positions of both parts: first the backward part, then the forward part, each in its old
+// order.
 func (o *Order) reorder() {
 	slices.Sort(o.backward)
 	slices.Sort(o.forward)
@@ -285,10 +284,10 @@ func (o *Order) reorder() {
 	o.slots = slots
 }
 
-// Moved lists the nodes that the last AddEdge gave a new position, in their new order; it is empty
-// if the edge already went forward or was refused. The slice is valid until the next AddEdge or Undo.
+// Moved lists the nodes to which the last AddEdge gave a new position, in their new order. It is empty if the edge
+// went forward already or was refused. The slice is valid until the next AddEdge or Undo.
 func (o *Order) Moved() []int32 { return o.moved }
 
-// Region splits Moved: every node of backward reaches the source of the last edge, its target
-// reaches every node of forward, so each undecided edge from forward to backward would close a cycle.
+// Region splits Moved: every node of backward reaches the source of the last edge, and its target reaches every node
+// of forward. So each undecided edge from forward to backward would close a cycle.
 func (o *Order) Region() (backward, forward []int32) { return o.moved[:o.split], o.moved[o.split:] }

@@ -7,14 +7,14 @@ import (
 	"isovet/internal/graph"
 )
 
-// Static is the tag that [Order.Path] reports for edges of the base graph.
+// Static is the tag that [Order.Path] returns for edges of the base graph.
 const Static int32 = math.MinInt32
 
 // Edge is a step of a path: an edge with its caller's tag, or [Static].
 type Edge struct{ From, To, Tag int32 }
 
-// pathSearch is the scratch of Path. Its marks are its own: a caller may ask for a path between two
-// calls of AddEdge without disturbing Moved.
+// pathSearch is the scratch memory of Path. It has its own marks, so that a caller can ask for a path between two
+// calls of AddEdge without changing Moved.
 type pathSearch struct {
 	node       graph.Sparse[reached]
 	epoch      uint32
@@ -22,21 +22,20 @@ type pathSearch struct {
 	path       []Edge
 }
 
-// reached says of a node how it was reached best in search epoch: dist, and the edge from another node.
+// reached is how a node was best reached in search epoch: dist, and the edge from another node.
 type reached struct {
 	epoch     uint32
 	dist      int32
 	from, tag int32
 }
 
-// Path explains why from stands before to: the edges of a path of least total cost, or nil, false if
-// no path leads there. cost says 0 or 1 for the tag of a dynamic edge, nil meaning 1 for all; edges
-// of the base graph cost nothing. A conflict clause then has as few literals as can be. Among paths
-// of equal cost a short one is found, not always a shortest. The path from a node to itself is empty.
-// The slice is valid until the next call.
+// Path explains why from precedes to: it returns the edges of a path of least total cost, or nil, false if there is no
+// path. cost returns 0 or 1 for the tag of a dynamic edge; nil means 1 for all. Edges of the base graph cost nothing.
+// So a conflict clause has as few literals as possible. Among paths of equal cost it returns a short one, but not
+// always a shortest. The path from a node to itself is empty. The slice is valid until the next call.
 //
-// Source: 0-1 breadth-first search, kept between the positions of from and to.
-// Cost:   O(edges between the two positions), nothing allocated once the scratch has grown.
+// Source: 0-1 breadth-first search, limited to the positions between from and to. Cost:   O(edges between the two
+// positions); no allocation once the scratch memory has grown.
 func (o *Order) Path(from, to int32, cost func(tag int32) int8) (path []Edge, ok bool) {
 	s := &o.search
 	s.node.Grow(len(o.pos))

@@ -1,4 +1,4 @@
-// Command mystore is isovet with one more database, mem:, which locks itself for one transaction at a time.
+// Command mystore is isovet with one more database, "mem:", which runs one transaction at a time.
 package main
 
 import (

@@ -70,11 +70,11 @@ func (p *program) eachCommand() *cobra.Command {
 	values := map[string]*string{}
 	c := &cobra.Command{
 		Use:   "each [flags] HISTORY...",
-		Short: "Check many histories, each by itself in memory, on the runner",
-		Long: `each checks thousands of histories: each is an element, which a worker checks in memory as isovet check --json does.
-Their lines come out in the order of the histories. A pattern in quotation marks stands for all files that it matches,
-and a folder for all files in it; but one with a list of parts, or in another tool's format, is one history. All workers
-must reach the files by the same names. Exit status: the worst of all, as isovet check has it.`,
+		Short: "Check many histories on the runner, each one in memory",
+		Long: `each checks thousands of histories. Each history is an element, which a worker checks in memory like isovet check
+--json. The output has one line for each history, in the order of the histories. A quoted pattern stands for all files
+that match, and a folder for all files in it. A folder with a list of parts, or in another tool's format, is one history.
+All workers must see the files under the same names. The exit status is the worst of all, as for isovet check.`,
 		Example: `  isovet-beam each --level si runs/
   isovet-beam each --level si 'runs/*.jsonl'
   isovet-beam each --workers 4 --timeout 10s --level ser runs/*.ivh >answers.jsonl`,
@@ -83,7 +83,7 @@ must reach the files by the same names. Exit status: the worst of all, as isovet
 	p.flags(c.Flags())
 	for _, name := range forEach {
 		if c.Flags().Lookup(name) == nil {
-			values[name] = c.Flags().String(name, "", "as isovet check has it")
+			values[name] = c.Flags().String(name, "", "as for isovet check")
 		}
 	}
 	for _, name := range []string{"ignore-predicates", "mechanisms-only", "read-only-at-start"} {

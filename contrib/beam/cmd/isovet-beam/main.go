@@ -44,18 +44,18 @@ type program struct {
 func (p *program) engine() *cli.Engine {
 	return &cli.Engine{
 		Program: "isovet-beam",
-		Short:   "isovet check on Apache Beam, for histories that memory does not hold",
-		Long: `isovet-beam check answers as isovet check does, with the same flags, outputs and exit statuses. A history that
-fits in --memory is checked here, in memory. Others are checked on the runner that --runner names; --memory is what the
-driver and each worker may use for it.
+		Short:   "isovet check on Apache Beam, for histories larger than memory",
+		Long: `isovet-beam check gives the same answers as isovet check, with the same flags, outputs and exit statuses. If a history
+fits into --memory, this process checks it in memory. The runner that --runner names checks all other histories; then
+--memory bounds the memory of the driver and of each worker.
 
-Files may be named as gs://BUCKET/… and s3://BUCKET/…; other names must mean the same file to all workers.`,
+File names may be gs://BUCKET/… and s3://BUCKET/…; any other name must mean the same file on all workers.`,
 		Example: `  isovet-beam check --level sser parts/
   isovet-beam check --workers 4 --memory 1GiB --level si parts/
   isovet-beam check --runner flink --endpoint jobs:8099 --environment_type EXTERNAL \
     --environment_config localhost:50000 --spill /shared/spill --level sser /shared/parts/`,
-		Spill: "`DIR` for files of the check, which all workers reach: of this machine, gs://… or s3://…; the same " +
-			"command goes on with it (default: a new folder, for runners on this machine)",
+		Spill: "`DIR` for files of the check, which all workers can access: on this machine, gs://… or s3://…; the same " +
+			"command continues from it (default: a new folder, for runners on this machine)",
 		Flags:    p.flags,
 		Commands: []*cobra.Command{p.eachCommand(), poolCommand(), prismCommand()},
 		Dir:      p.dir,
@@ -75,11 +75,11 @@ func (p *program) flags(fs *pflag.FlagSet) {
 	for _, r := range run.Runners {
 		names = append(names, r[0]+": "+r[1])
 	}
-	fs.StringVar(&p.runner.Name, "runner", "prism", "what runs the work: "+strings.Join(names, "; "))
-	fs.IntVar(&p.runner.Workers, "workers", 0, "so many worker processes on this machine, for runners that work here "+
+	fs.StringVar(&p.runner.Name, "runner", "prism", "the runner: "+strings.Join(names, "; "))
+	fs.IntVar(&p.runner.Workers, "workers", 0, "number of worker processes, for runners that work on this machine "+
 		"(0: this process)")
-	fs.IntVar(&p.attempts, "attempts", 3, "how often a pipeline is tried that fails without having done anything")
-	fs.BoolVar(&p.runner.Verbose, "beam-log", false, "what Beam logs goes to standard error")
+	fs.IntVar(&p.attempts, "attempts", 3, "how often to try a pipeline that fails before it has done anything")
+	fs.BoolVar(&p.runner.Verbose, "beam-log", false, "write the log of Beam to standard error")
 	flag.VisitAll(func(f *flag.Flag) {
 		if fs.Lookup(f.Name) != nil {
 			return
