@@ -438,7 +438,7 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 	r.Note("Cobra's histories have a fence after every %d transactions of a session, the other histories have none. "+
 		"If Leopard finds no violation, it has proved nothing; Cobra has proved validity.", fenceEvery)
 	r.Note(purdomNote)
-	r.Note("The checker cobra-rounds forgets by its own rule (docs/checkers/cobra-rounds.md), so its rounds cost " +
+	r.Note("The checker cobra-rounds forgets by its own rule (docs/checkers/cobra.md), so its rounds cost " +
 		"less than one round over the whole history; the paper's Cobra spends its time on finding what it may " +
 		"forget. Both keep the whole history in memory.")
 	return nil
