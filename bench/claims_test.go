@@ -194,32 +194,12 @@ func TestCheckerPages(t *testing.T) {
 	load := func(name string) *Report {
 		return must.Get(LoadReport(filepath.Join("results", filepath.FromSlash(name)+".json")))(t)
 	}
-	value := func(r *Report, metric, group, series string) float64 {
-		p := r.Find(metric, group, series)
-		if p == nil {
-			t.Fatalf("%s has no %s, %s, %s", r.Figure, metric, group, series)
-		}
-		return p.Value
-	}
 	times := func(r *Report, find func(*Report) Found) float64 {
 		f := find(r)
 		must.Equal(t, f.None, "", "%s", r.Figure)
 		return f.Value
 	}
-	eleven, bugs := load("mtc/fig11"), load("mtc/table2")
-	aborts := func(metric, kind string) float64 { return value(eleven, metric, "20", kind+inPostgres) }
-	at := func(bug string) float64 { return value(bugs, "position", bug, "mtc") }
 	panels := []string{"dist", "objects", "sessions", "txns"}
-	nine := load("mtc/fig9")
-	low, high, ended, all := math.Inf(1), 0.0, 0, 0
-	for _, m := range nine.fig.Metrics {
-		for _, g := range nine.Groups(m.Key) {
-			all++
-			if f, late, ok := nine.factor(m.Key, g, "lwt", "porcupine"); ok && !late {
-				low, high, ended = min(low, f), max(high, f), ended+1
-			}
-		}
-	}
 	mem := load("vbox/memory")
 	closures := func(series string, pick func(...float64) float64) float64 {
 		return times(mem, valueOver("closure", ofSeries(series), pick))
@@ -227,30 +207,6 @@ func TestCheckerPages(t *testing.T) {
 	for page, says := range map[string][]string{
 		"vbox": {fmt.Sprintf("10,000 transactions it takes %.1f to %.1f MB, the matrix of bits %.0f MB",
 			closures(compactClosure, least), closures(compactClosure, most), closures(fullClosure, least))},
-		"mtc": {
-			fmt.Sprintf("refuses %.0f %% of general transactions", aborts("sessions", "GT, SER")),
-			fmt.Sprintf("%.0f %% when there are 20 transactions an object", aborts("skew", "GT, SER")),
-			fmt.Sprintf("it refuses %.0f %% and %.0f %% at serializable, %.0f %% and %.0f %% at repeatable read",
-				aborts("sessions", "MT, SER"), aborts("skew", "MT, SER"), aborts("sessions", "MT, SI"),
-				aborts("skew", "MT, SI")),
-			fmt.Sprintf("by transaction %.0f, MariaDB", at("lost update at SI: Galera, its default level")),
-			fmt.Sprintf("MariaDB at repeatable read by %.0f", at("lost update at SI: MariaDB, repeatable-read")),
-			fmt.Sprintf("at read uncommitted by %.0f", at("aborted read at SI: MariaDB, read-uncommitted")),
-			fmt.Sprintf("of PostgreSQL at repeatable read by %.0f", at("write skew at SER: PostgreSQL, "+
-				"repeatable-read")),
-			fmt.Sprintf("and its standby shows by %.0f", at("long fork at SI: PostgreSQL with its standby, "+
-				"repeatable-read")),
-			fmt.Sprintf("at least %.0f times as fast as Cobra by Warshall's closure, at least %.1f times by Purdom's",
-				times(load("mtc/fig7"), extreme(panels, anyGroup, "mtc", "cobra", 1)),
-				times(load("mtc/fig7"), extreme(panels, anyGroup, "mtc", "cobra"+byPurdom, 1))),
-			fmt.Sprintf("%.0f times as fast as PolySI",
-				times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", 1))),
-			fmt.Sprintf("on Zipfian objects %.0f and %.0f times",
-				times(load("mtc/fig7"), timesAt("dist", "zipf", "mtc", "cobra")),
-				times(load("mtc/fig8"), timesAt("dist", "zipf", "mtc", "polysi"))),
-			fmt.Sprintf("Porcupine ends within 20 s on %d of %d histories, and takes %.0f to %.0f times as long there",
-				ended, all, low, high),
-		},
 		"viper": {fmt.Sprintf("PolySI takes %.0f to %.0f times as long as `mtc`",
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", 1)),
 			times(load("mtc/fig8"), extreme(panels, anyGroup, "mtc", "polysi", -1)))},

@@ -22,7 +22,7 @@
 // profile is a false alarm. So a [Violation] names its mechanism and its assumption, and package check, not this one,
 // turns it into a verdict where the history proves it without the profile. No violation found proves nothing either.
 //
-// # Where the paper is not followed (errata L1 to L12, docs/papers.md)
+// # Where the paper is not followed (errata L1 to L12)
 //
 // Versions become visible in their commit's interval, not their write's (L1). A transaction is verified once all
 // commits that its snapshots could see have been dispatched (L2). The profile says when a snapshot is taken (L3, L4)
