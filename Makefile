@@ -37,6 +37,8 @@ words:
 # The pages and lists that are written from the code and its data.
 docs:
 	$(GO) test ./docs -run '^TestLists$$' -update
+	$(GO) test ./check -run '^TestTakesPage$$' -update
+	$(GO) test ./datasets -run '^TestDocs$$' -update
 	$(GO) test ./internal/cli -run '^TestCommandsPage$$' -update
 
 # The pages, charts and CSV files of bench/results, from their JSON.

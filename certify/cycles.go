@@ -77,7 +77,8 @@ func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	return nil, &Unsupported{fmt.Sprintf("edges of kind %s at level %s", e.Dep, p.level)}
 }
 
-// ends checks the transactions at both ends of an edge and appends the assumptions that they count.
+// ends checks the transactions at both ends of an edge. For each of unknown outcome it appends the assumption that it
+// committed.
 func (p *proof) ends(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	n := uint32(p.h.NumTxns())
 	if e.From >= n || e.To >= n || e.From == e.To {

@@ -98,7 +98,7 @@ func TestLatticeShares(t *testing.T) {
 			break
 		}
 	}
-	if r := at[level.Serializable]; r.Verdict != evidence.Unknown || r.Reason != "timeout" {
+	if r := at[level.Serializable]; r.Verdict != evidence.Unknown {
 		t.Errorf("serializable is decided (%s, %s): the history is too easy to show anything", r.Verdict, r.Reason)
 	}
 	if r := at[level.Linearizable]; r.Verdict != evidence.Violated {

@@ -63,7 +63,7 @@ func TestMTCOutside(t *testing.T) {
 	})
 	for _, c := range []struct{ h, note string }{
 		{"init=0: s1: r(x,1) r(y,0) | s2: w(x,1) w(y,1)", "decided by replay, because this is not a history of " +
-			"mini-transactions: transaction 2 writes \"x\" without reading it first (Definition 8)"},
+			"mini-transactions: transaction 2 writes \"x\" without reading it first"},
 		{"init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,2) w(x,1) | s4: r(x,1)",
 			"which was written more than once (Definition 9)"},
 		{`init=0: s1: r(x,0) w(x,1) | s2: pr{"":{"=":1}}[]`, "decided by replay, because this is not a history of " +

@@ -117,8 +117,7 @@ func oddly(t testing.TB, seed uint64, h *history.History, c Checker, o Options, 
 			verdicts[name+" no evidence"]++
 			return
 		}
-		if name == "weak" && (strings.Contains(r.Reason, "wrote alike") || strings.Contains(r.Reason,
-			"evidence cannot tell these reads apart")) {
+		if name == "weak" && strings.Contains(r.Reason, "evidence cannot tell these reads apart") {
 			return
 		}
 		if name == "polygraph" && r.Reason == "given up" {

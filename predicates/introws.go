@@ -4,7 +4,7 @@ import "isovet/history"
 
 // intRows decodes rows of integers that are stored packed, see history.Texts.IntRow.
 type intRows struct {
-	cols  [][]int // by shape: the columns that want its members, -1: none; nil: not asked for yet
+	cols  [][]int // shape → its members' columns (-1: no condition names the member); nil: not yet known
 	cells []int64
 }
 

@@ -202,7 +202,7 @@ func TestCutOff(t *testing.T) {
 	said.Reset()
 	must.OK(t, os.WriteFile(path, []byte("another\n"), 0o600))
 	r.until(5)
-	if !strings.Contains(said.String(), "gone") {
+	if !strings.Contains(said.String(), "is missing") {
 		t.Errorf("nothing was said of it: %s", said.String())
 	}
 	if want := []string{"one", "two", "three and", "more than there was", "another"}; !slices.Equal(r.got, want) {

@@ -313,8 +313,8 @@ func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 
 const diskFull = "the disk is full: no line was accepted; send the request again"
 
-// Halt(true) refuses all requests, including waiting ones, without acknowledging their lines. Halt(false) accepts
-// requests again.
+// Halt with true refuses all requests, including waiting ones, without acknowledging their lines. Halt with false
+// accepts requests again.
 func (s *HTTPServer) Halt(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,7 +45,7 @@ func (p *parser) inPieces(b *Batch) bool {
 	return true
 }
 
-// numberOf gives the keys of operations numbers, and loads their states.
+// numberOf numbers the keys that some operations name, and loads the states of these keys.
 func (p *parser) numberOf(h *history.History, lo, hi uint32) {
 	for op := lo; op < hi; op++ {
 		if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {

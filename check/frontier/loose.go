@@ -9,9 +9,9 @@ import (
 type loose struct {
 	view *prepass.View
 	open []bool // transactions whose outcome is open
-	// slot: key → the place of its current version in the frontier, after the lanes; None if no read needs it.
+	// slot maps a key to the place of its current version in the frontier, or to None if no read needs it.
 	slot  []uint32
-	start []uint32 // loose's part of the frontier at the start
+	start []uint32 // the values of the slots at the start
 	// number numbers the versions of loose keys from 1; versions is their number.
 	number   []uint32 // by version; 0: not needed
 	versions int

@@ -34,7 +34,7 @@ func Outside(v *prepass.View) string {
 		}
 		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
 			if read.overwritten(t, w) == none {
-				return fmt.Sprintf("transaction %d writes %s without reading it first (Definition 8)", h.Txns.ID[t],
+				return fmt.Sprintf("transaction %d writes %s without reading it first", h.Txns.ID[t],
 					h.KeyString(v.WKey[w]))
 			}
 		}

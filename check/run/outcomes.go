@@ -10,6 +10,7 @@ import (
 	"isovet/check/lists"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
 )
 
 // maxOutcomes bounds the ways to settle open outcomes that are tried. outcomesDeep bounds how often settling some
@@ -88,9 +89,9 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 	if whole && left == "" && len(proof) > 0 && x.proveByCases(proof) {
 		return x.Result, nil
 	}
-	why := fmt.Sprintf("the outcome of transaction %d is unknown (and of %d more), and a read of a register beside "+
-		"lists may have seen its write; isovet tried %d possibilities: none gives an order, but together they prove "+
-		"no violation", h.Txns.ID[open[0]], len(open)-1, len(ways))
+	why := fmt.Sprintf("%s of unknown outcome, such as %d, may have written what a read of a register beside lists "+
+		"saw; isovet tried %d possibilities: none gives an order, but together they prove no violation",
+		plural.Of(len(open), "transaction"), h.Txns.ID[open[0]], len(ways))
 	if left != "" {
 		why += "; in one of them: " + left
 	}

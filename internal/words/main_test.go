@@ -2,16 +2,22 @@ package main
 
 import (
 	"cmp"
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"isovet/internal/test/must"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // TestRead: each kind of finding is found at its line, and code, tables and quotations are left alone.
@@ -48,10 +54,12 @@ var namedPage = regexp.MustCompile(`\bdocs/[a-z0-9/-]+\.md\b|\balgorithms(?:\.md
 var others = regexp.MustCompile(`^(?:\.\./)*(?:record|collect/sqlwork)/`)
 
 // TestComments: the doc comment of a function or type begins with its name. A comment names no page that is not there,
-// and has no word of the stop list, unless it is the name of something in the file.
+// and has no word of the stop list, unless it is the name of something in the file. testdata/messages.txt has the
+// messages of each package, so that a change is read beside the others.
 func TestComments(t *testing.T) {
 	top := filepath.Join("..", "..")
 	documented := 0
+	messages := map[string][]string{} // by package
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "testdata" || d.Name() == "contrib" || d.Name() == ".git") {
 			return cmp.Or(err, fs.SkipDir)
@@ -95,6 +103,15 @@ func TestComments(t *testing.T) {
 				t.Errorf("%s: the comment of %s does not begin with its name", set.Position(doc.Pos()), name)
 			}
 		}
+		in := filepath.ToSlash(must.Get(filepath.Rel(top, filepath.Dir(path)))(t))
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && !strings.HasPrefix(in, "internal/test") {
+				if text := message(call); text != "" {
+					messages[in] = append(messages[in], text)
+				}
+			}
+			return true
+		})
 		for _, decl := range file.Decls {
 			switch x := decl.(type) {
 			case *ast.FuncDecl:
@@ -112,6 +129,56 @@ func TestComments(t *testing.T) {
 	if err != nil || documented < 3000 {
 		t.Errorf("%d comments (%v)", documented, err)
 	}
+	var list strings.Builder
+	for _, in := range slices.Sorted(maps.Keys(messages)) {
+		slices.Sort(messages[in])
+		fmt.Fprintf(&list, "# %s\n\n- %s\n\n", in, strings.Join(slices.Compact(messages[in]), "\n- "))
+	}
+	golden := filepath.Join("testdata", "messages.txt")
+	if *update {
+		must.OK(t, os.WriteFile(golden, []byte(list.String()), 0o644))
+	}
+	if string(must.Get(os.ReadFile(golden))(t)) != list.String() {
+		t.Errorf("%s lacks messages, or has old ones; run go test ./internal/words -update, and read the diff", golden)
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata/messages.txt anew")
+
+// speaks are the functions whose first text is a message for people.
+var speaks = regexp.MustCompile(`^(?:Errorf|errorf|New|Sprintf|Fprintf|Unknown|Error|Warn|Info|Note|note|warn|bad)$`)
+
+// message returns the text of a call that writes a message of five words or more, else "".
+func message(call *ast.CallExpr) string {
+	name := ""
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		name = f.Name
+	case *ast.SelectorExpr:
+		name = f.Sel.Name
+	}
+	if !speaks.MatchString(name) {
+		return ""
+	}
+	for _, arg := range call.Args {
+		if text := strings.TrimSpace(literal(arg)); len(strings.Fields(text)) >= 5 && !strings.Contains(text, "<") {
+			return strings.ReplaceAll(text, "\n", "⏎")
+		}
+	}
+	return ""
+}
+
+// literal joins the string literals of a concatenation.
+func literal(e ast.Expr) string {
+	switch x := e.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(x.Value); err == nil && x.Kind == token.STRING {
+			return text
+		}
+	case *ast.BinaryExpr:
+		return literal(x.X) + literal(x.Y)
+	}
+	return ""
 }
 
 // names reports whether a file has an identifier that is a word, in any case.

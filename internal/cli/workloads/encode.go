@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,7 +64,7 @@ Exit status 2 also means that the formula cannot express the history, or is too 
 	}
 	console.LevelFlag(c, &f.level)
 	console.EnumFlag(c, &f.encoding, "encoding", "encoding",
-		"encoding of choices: vbox, cobra, order", check.FormulaEncodings())
+		"encoding of choices: "+strings.Join(check.FormulaEncodings(), ", "), check.FormulaEncodings())
 	console.EnumFlag(c, &f.to, "to", "form", "form of the formula: dimacs, gnf, smt2", forms)
 	f.from.Flags(c, "format", "the history")
 	f.from.TogetherFlag(c)
