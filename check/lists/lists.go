@@ -230,7 +230,6 @@ func (r *reader) walk() {
 	for k := range r.by {
 		r.by[k] = none
 	}
-	clear(r.touched)
 	unknown := false
 	for t := range n {
 		unknown = unknown || h.Txns.Status[t] == history.Unknown
@@ -238,6 +237,7 @@ func (r *reader) walk() {
 	if unknown && v.Mixed {
 		r.registers()
 	}
+	clear(r.touched)
 	for t := range n {
 		if h.Txns.Status[t] == history.Committed && t != h.Init {
 			r.counts(t)
@@ -312,7 +312,8 @@ func (r *reader) sawTxn(t uint32) {
 	}
 }
 
-// registers fills writer.
+// registers fills writer. It leaves out writes that their transaction overwrites: a read of one is an anomaly, and shows
+// nothing about the outcome.
 func (r *reader) registers() {
 	h := r.h
 	r.writer = slices.Repeat([]uint32{none}, h.NumVersions())
@@ -326,10 +327,12 @@ func (r *reader) registers() {
 			continue
 		}
 		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			if h.Ops.Kind[op] != history.Write {
+		for op := hi; op > lo; {
+			op--
+			if h.Ops.Kind[op] != history.Write || r.touched[h.OpKey(op)].stamp == t+1 {
 				continue
 			}
+			r.touched[h.OpKey(op)].stamp = t + 1
 			switch w := &r.writer[h.Ops.Ver[op]]; *w {
 			case none, t:
 				*w = t
