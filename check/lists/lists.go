@@ -344,11 +344,10 @@ func (r *reader) registers() {
 }
 
 // register follows a read of a register: if only one transaction can have written the version, it counts.
-func (r *reader) register(t, op uint32) {
-	h := r.h
-	ver := h.Ops.Ver[op]
+func (r *reader) register(op uint32) {
+	ver := r.h.Ops.Ver[op]
 	switch w := r.writer[ver]; {
-	case w == none || w == t:
+	case w == none:
 	case w != elemMany:
 		r.sawTxn(w)
 	default:
@@ -363,9 +362,11 @@ func (r *reader) txn(t uint32) {
 	for op := lo; op < hi; op++ {
 		switch h.Ops.Kind[op] {
 		case history.Read:
-			if r.writer != nil {
-				r.register(t, op)
+			if r.writer != nil && r.touch(t, h.OpKey(op)).own == 0 {
+				r.register(op)
 			}
+		case history.Write:
+			r.touch(t, h.OpKey(op)).own++
 		case history.Append:
 			x := r.touch(t, h.VerKey[h.Ops.Ver[op]])
 			x.own++

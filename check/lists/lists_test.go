@@ -84,12 +84,15 @@ func naive(h *history.History) (counts map[uint32]bool, longest map[uint32][]uin
 			}
 			lo, hi := h.TxnOps(t)
 			var own []uint32
+			wrote := map[uint32]bool{}
 			before := map[uint32][]uint32{}
 			for op := lo; op < hi; op++ {
 				k := h.OpKey(op)
 				switch h.Ops.Kind[op] {
+				case history.Write:
+					wrote[k] = true
 				case history.Read:
-					if w, ok := sole(h, h.Ops.Ver[op]); ok && w != h.Init {
+					if w, ok := sole(h, h.Ops.Ver[op]); ok && w != h.Init && !wrote[k] {
 						counts[w] = true
 					}
 				case history.Append:
@@ -146,12 +149,21 @@ func naive(h *history.History) (counts map[uint32]bool, longest map[uint32][]uin
 	return counts, longest, false
 }
 
-// sole is who wrote a version, if only one transaction can have.
+// sole is who wrote a version, if only one transaction can have, and did not overwrite it.
 func sole(h *history.History, ver uint32) (w uint32, ok bool) {
+	if h.InitVer[h.VerKey[ver]] == ver {
+		return 0, false
+	}
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
 			if h.Ops.Kind[op] != history.Write || h.Ops.Ver[op] != ver || h.Txns.Status[t] == history.Aborted {
+				continue
+			}
+			later := op + 1
+			for ; later < hi && (h.Ops.Kind[later] != history.Write || h.OpKey(later) != h.VerKey[ver]); later++ {
+			}
+			if later < hi {
 				continue
 			}
 			if ok && w != t {
