@@ -26,7 +26,8 @@ func cyclesOf(t *testing.T, h *history.History, few int) evidence.Verdict {
 }
 
 // TestLinearizableCyclesOfSessions: registers of many clients, whose sessions are no part of the question, are refuted
-// by cycles all the same.
+// by cycles all the same. If clients write values again, mostly two operations have no order whatever the others do; in
+// seed 2042 it takes 10, none of which can be spared, and a proof by cycles rests on 301.
 func TestLinearizableCyclesOfSessions(t *testing.T) {
 	histtest.Found(t, filepath.Join("testdata", "linearizable"), func(t *testing.T, text []byte) {
 		h := must.Get(histtest.Read(text))(t)
@@ -35,7 +36,7 @@ func TestLinearizableCyclesOfSessions(t *testing.T) {
 	said := map[evidence.Verdict]int{}
 	for seed := range histtest.Long[uint64](33, 3000) {
 		h := clients(t, seed)
-		said[cyclesOf(t, h, map[bool]int{true: 6}[seed%4 == 2])]++
+		said[cyclesOf(t, h, map[bool]int{true: 10}[seed%4 == 2])]++
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
