@@ -44,9 +44,11 @@ var kinds = map[string]func() *object{
 	"queue":       func() *object { return list("enqueue", "dequeue", first) },
 	"total-queue": func() *object { return drained(list("enqueue", "dequeue", first)) },
 	"unordered-queue": func() *object {
-		return list("enqueue", "dequeue", func(r *rand.Rand, n int) int { return r.IntN(n) })
+		return list("enqueue", "dequeue", func(r *rand.Rand, n int) (int, int) { return r.IntN(n), -1 })
 	},
-	"stack":      func() *object { return list("push", "pop", func(_ *rand.Rand, n int) int { return n - 1 }) },
+	"stack": func() *object {
+		return list("push", "pop", func(_ *rand.Rand, n int) (int, int) { return n - 1, 0 })
+	},
 	"unique-ids": ids, "register": register, "cas-register": casRegister,
 	"mutex": func() *object { return semaphore(1) }, "semaphore": func() *object { return semaphore(2) },
 	"kafka": kafka, "long-fork": longFork, "causal": causal, "g2": claims, "sequential": parts, "monotonic": rising,
@@ -160,14 +162,14 @@ func write(n int, op func(i int) (client int, call, ret int64, f, in, out, kind 
 	return b.String(), line
 }
 
-func first(*rand.Rand, int) int { return 0 }
+func first(_ *rand.Rand, n int) (at, wrong int) { return 0, n - 1 }
 
 // far is how many values apart the wrong and the right answer of a faulty queue or stack are at least.
 const far = 30
 
-// list is a queue or stack of distinct values. which returns the index of the value to take. A faulty one returns a
-// value from the other end, or one that was never put in.
-func list(put, take string, which func(r *rand.Rand, n int) int) *object {
+// list is a queue or stack of distinct values. which returns the indices of the value to take and of the value that a
+// faulty one takes. A wrong index of -1 stands for a value that was never put in.
+func list(put, take string, which func(r *rand.Rand, n int) (at, wrong int)) *object {
 	var in []string
 	return &object{about: "a queue or stack of distinct values", ask: func(r *rand.Rand, n int) (string, string) {
 		if r.IntN(5) < 2 {
@@ -184,14 +186,9 @@ func list(put, take string, which func(r *rand.Rand, n int) int) *object {
 		case len(in) == 0:
 			return "nil", true, false
 		}
-		at := which(r, len(in))
+		at, wrong := which(r, len(in))
 		if broken = broken && len(in) > far; broken {
-			switch at {
-			case 0:
-				at = len(in) - 1
-			case len(in) - 1:
-				at = 0
-			default:
+			if at = wrong; at < 0 {
 				return "-1", false, true
 			}
 		}
