@@ -219,7 +219,7 @@ func (j *judge) weighElements(all []*element) {
 // totalQueue is Jepsen's total-queue: everything enqueued is dequeued, in any order, and nothing else is.
 func totalQueue(_ context.Context, j *judge) error {
 	tried, acked, out := newBag(), newBag(), newBag()
-	drained := false
+	drained, open := false, false
 	for i := range j.h.Ops {
 		op := &j.h.Ops[i]
 		switch {
@@ -232,6 +232,7 @@ func totalQueue(_ context.Context, j *judge) error {
 			j.unknown("the outcome of the drain in line %d is unknown, so it may have removed any values", op.Line)
 			return nil
 		case op.Status != operations.OK:
+			open = open || op.Status == operations.Unknown
 		case op.F == "dequeue":
 			out.add(op.Out, i)
 		default:
@@ -260,6 +261,9 @@ func totalQueue(_ context.Context, j *judge) error {
 		duplicated += n - both
 	}
 	hint := ""
+	if open {
+		hint = " (a dequeue of unknown outcome may have removed the value)"
+	}
 	if !drained {
 		hint = " (the queue was never drained, so the value may still be there)"
 	}
