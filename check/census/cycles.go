@@ -249,8 +249,9 @@ const (
 	someRW = 2
 )
 
-// back returns a shortest cycle of edge e and a path back from its end by edges that use selects, or nil. Cost: linear
-// in the component.
+// back returns a shortest cycle of edge e and a path back from its end by edges that use selects, or nil. If mode asks
+// for further anti-dependencies and the shortest path back visits a node twice, the result is nil, even if another path
+// does not. Cost: linear in the component.
 func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 	start := [2]int32{int32(e.To), 0}
 	if mode == apartRW {
@@ -265,7 +266,7 @@ func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 		for j := s.at[n]; j < s.at[n+1]; j++ {
 			f := &s.out[j]
 			rw := f.Dep == evidence.RW
-			if !use(f.Dep) || mode == apartRW && rw && x[1]&lastRW != 0 {
+			if f.To == e.To || !use(f.Dep) || mode == apartRW && rw && x[1]&lastRW != 0 {
 				continue
 			}
 			y := [2]int32{int32(f.To), 0}
