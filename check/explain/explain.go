@@ -30,7 +30,7 @@ var ErrHolds = errors.New("explain: these transactions do not violate the level"
 type Refuter func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]evidence.Edge, error)
 
 // Minimizer returns a minimal set of transactions of a view that violate a level by themselves, or none if it cannot
-// tell. It may be wrong if outcomes are unknown, so a Refuter checks its answer.
+// tell. It may be wrong if outcomes are unknown or session order contradicts times, so a Refuter checks its answer.
 type Minimizer func(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]uint32, error)
 
 // maxSearch is the number of transactions up to which a minimizer gets the whole seed: its clauses are reads times

@@ -18,8 +18,9 @@ import (
 // remains as a node without reads and writes, so that session order and real time need no assumption.
 //
 // Which transactions of unknown outcome count is decided by the whole view. If the answer lacks the reader that shows
-// it, it may not violate the level by itself. Cost: one search for each transaction of the first core found; clauses
-// are reads times writers of their keys.
+// it, it may not violate the level by itself. Nor may it if a cycle leads through a dropped transaction, which it only
+// needs where session order contradicts times or times are missing. Cost: one search for each transaction of the first
+// core found; clauses are reads times writers of their keys.
 func Minimize(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([]uint32, error) {
 	e := &engine{v: v, h: v.H, o: Options{Level: l, Skew: skew}, si: l.Snapshot(), sessions: l.Sessions()}
 	e.number()
