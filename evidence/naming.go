@@ -293,8 +293,9 @@ func (n *namer) strength(c []Edge) strength {
 // belowSnapshots reports whether the level is one below snapshot isolation that considers what predicates missed.
 func (n *namer) belowSnapshots() bool { return n.l == level.ReadAtomic || n.l == level.Causal }
 
-// shown reports whether a list read of a committed transaction shows the order of two that appended to it, or has the
-// first's element and not the second's; own: also count what the reader itself had appended.
+// shown reports whether a list read shows the order of two that appended to it, or has the first's element and not the
+// second's; own: also count what the reader itself had appended. The reader is a committed transaction or one of the
+// two, which the cycle assumes to have committed.
 func (n *namer) shown(e Edge, own bool) bool {
 	h := n.h
 	_, from := (&describer{h: h}).finalWrite(e.From, e.Key)
@@ -303,7 +304,7 @@ func (n *namer) shown(e Edge, own bool) bool {
 			continue
 		}
 		t := h.TxnOf(uint32(op))
-		if h.Txns.Status[t] != history.Committed {
+		if h.Txns.Status[t] != history.Committed && t != e.From && t != e.To {
 			continue
 		}
 		lo := h.Txns.OpOff[t]
