@@ -249,7 +249,7 @@ func (n *namer) strength(c []Edge) strength {
 	switch antis := anti(c); {
 	case antis == 0:
 		for _, e := range c {
-			if e.Dep == WW && isList(n.h, e.To, e.Key) && !n.shown(e, false) {
+			if e.Dep == WW && isList(n.h, e.To, e.Key) && !n.shown(c, e, false) {
 				return refutesSI
 			}
 		}
@@ -295,8 +295,8 @@ func (n *namer) belowSnapshots() bool { return n.l == level.ReadAtomic || n.l ==
 
 // shown reports whether a list read shows the order of two that appended to it, or has the first's element and not the
 // second's; own: also count what the reader itself had appended. The reader is a committed transaction or one of the
-// two, which the cycle assumes to have committed.
-func (n *namer) shown(e Edge, own bool) bool {
+// cycle c, which assumes that it committed.
+func (n *namer) shown(c []Edge, e Edge, own bool) bool {
 	h := n.h
 	_, from := (&describer{h: h}).finalWrite(e.From, e.Key)
 	for op, k := range h.Ops.Kind {
@@ -304,7 +304,7 @@ func (n *namer) shown(e Edge, own bool) bool {
 			continue
 		}
 		t := h.TxnOf(uint32(op))
-		if h.Txns.Status[t] != history.Committed && t != e.From && t != e.To {
+		if h.Txns.Status[t] != history.Committed && !slices.ContainsFunc(c, func(e Edge) bool { return e.From == t }) {
 			continue
 		}
 		lo := h.Txns.OpOff[t]
@@ -369,7 +369,7 @@ func (n *namer) rung(c []Edge, at int, assumed map[[2]uint32]int) (r rung) {
 			if other, is := assumed[[2]uint32{then, first}]; is && other != at {
 				continue
 			}
-			if by := n.settled(first, then); by > r && (e.Dep != WW || !isList(n.h, e.To, e.Key) || !n.shown(e, true)) {
+			if by := n.settled(first, then); by > r && (e.Dep != WW || !isList(n.h, e.To, e.Key) || !n.shown(c, e, true)) {
 				r = by
 			}
 		}

@@ -30,15 +30,15 @@ func newSettler(a *Anomaly, h *history.History) *settler {
 	return s
 }
 
-// edge says in words what orders the two writers whose order an edge assumes; "" if reads do, if a case assumes it, or
-// if other cycles show it.
+// edge says in words what orders the two writers whose order an edge assumes; "" if committed reads do, if a case assumes
+// it, or if other cycles show it.
 func (s *settler) edge(e Edge) string {
 	if s == nil {
 		return ""
 	}
 	first, then, ok := s.n.assumes(e)
 	if _, open := s.assumed[[2]uint32{then, first}]; !ok || open || e.Dep == WW && isList(s.h, e.To,
-		e.Key) && s.n.shown(e, true) {
+		e.Key) && s.n.shown(nil, e, true) {
 		return ""
 	}
 	wrote := ""
