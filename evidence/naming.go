@@ -369,7 +369,8 @@ func (n *namer) rung(c []Edge, at int, assumed map[[2]uint32]int) (r rung) {
 			if other, is := assumed[[2]uint32{then, first}]; is && other != at {
 				continue
 			}
-			if by := n.settled(first, then); by > r && (e.Dep != WW || !isList(n.h, e.To, e.Key) || !n.shown(c, e, true)) {
+			if by := n.settled(first, then); by > r && (e.Dep != WW || !isList(n.h, e.To, e.Key) ||
+				!n.shown(c, e, true)) {
 				r = by
 			}
 		}

@@ -30,8 +30,8 @@ func newSettler(a *Anomaly, h *history.History) *settler {
 	return s
 }
 
-// edge says in words what orders the two writers whose order an edge assumes; "" if committed reads do, if a case assumes
-// it, or if other cycles show it.
+// edge says in words what orders the two writers whose order an edge assumes; "" if committed reads do, if a case
+// assumes it, or if other cycles show it.
 func (s *settler) edge(e Edge) string {
 	if s == nil {
 		return ""
