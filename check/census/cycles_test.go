@@ -117,8 +117,8 @@ func TestCycles(t *testing.T) {
 			}
 		}
 	})
-	randtest.Mix(t, slices.Min(found[:]) < 5 || missed > found[4]/20, "cycles of the classes in so many histories: %v, "+
-		"and %d missed", found, missed)
+	randtest.Mix(t, slices.Min(found[:]) < 5 || missed > found[4]/20, "cycles of the classes in so many histories: %v"+
+		", and %d missed", found, missed)
 }
 
 // TestManyOverwrite: where many transactions read one version and overwrote it, there are as many edges, not their

@@ -12,9 +12,9 @@ import (
 	"isovet/internal/test/must"
 )
 
-// TestMinimize: a minimizer finds something exactly where a refutation is found. With the session order and real time of
-// all transactions, the operations of those found violate the level, and none of those found can be spared. Where values
-// are unique and outcomes known, a part's reads are those of what it has.
+// TestMinimize: a minimizer finds something exactly where a refutation is found. With the session order and real time
+// of all transactions, the operations of those found violate the level, and none of those found can be spared. Where
+// values are unique and outcomes known, a part's reads are those of what it has.
 func TestMinimize(t *testing.T) {
 	found, least := 0, 0
 	histtest.Each(t, histtest.Long[uint64](1650, 60000), func(seed uint64) *history.History {
