@@ -124,8 +124,8 @@ func TestNameIsProved(t *testing.T) {
 				proofs++
 				right := a.Kind
 				for _, k := range kinds {
-					// An incompatible order is a G0. If a reader of unknown outcome or of a value written twice shows an
-					// order, the namer may give the session or time as its reason.
+					// An incompatible order is a G0. If a reader of unknown outcome or of a value written twice shows
+					// an order, the namer may give the session or time as its reason.
 					if k == right || k == level.G0 && right == level.IncompatibleOrder ||
 						k == level.IncompatibleOrder && right == level.G0 ||
 						k.Base() == right && k == a.Named(h, l, 0) {
