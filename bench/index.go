@@ -110,7 +110,12 @@ func WriteIndex(w io.Writer, dir string) error {
 			if r.other && scale == DefaultScale {
 				count = &indexCount{} // what the paper's sizes say counts
 			}
-			p.Figures = append(p.Figures, r.index(count))
+			figure := r.index(count)
+			figure.Charts = slices.DeleteFunc(figure.Charts, func(c indexChart) bool { // "make figures" draws them
+				_, err := os.Stat(filepath.Join(dir, c.Src))
+				return err != nil
+			})
+			p.Figures = append(p.Figures, figure)
 		}
 	}
 	if len(d.Papers) == 0 && len(own.Figures) == 0 {

@@ -312,8 +312,8 @@ func (r *reader) sawTxn(t uint32) {
 	}
 }
 
-// registers fills writer. It leaves out writes that their transaction overwrites: a read of one is an anomaly, and shows
-// nothing about the outcome.
+// registers fills writer. It leaves out writes that their transaction overwrites: a read of one is an anomaly, and
+// shows nothing about the outcome.
 func (r *reader) registers() {
 	h := r.h
 	r.writer = slices.Repeat([]uint32{none}, h.NumVersions())
