@@ -1,10 +1,10 @@
 package replay
 
 import (
-	"isovet/check/prepass"
 	"math"
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/history"
 	"isovet/internal/graph"
 )

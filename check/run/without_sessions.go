@@ -104,10 +104,11 @@ type cutter struct {
 
 // windows looks for a violation in parts of the history, each of transactions that probably took effect one after the
 // other. A search of a part takes a thousandth of the time of one of the history. Cost: linear in the operations of the
-// parts, for each round.
+// parts, for each round; the time of one search of the history at most, and of one part.
 func (c *cutter) windows() (done bool, err error) {
+	began, patience := time.Now(), Patience(c.x.H) // a hard part may take half a second
 	all := slices.Collect(slices.Chunk(replay.Ordered(c.view), windowTxns))
-	for i := 0; i < len(all) && !done && err == nil; i += 1 + len(all)/(maxWindows+1) {
+	for i := 0; i < len(all) && !done && err == nil && time.Since(began) < patience; i += 1 + len(all)/(maxWindows+1) {
 		part, v := explain.Part(c.view, all[i])
 		if len(v.Anomalies) == 0 { // else a read's writer is elsewhere
 			w := &cutter{x: c.x, view: v, part: part.Txn, cut: make(map[uint32]bool)}
