@@ -81,7 +81,9 @@ func Run[T any](ctx context.Context, l Limits, stage func() string, work func(co
 			}
 			done <- a
 		}()
-		a.v, a.err = work(ctx)
+		if a.err = ctx.Err(); a.err == nil { // a limit that has passed leaves no work to a fast machine
+			a.v, a.err = work(ctx)
+		}
 	}()
 	var a answer
 	select {
