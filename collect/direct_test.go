@@ -127,7 +127,7 @@ func (l load) hunts(t *testing.T) {
 		return
 	}
 	txns := histtest.Long(400, 1000)
-	for seed := range uint64(histtest.Long(1, 20)) {
+	for seed := range uint64(histtest.Long(1, 5)) {
 		r := run(t, collect.Config{DB: l.db, Isolation: l.isolation, Workload: l.workload, Variant: l.variant,
 			Txns: txns, Sessions: 16, Seed: seed})
 		sound(t, r)
