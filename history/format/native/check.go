@@ -349,93 +349,20 @@ func (v *verifier) isRow(text uint32) bool {
 // isRow reports whether b is a JSON object of null, integers, strings and booleans without white space. It does not
 // check the order of the columns.
 func isRow(b []byte) bool {
-	n := len(b)
-	if n < 2 || b[0] != '{' || b[n-1] != '}' {
+	if len(b) < 2 || b[0] != '{' || !json.Valid(b) {
 		return false
 	}
-	if n == 2 {
-		return true
-	}
-	for i := 1; ; i++ {
-		if i = jsonString(b, i); i < 0 || i >= n || b[i] != ':' {
-			return false
-		}
-		if i = jsonScalar(b, i+1); i < 0 || i >= n {
-			return false
-		}
-		if b[i] == '}' {
-			return i == n-1
-		}
-		if b[i] != ',' {
-			return false
-		}
-	}
-}
-
-// jsonString returns the position behind the string at b[i], -1 if there is none.
-func jsonString(b []byte, i int) int {
-	if i >= len(b) || b[i] != '"' {
-		return -1
-	}
-	for i++; i < len(b); i++ {
+	text := false
+	for i := 1; i < len(b)-1; i++ {
 		switch c := b[i]; {
-		case c == '"':
-			return i + 1
-		case c < 0x20:
-			return -1
-		case c == '\\':
+		case text && c == '\\':
 			i++
-			if i >= len(b) {
-				return -1
-			}
-			switch b[i] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-			case 'u':
-				for range 4 {
-					if i++; i >= len(b) || !isHex(b[i]) {
-						return -1
-					}
-				}
-			default:
-				return -1
-			}
+		case c == '"':
+			text = !text
+		case text:
+		case c <= ' ', c == '{', c == '[', c == '.', c|0x20 == 'e' && b[i-1] <= '9':
+			return false
 		}
 	}
-	return -1
-}
-
-func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
-
-// jsonScalar returns the position behind the scalar at b[i], -1 if there is none.
-func jsonScalar(b []byte, i int) int {
-	if i >= len(b) {
-		return -1
-	}
-	switch b[i] {
-	case '"':
-		return jsonString(b, i)
-	case 'n':
-		return word(b, i, "null")
-	case 't':
-		return word(b, i, "true")
-	case 'f':
-		return word(b, i, "false")
-	case '-':
-		i++
-	}
-	from := i
-	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
-		i++
-	}
-	if i == from || b[from] == '0' && i > from+1 {
-		return -1
-	}
-	return i
-}
-
-func word(b []byte, i int, w string) int {
-	if len(b)-i < len(w) || string(b[i:i+len(w)]) != w {
-		return -1
-	}
-	return i + len(w)
+	return b[len(b)-1] == '}'
 }
