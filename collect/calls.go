@@ -210,8 +210,11 @@ func (w words) call(k *callRec) []string {
 	op := &k.op
 	t := &w.r.tables[op.Key.Table()]
 	key, table, pk := int64(op.Key), op.Key.Table(), op.Key.PK()
-	if op.Kind == workload.Savepoint || op.Kind == workload.RollbackTo {
-		return w.st.Saving(op.Kind == workload.RollbackTo)
+	switch op.Kind {
+	case workload.Savepoint:
+		return []string{driver.SavepointSQL}
+	case workload.RollbackTo:
+		return []string{driver.RollbackToSQL}
 	}
 	if w.st == nil {
 		return []string{strings.TrimSpace(w.r.verb(op, k.version))}
@@ -227,22 +230,25 @@ func (w words) call(k *callRec) []string {
 		return w.st.Put(key, driver.Row{Version: k.version, Payload: op.Payload, Wide: op.Row,
 			Dead: op.Kind == workload.Delete})
 	}
-	switch op.Kind {
-	case workload.Read:
-		return w.st.GetRow(table, pk, op.ForUpdate)
-	case workload.Write:
-		if op.IfAbsent {
-			return w.st.InsertRow(table, pk, append([]int64{k.version}, op.Row...))
-		}
-		return w.st.PutRow(table, pk, append([]int64{k.version}, op.Row...))
-	case workload.Delete:
-		look := w.st.GetRow(table, pk, true)
-		if k.op.Absent {
-			return look
-		}
-		return append(look, w.st.DeleteRow(table, pk)...)
+	if op.Kind >= workload.ReadWhere {
+		return w.st.Where(table, op.Where, k.change, k.found)
 	}
-	return w.st.Where(table, op.Where, k.change, k.found)
+	// No error is possible: no server is asked.
+	return w.st.Sent(func(c *driver.ColumnsSQL) {
+		row := append([]int64{k.version}, op.Row...)
+		switch {
+		case op.Kind == workload.Read:
+			_, _ = c.GetRow(table, pk, op.ForUpdate)
+		case op.Kind == workload.Write && op.IfAbsent:
+			_, _ = c.InsertRow(table, pk, row)
+		case op.Kind == workload.Write:
+			_ = c.PutRow(table, pk, row)
+		default:
+			if _, _ = c.GetRow(table, pk, true); !op.Absent {
+				_ = c.DeleteRow(table, pk)
+			}
+		}
+	})
 }
 
 // verb describes an operation in words. version is the version that it wrote.

@@ -139,40 +139,14 @@ func (s *Statements) asked(found []Match) (c ColumnsSQL, said *[]string) {
 	return c, said
 }
 
-// GetRow returns the statements that Columnar.GetRow sends. PutRow, DeleteRow and Where do the same for their calls.
-// found is the result of Where.
-func (s *Statements) GetRow(table int, pk int64, lock bool) []string {
+// Sent returns the statements that calls of a session with tables with columns send.
+func (s *Statements) Sent(calls func(c *ColumnsSQL)) []string {
 	c, said := s.asked(nil)
-	_, _ = c.GetRow(table, pk, lock) // no error is possible: no server is asked
+	calls(&c)
 	return *said
 }
 
-func (s *Statements) PutRow(table int, pk int64, row []int64) []string {
-	c, said := s.asked(nil)
-	_ = c.PutRow(table, pk, row)
-	return *said
-}
-
-// Saving returns the statement of a savepoint, or of a rollback to it.
-func (s *Statements) Saving(back bool) []string {
-	if back {
-		return []string{RollbackToSQL}
-	}
-	return []string{SavepointSQL}
-}
-
-func (s *Statements) InsertRow(table int, pk int64, row []int64) []string {
-	c, said := s.asked(nil)
-	_, _ = c.InsertRow(table, pk, row)
-	return *said
-}
-
-func (s *Statements) DeleteRow(table int, pk int64) []string {
-	c, said := s.asked(nil)
-	_ = c.DeleteRow(table, pk)
-	return *said
-}
-
+// Where returns the statements that Columnar.Where sends. found is its result.
 func (s *Statements) Where(table int, where []workload.Range, change Change, found []Match) []string {
 	c, said := s.asked(found)
 	if c.direct(c.table(table), &change) {
