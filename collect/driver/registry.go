@@ -24,6 +24,8 @@ type Scheme struct {
 	Embedded bool
 	// SQL says that its sessions implement Speaker.
 	SQL bool
+	// Timestamps says that it takes Options.Timestamps.
+	Timestamps bool
 	// Promises are the statements of the documentation about the isolation levels, for each database of the driver.
 	Promises []Promise
 	// Broken and Code are the implementations of the functions Broken and Code for this database; either may be nil.
@@ -146,6 +148,10 @@ func Open(ctx context.Context, urls []string, o Options) (DB, error) {
 	}
 	if !s.SQL && len(o.SetupSQL)+len(o.SessionSQL) > 0 {
 		return nil, Unsupported("%s takes no SQL; expected a database such as PostgreSQL, MariaDB or SQLite", s.Name)
+	}
+	if !s.Timestamps && o.Timestamps {
+		return nil, Unsupported("%s does not report its timestamps; expected PostgreSQL, Badger or etcd with "+
+			"--timestamps", s.Name)
 	}
 	db, err := s.open(ctx, urls, iso, o)
 	if err != nil {

@@ -66,10 +66,6 @@ type sqlDB struct {
 }
 
 func openSQL(ctx context.Context, d SQL, urls []string, iso string, o Options) (DB, error) {
-	if o.Timestamps {
-		return nil, Unsupported("%s does not report its timestamps; expected PostgreSQL, Badger or etcd with "+
-			"--timestamps", d.Scheme)
-	}
 	d.Text, d.Batch, d.Name = cmp.Or(d.Text, "text"), cmp.Or(d.Batch, 500), cmp.Or(d.Name, d.Scheme)
 	s := &sqlDB{d: d, o: o, level: d.Levels[iso],
 		info: Info{Name: d.Name, Isolation: strings.ReplaceAll(iso, "-", " ")}}

@@ -26,8 +26,9 @@ func init() {
 			"serializable=ser=default=session-serializable=strict-serializable",
 			"no-conflicts=none", // conflict detection is off: reads from a snapshot, lost updates
 		},
-		Embedded: true,
-		Promises: badgerPromises,
+		Timestamps: true,
+		Embedded:   true,
+		Promises:   badgerPromises,
 	}, openBadger)
 }
 

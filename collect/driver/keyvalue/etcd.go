@@ -31,7 +31,8 @@ func init() {
 			"snapshot-isolation=si=snapshot=session-snapshot-isolation",
 			"none=read-committed=rc", // nothing is compared
 		},
-		Code: etcdCode,
+		Timestamps: true,
+		Code:       etcdCode,
 	}, openEtcd)
 }
 

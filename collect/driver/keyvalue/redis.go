@@ -41,10 +41,6 @@ func openRedis(ctx context.Context, urls []string, iso string, o driver.Options)
 	if len(urls) > 1 {
 		return nil, driver.Unsupported("several nodes of Redis; expected one URL")
 	}
-	if o.Timestamps {
-		return nil, driver.Unsupported("Redis does not report its timestamps; expected PostgreSQL, Badger or etcd " +
-			"with --timestamps")
-	}
 	u, err := url.Parse(urls[0])
 	if err != nil {
 		return nil, err

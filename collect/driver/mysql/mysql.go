@@ -103,10 +103,6 @@ func open(ctx context.Context, urls []string, iso string, o driver.Options) (dri
 
 // connect opens a database whose sessions begin with the statements of setup.
 func connect(ctx context.Context, urls []string, o driver.Options, setup ...string) (driver.DB, error) {
-	if o.Timestamps {
-		return nil, driver.Unsupported("MariaDB and MySQL do not report their timestamps; expected PostgreSQL, " +
-			"Badger or etcd with --timestamps")
-	}
 	m := &server{o: o, d: dial.New(o.Timeout), setup: setup}
 	for i, s := range urls {
 		cfg, err := config(s)

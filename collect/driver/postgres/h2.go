@@ -20,7 +20,8 @@ func init() {
 			"read-committed=rc",
 			"read-uncommitted=ru",
 		},
-		SQL: true,
+		Timestamps: true,
+		SQL:        true,
 		Promises: []driver.Promise{
 			// The documentation says nothing about lost updates.
 			driver.NewPromise("H2", "serializable", []level.Level{level.ReadAtomic},

@@ -33,9 +33,10 @@ func init() {
 			"read-committed=rc",
 			"read-uncommitted=ru",
 		},
-		SQL:      true,
-		Promises: promises,
-		Broken:   broken,
+		Timestamps: true,
+		SQL:        true,
+		Promises:   promises,
+		Broken:     broken,
 	}, open)
 }
 

@@ -59,10 +59,6 @@ type database struct {
 }
 
 func open(ctx context.Context, urls []string, iso string, o driver.Options) (_ driver.DB, err error) {
-	if o.Timestamps {
-		return nil, driver.Unsupported("SQLite does not report its timestamps; expected PostgreSQL, Badger or etcd " +
-			"with --timestamps")
-	}
 	s := &database{o: o, begin: "begin"}
 	if iso == "immediate" {
 		s.begin = "begin immediate"
