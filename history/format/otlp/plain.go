@@ -74,57 +74,43 @@ const (
 
 // span reads a span and makes its line.
 func (p *plainReader) span() bool {
-	if !p.take('{') {
-		return false
-	}
+	p.next()
 	p.line += bytes.Count(p.data[p.counted:p.i], []byte{'\n'})
 	p.counted = p.i
 	p.ops, p.said, p.rest, p.val = p.ops[:0], p.said[:0], p.rest[:0], p.val[:0]
-	seen, ours := 0, plainSpan{status: -1}
+	ours := plainSpan{status: -1}
 	var start, stop int64
 	var name []byte
 	failed := false
-	for first := true; ; first = false {
-		field, end, ok := p.field(first)
-		if end {
-			break
-		}
-		if !ok {
-			return false
-		}
-		bit := 0
+	seen, ok := p.fields(func(field []byte) (bit int, ok bool) {
 		switch string(field) {
 		case "spanId":
-			bit = spanID
 			_, _, ok = p.raw()
+			return spanID, ok
 		case "name":
-			bit = spanName
 			from := len(p.val)
 			p.val, ok = p.str(p.val)
 			name = p.val[from:len(p.val):len(p.val)]
+			return spanName, ok
 		case "startTimeUnixNano":
-			bit = spanStart
 			start, ok = p.integer()
+			return spanStart, ok
 		case "endTimeUnixNano":
-			bit = spanEnd
 			stop, ok = p.integer()
+			return spanEnd, ok
 		case "attributes":
-			bit = spanAttributes
-			ok = p.take('[') && p.elements(func() bool { return p.attribute(&ours) })
+			return spanAttributes, p.take('[') && p.elements(func() bool { return p.attribute(&ours) })
 		case "events":
-			bit = spanEvents
-			ok = p.take('[') && p.elements(p.event)
+			return spanEvents, p.take('[') && p.elements(p.event)
 		case "status":
-			bit = spanStatus
 			failed, ok = p.status()
-		default:
-			ok = p.other(field, "spanId", "name", "startTimeUnixNano", "endTimeUnixNano", "attributes", "events",
-				"status")
+			return spanStatus, ok
 		}
-		if !ok || seen&bit != 0 {
-			return false
-		}
-		seen |= bit
+		return 0, p.other(field, "spanId", "name", "startTimeUnixNano", "endTimeUnixNano", "attributes", "events",
+			"status")
+	})
+	if !ok {
+		return false
 	}
 	if ours.seen&isSession == 0 {
 		p.none++
@@ -169,30 +155,18 @@ type plainSpan struct {
 
 // status reads the status of a span.
 func (p *plainReader) status() (failed, ok bool) {
-	if !p.take('{') {
-		return false, false
-	}
-	seen := false
-	for first := true; ; first = false {
-		field, end, ok := p.field(first)
-		if end || !ok {
-			return failed, ok
-		}
+	_, ok = p.fields(func(field []byte) (bit int, ok bool) {
 		if string(field) != "code" {
-			if !p.other(field, "code") {
-				return false, false
-			}
-			continue
+			return 0, p.other(field, "code")
 		}
 		p.next()
 		from := p.i
-		if seen || !p.skip(0) {
-			return false, false
-		}
-		seen = true
+		ok = p.skip(0)
 		code := bytes.Trim(p.data[from:p.i], `"`)
 		failed = string(code) == "2" || string(code) == "STATUS_CODE_ERROR"
-	}
+		return 1, ok
+	})
+	return failed, ok
 }
 
 // attribute reads an attribute of a span.
@@ -262,65 +236,38 @@ func (p *plainReader) operations() bool {
 
 // event reads an event and makes an operation from it.
 func (p *plainReader) event() bool {
-	if !p.take('{') {
-		return false
-	}
 	back := len(p.val)
 	defer func() { p.val = p.val[:back] }()
 	var name []byte
 	key, keyEnd, value, valueEnd := -1, 0, -1, 0
-	seen := 0
-	for first := true; ; first = false {
-		field, end, ok := p.field(first)
-		if end {
-			break
-		}
-		if !ok {
-			return false
-		}
-		bit := 0
+	if _, ok := p.fields(func(field []byte) (bit int, ok bool) {
 		switch string(field) {
 		case "name":
-			bit = 1
 			var simple bool
 			if name, simple, ok = p.raw(); !simple && ok {
 				name = unescape(nil, name)
 			}
+			return 1, ok
 		case "attributes":
-			if bit = 2; !p.take('[') {
-				return false
-			}
-			for first := true; ; first = false {
-				end, is := p.element(first)
-				if end || !is {
-					ok = is
-					break
-				}
-				k, from, _, is := p.keyed(0)
+			return 2, p.take('[') && p.elements(func() bool {
+				k, from, _, ok := p.keyed(0)
 				switch {
-				case !is:
-					return false
+				case !ok:
 				case string(k) == "isovet.key":
-					if key >= 0 {
-						return false
-					}
+					ok = key < 0
 					key, keyEnd = from, len(p.val)
 				case string(k) == "isovet.value":
-					if value >= 0 {
-						return false
-					}
+					ok = value < 0
 					value, valueEnd = from, len(p.val)
 				default:
 					p.val = p.val[:from]
 				}
-			}
-		default:
-			ok = p.other(field, "name", "attributes")
+				return ok
+			})
 		}
-		if !ok || seen&bit != 0 {
-			return false
-		}
-		seen |= bit
+		return 0, p.other(field, "name", "attributes")
+	}); !ok {
+		return false
 	}
 	what, ours := bytes.CutPrefix(name, []byte("isovet."))
 	if !ours {

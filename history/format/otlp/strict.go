@@ -31,38 +31,27 @@ func (p *plainReader) take(c byte) bool {
 	return true
 }
 
-// field reads the name of an object's next field and its colon; end is true at the object's end. Names with escapes or
-// beyond ASCII are not plain.
-func (p *plainReader) field(first bool) (name []byte, end, ok bool) {
-	c := p.next()
-	if c == '}' {
-		p.i++
-		return nil, true, true
+// fields reads an object. It calls each for each field, which reads the value and returns the field's bit, 0 for a field
+// that does not matter. It refuses a bit that it gets twice, and names with escapes or beyond ASCII, which are not plain.
+func (p *plainReader) fields(each func(name []byte) (bit int, ok bool)) (seen int, ok bool) {
+	if !p.take('{') {
+		return 0, false
 	}
-	if !first {
-		if c != ',' {
-			return nil, false, false
+	for first := true; !p.take('}'); first = false {
+		if !first && !p.take(',') {
+			return 0, false
 		}
-		p.i++
+		name, simple, ok := p.raw()
+		if !ok || !simple || !p.take(':') {
+			return 0, false
+		}
+		bit, ok := each(name)
+		if !ok || seen&bit != 0 {
+			return 0, false
+		}
+		seen |= bit
 	}
-	name, simple, ok := p.raw()
-	return name, false, ok && simple && p.take(':')
-}
-
-// element goes to an array's next element; end is true at the array's end.
-func (p *plainReader) element(first bool) (end, ok bool) {
-	c := p.next()
-	switch {
-	case c == ']':
-		p.i++
-		return true, true
-	case first:
-		return false, true
-	case c != ',':
-		return false, false
-	}
-	p.i++
-	return false, p.next() != ']'
+	return seen, true
 }
 
 // ordinary marks the bytes that need no escape in a string.
@@ -247,14 +236,7 @@ func (p *plainReader) skip(depth int) bool {
 		}
 	case c == '[':
 		p.i++
-		for first := true; ; first = false {
-			if end, ok := p.element(first); end || !ok {
-				return ok
-			}
-			if !p.skip(depth + 1) {
-				return false
-			}
-		}
+		return p.elements(func() bool { return p.skip(depth + 1) })
 	case c == 't':
 		return p.literal("true")
 	case c == 'f':
@@ -278,37 +260,21 @@ func (p *plainReader) other(name []byte, known ...string) bool {
 
 // member reads an object of which only one field matters: an array. It calls each for every element.
 func (p *plainReader) member(name string, each func() bool) bool {
-	if !p.take('{') {
-		return false
-	}
-	seen := false
-	for first := true; ; first = false {
-		field, end, ok := p.field(first)
-		switch {
-		case end || !ok:
-			return ok
-		case string(field) != name:
-			ok = p.other(field, name)
-		case seen || !p.take('['):
-			ok = false
-		default:
-			seen = true
-			ok = p.elements(each)
+	_, ok := p.fields(func(field []byte) (bit int, ok bool) {
+		if string(field) != name {
+			return 0, p.other(field, name)
 		}
-		if !ok {
-			return false
-		}
-	}
+		return 1, p.take('[') && p.elements(each)
+	})
+	return ok
 }
 
 // elements reads the elements of an array, behind its bracket.
 func (p *plainReader) elements(each func() bool) bool {
-	for first := true; ; first = false {
-		if end, ok := p.element(first); end || !ok {
-			return ok
-		}
-		if !each() {
+	for first := true; !p.take(']'); first = false {
+		if !first && (!p.take(',') || p.next() == ']') || !each() {
 			return false
 		}
 	}
+	return true
 }

@@ -12,37 +12,25 @@ import (
 // is a text.
 func (p *plainReader) keyed(depth int) (key []byte, from int, text, ok bool) {
 	from, p.bare = len(p.val), false
-	if !p.take('{') {
-		return nil, 0, false, false
-	}
-	seen := 0
-	for first := true; ; first = false {
-		field, end, ok := p.field(first)
-		if end {
-			break
-		}
-		if !ok {
-			return nil, 0, false, false
-		}
-		bit := 0
+	keyed := false
+	seen, ok := p.fields(func(field []byte) (bit int, ok bool) {
 		switch string(field) {
 		case "key":
-			bit = 1
 			var simple bool
 			if key, simple, ok = p.raw(); !simple && ok {
 				key = unescape(nil, key)
 			}
-			p.bare = depth == 0 && seen == 0 && string(key) == "isovet.ops"
+			p.bare = depth == 0 && !keyed && string(key) == "isovet.ops"
+			return 1, ok
 		case "value":
-			bit = 2
+			keyed = true
 			text, ok = p.value(depth)
-		default:
-			ok = p.other(field, "key", "value")
+			return 2, ok
 		}
-		if !ok || seen&bit != 0 {
-			return nil, 0, false, false
-		}
-		seen |= bit
+		return 0, p.other(field, "key", "value")
+	})
+	if !ok {
+		return nil, 0, false, false
 	}
 	if seen&2 == 0 {
 		p.val = append(p.val, "null"...)
@@ -52,19 +40,10 @@ func (p *plainReader) keyed(depth int) (key []byte, from int, text, ok bool) {
 
 // value reads OTLP's AnyValue and appends it to val as JSON of the project's format.
 func (p *plainReader) value(depth int) (text, ok bool) {
-	if depth > maxDepth || !p.take('{') {
+	if depth > maxDepth {
 		return false, false
 	}
-	some := false
-	for first := true; ; first = false {
-		field, end, ok := p.field(first)
-		if end {
-			break
-		}
-		if !ok {
-			return false, false
-		}
-		known := true
+	some, ok := p.fields(func(field []byte) (bit int, ok bool) {
 		switch string(field) {
 		case "stringValue":
 			text = true
@@ -101,19 +80,15 @@ func (p *plainReader) value(depth int) (text, ok bool) {
 		case "arrayValue", "kvlistValue":
 			ok = p.values(string(field) == "kvlistValue", depth)
 		default:
-			known = false
-			ok = p.other(field, "stringValue", "intValue", "boolValue", "doubleValue", "bytesValue", "arrayValue",
+			return 0, p.other(field, "stringValue", "intValue", "boolValue", "doubleValue", "bytesValue", "arrayValue",
 				"kvlistValue")
 		}
-		if !ok || known && some {
-			return false, false
-		}
-		some = some || known
-	}
-	if !some {
+		return 1, ok
+	})
+	if some == 0 {
 		p.val = append(p.val, "null"...)
 	}
-	return text, true
+	return text, ok
 }
 
 // values reads an array of values, or a list of keys with values.
