@@ -1,13 +1,11 @@
 package lists_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
 
 	"isovet/check/lists"
-	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -239,20 +237,4 @@ func ExampleRead() {
 	// 2 2
 	// 1 1
 	// [1 0 2]
-}
-
-// BenchmarkElle reads a list-append history of 100,000 transactions and decides it: to be 0.3 s at most.
-func BenchmarkElle(b *testing.B) {
-	h := must.Get(datasets.Generate(context.Background(), datasets.Spec{Workload: "list-append", Txns: 100_000}))(b)
-	for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SessionSnapshotIsolation,
-		level.StrictSnapshotIsolation} {
-		b.Run("level="+l.String(), func(b *testing.B) {
-			for b.Loop() {
-				v := lists.Read(h)
-				if order, _ := lists.NewGraph(v, l, 0).Order(); order == nil {
-					b.Fatal("no order")
-				}
-			}
-		})
-	}
 }
