@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"isovet/certify"
 	"isovet/certify/elaborate"
 	"isovet/check"
 	"isovet/evidence"
@@ -137,46 +136,4 @@ func TestWeakMutants(t *testing.T) {
 		t.Errorf("%d of %d accepted", accepted, mutants)
 	}
 	t.Logf("%d mutants, %d of them accepted, and right", mutants, accepted)
-}
-
-// BenchmarkCausal is an order of 100,000 transactions of 8 operations on 10,000 keys, in the kernel's terms, and by
-// package certify alone.
-func BenchmarkCausal(b *testing.B) {
-	h := history.NewBuilder()
-	h.Initial = history.IntValue(0)
-	rng := rand.New(rand.NewPCG(1, 1))
-	held := make([]int64, 10_000)
-	next := int64(0)
-	for i := range 100_000 {
-		for op := range 8 {
-			k := rng.IntN(len(held))
-			key := h.Key(history.IntValue(int64(k)))
-			if op < 4 {
-				h.Read(key, history.IntValue(held[k]))
-				continue
-			}
-			next++
-			held[k] = next
-			h.Write(key, history.IntValue(next))
-		}
-		head := history.NewTxnHead()
-		head.Session, head.HasSess = int64(i%100), true
-		h.EndTxn(head)
-	}
-	x, err := h.Build()
-	must.OK(b, err)
-	r := &evidence.Result{Verdict: evidence.Holds, Level: level.Causal, H: x}
-	for t := range uint32(x.NumTxns()) {
-		r.Order = append(r.Order, t)
-	}
-	b.Run("kernel", func(b *testing.B) {
-		for b.Loop() {
-			must.Get(elaborate.Prove(r, elaborate.Options{}))(b)
-		}
-	})
-	b.Run("certify", func(b *testing.B) {
-		for b.Loop() {
-			must.OK(b, certify.Check(r, certify.Options{}))
-		}
-	})
 }
