@@ -338,27 +338,3 @@ func TestRowsNumberVersionsInOrder(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkBuild(b *testing.B) {
-	for _, n := range []int{10, 1_000_000} {
-		b.Run(fmt.Sprintf("ops=%d", n), func(b *testing.B) {
-			for b.Loop() {
-				rnd := rand.New(rand.NewPCG(1, 1))
-				x := NewBuilder()
-				for i := range n {
-					k := x.Key(IntValue(rnd.Int64N(10_000)))
-					if i%2 == 0 {
-						x.Write(k, IntValue(int64(i)))
-					} else {
-						x.Read(k, IntValue(int64(i-1)))
-					}
-					if i%8 == 7 {
-						x.EndTxn(NewTxnHead())
-					}
-				}
-				x.EndTxn(NewTxnHead())
-				must.Get(x.Build())(b)
-			}
-		})
-	}
-}

@@ -1,9 +1,6 @@
 package jsonl
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"io"
 	"math/rand/v2"
 	"runtime"
@@ -15,7 +12,6 @@ import (
 	"time"
 
 	"isovet/history"
-	"isovet/internal/room"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
@@ -74,74 +70,6 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// readStd reads with encoding/json into structs and the same builder: what one would write without a scanner.
-func readStd(data []byte) (*history.History, error) {
-	type txn struct {
-		ID, Session, Seq, Start, Commit, End int64
-		Ops                                  [][]json.RawMessage
-	}
-	b := history.NewBuilder()
-	for line := range bytes.Lines(data) {
-		var x txn
-		if err := json.Unmarshal(line, &x); err != nil {
-			return nil, err
-		}
-		if x.Ops == nil {
-			continue
-		}
-		for _, o := range x.Ops {
-			k, err := strconv.ParseInt(string(o[1]), 10, 64)
-			if err != nil {
-				return nil, err
-			}
-			v, err := strconv.ParseInt(string(o[2]), 10, 64)
-			if err != nil {
-				return nil, err
-			}
-			if string(o[0]) == `"r"` {
-				b.Read(b.Key(history.IntValue(k)), history.IntValue(v))
-			} else {
-				b.Write(b.Key(history.IntValue(k)), history.IntValue(v))
-			}
-		}
-		h := history.NewTxnHead()
-		h.HasID, h.HasSess, h.HasSeq = true, true, true
-		h.ID, h.Session, h.Seq, h.Start, h.Commit, h.End = x.ID, x.Session, x.Seq, x.Start, x.Commit, x.End
-		b.EndTxn(h)
-	}
-	return b.Build()
-}
-
-// BenchmarkRead reads documents of 50 MB and more from memory to the finished history, join included.
-func BenchmarkRead(b *testing.B) {
-	for _, shape := range []string{"txntimes", "optimes"} {
-		data := blindW(map[string]int{"txntimes": 250_000, "optimes": 130_000}[shape], shape == "optimes")
-		run := func(name string, read func() (*history.History, error)) {
-			b.Run("shape="+shape+"/"+name, func(b *testing.B) {
-				b.SetBytes(int64(len(data)))
-				var ops int
-				cpu := room.CPU()
-				for b.Loop() {
-					h := must.Get(read())(b)
-					ops = h.NumOps()
-				}
-				cpu = room.CPU() - cpu
-				b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N)/float64(ops), "cpu-ns/operation")
-				b.ReportMetric(float64(len(data))*float64(b.N)/1e6/cpu.Seconds(), "MB/cpu-s")
-				b.ReportMetric(float64(len(data))/float64(ops), "file-B/operation")
-			})
-		}
-		run("reader=jsonl/workers=1", func() (*history.History, error) { return Read(data, "bench") })
-		run("reader=jsonl/workers=2", func() (*history.History, error) {
-			return ReadParallel(context.Background(), data, "bench", 2)
-		})
-		run("reader=stream", func() (*history.History, error) {
-			return ReadFrom(context.Background(), bytes.NewReader(data), "bench")
-		})
-		run("reader=encoding-json", func() (*history.History, error) { return readStd(data) })
-	}
 }
 
 func BenchmarkWrite(b *testing.B) {

@@ -65,16 +65,3 @@ func TestCut(t *testing.T) {
 		t.Error("without checksums nobody knows")
 	}
 }
-
-func BenchmarkLine(b *testing.B) {
-	text := string(bytes.Repeat([]byte(`["r",17,18],`), 15))
-	var dst []byte
-	var r Reader
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		dst = Append(dst[:0], 1234567, "", text)
-		if _, _, _, err := r.Cut(dst[:len(dst)-1]); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
