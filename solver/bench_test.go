@@ -2,14 +2,12 @@ package solver_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
-	"isovet/solver/gophersat"
 )
 
 // families are fixed sets of formulas. The answers of our solver and gini are compared in
@@ -28,58 +26,6 @@ func families() map[string][]cnf {
 		f["looseorder"] = append(f["looseorder"], looseOrderCNF(seed, n, n*(6+seed%6)))
 	}
 	return f
-}
-
-var backends = []struct {
-	name string
-	make func() solver.Backend
-}{
-	{"isovet", func() solver.Backend { return solver.New(solver.Options{}) }},
-	{"gini", func() solver.Backend { return gini.New() }},
-	{"gophersat", func() solver.Backend { return gophersat.New() }},
-}
-
-func BenchmarkRandom3SAT(b *testing.B)  { benchFamily(b, "random3sat") }
-func BenchmarkPigeonhole8(b *testing.B) { benchFamily(b, "php8") }
-func BenchmarkPigeonhole9(b *testing.B) { benchFamily(b, "php9") }
-func BenchmarkOrder(b *testing.B)       { benchFamily(b, "order") }
-
-func BenchmarkLooseOrder(b *testing.B) { benchFamily(b, "looseorder") }
-
-func benchFamily(b *testing.B, name string) {
-	forms := families()[name]
-	for _, back := range backends {
-		b.Run(fmt.Sprintf("family=%s/solver=%s", name, back.name), func(b *testing.B) {
-			var first []solver.Status
-			conflicts := int64(0)
-			for b.Loop() {
-				for i, f := range forms {
-					s := back.make()
-					load(s, f)
-					got := s.Solve(context.Background())
-					if len(first) <= i {
-						first = append(first, got)
-					}
-					if got != first[i] || got == solver.Unknown {
-						b.Fatalf("formula %d: %v, before %v", i, got, first[i])
-					}
-					if s, ok := s.(*solver.Solver); ok {
-						conflicts += s.Stats().Conflicts
-					}
-				}
-			}
-			if conflicts > 0 {
-				b.ReportMetric(float64(conflicts)/float64(b.N), "conflicts/op")
-			}
-			sat := 0
-			for _, st := range first {
-				if st == solver.Sat {
-					sat++
-				}
-			}
-			b.ReportMetric(float64(sat), "sat")
-		})
-	}
 }
 
 // Never a different answer from gini's, and every refutation checks. The whole of the large families

@@ -1,10 +1,7 @@
 package acyclic_test
 
 import (
-	"context"
-	"fmt"
 	"slices"
-	"testing"
 
 	"isovet/internal/graph"
 	"isovet/solver"
@@ -109,33 +106,4 @@ func contended(seed, sessions, txns, keys int) instance {
 	}
 	r.Shuffle(len(in.guards), func(i, j int) { in.guards[i], in.guards[j] = in.guards[j], in.guards[i] })
 	return in
-}
-
-func BenchmarkContended(b *testing.B) {
-	for _, size := range []struct{ sessions, txns, keys int }{{20, 100, 50}, {50, 40, 50}, {100, 20, 50}} {
-		in := contended(1, size.sessions, size.txns, size.keys)
-		// The phases are given at random: nothing tells the answer.
-		for _, w := range ways {
-			b.Run(fmt.Sprintf("sessions=%d/txns=%d/keys=%d/vars=%d/way=%s", size.sessions, size.txns, size.keys,
-				in.vars, w.name), func(b *testing.B) {
-				if w.name == "closure-matrix" || w.name == "closure-conflicts" {
-					b.Skip("takes minutes: a matrix, and a closure updated for every one of millions of decisions")
-				}
-				for b.Loop() {
-					s := solver.New(solver.Options{})
-					s.NewVars(in.vars)
-					r := rng(4)
-					for v := range in.vars {
-						s.SetPhase(solver.Var(v), r.IntN(2) == 0)
-					}
-					w.attach(s, &in, in.guards)
-					if got := s.Solve(context.Background()); got != solver.Sat {
-						b.Fatal(got)
-					}
-					b.ReportMetric(float64(s.Stats().Conflicts), "conflicts/op")
-					b.ReportMetric(float64(s.Stats().Decisions), "decisions/op")
-				}
-			})
-		}
-	}
 }
