@@ -3,7 +3,6 @@ package datasets
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -158,22 +157,6 @@ func TestCancel(t *testing.T) {
 	stop()
 	if _, err := Generate(ctx, Spec{Txns: 1 << 30}); err == nil {
 		t.Error("an ended context is no error")
-	}
-}
-
-func BenchmarkGenerate(b *testing.B) {
-	sizes := []int{100000}
-	if histtest.Long(false, true) {
-		sizes = append(sizes, 1000000)
-	}
-	for _, n := range sizes {
-		for _, iso := range Isolations() {
-			b.Run(fmt.Sprintf("workload=blindw/txns=%d/isolation=%s", n, iso), func(b *testing.B) {
-				for b.Loop() {
-					must.Get(Run(context.Background(), Spec{Txns: n, Isolation: iso}))(b)
-				}
-			})
-		}
 	}
 }
 
