@@ -51,7 +51,7 @@ func readsBack(r *evidence.Result) error {
 		return fmt.Errorf("the certificate\n%s\nwritten anew is\n%s", b.Bytes(), again.Bytes())
 	}
 	same := back.Verdict == r.Verdict && back.Level == r.Level && back.Timestamps == r.Timestamps &&
-		slices.Equal(back.Order, r.Order) && slices.Equal(back.Sources, r.Sources) &&
+		back.Reason == r.Reason && slices.Equal(back.Order, r.Order) && slices.Equal(back.Sources, r.Sources) &&
 		fmt.Sprint(back.Anomalies) == fmt.Sprint(r.Anomalies)
 	if !same {
 		return fmt.Errorf("%+v\nread back is\n%+v", r, back)
