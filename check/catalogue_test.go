@@ -9,6 +9,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/must"
 	"isovet/level"
@@ -64,39 +65,17 @@ func TestNoUnitReasoning(t *testing.T) {
 
 // TestUnknown: what a checker of registers cannot decide it does not guess.
 func TestUnknown(t *testing.T) {
-	for _, c := range []struct {
-		h, want string
-		l       level.Level
-		only    string // the checker meant; "": all
-	}{
-		{"init=0: s1: r(x,0)", "strict-serializable needs the start and end of every committed " +
-			"transaction; transaction 1 lacks one", level.StrictSerializable, ""},
-		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[1,_]", "strict-serializable needs the start and end of every " +
-			"committed transaction; transaction 2 lacks one", level.StrictSerializable, ""},
-		{"init=0: s1: r(x,0) @[1,2] | s2: r(x,0) @[_,3]", "strict-serializable needs the start and end of every " +
-			"committed transaction; transaction 2 lacks one", level.StrictSerializable, ""},
-		{"s1: a(x,1) | s2: a(x,1) | s3: r(x,[1]) | s4: r(x,[1])?", "list elements must be appended once: " +
-			"transaction 3 reads 1 in list \"x\", which was appended more than once; the outcome of " +
-			"transaction 4, which reads list \"x\", is unknown", level.Serializable, ""},
-		{"s1: a(x,1) | s2: r(x,[1])", "vbox does not decide causal", level.Causal, "vbox"},
-		{`s1: a(x,1) | s2: r(x,[1]) pr{"v":1}[]`,
-			"cobra does not check predicate operations: its published constraints relate only writers and readers " +
-				"of one key; use vbox", level.Serializable, "cobra"},
-		{`init=0: s1: w(x,1) | s2: pr{"v":1}[x=1]`, "cobra does not check predicate operations: its published " +
-			"constraints relate only writers and readers of one key; use vbox",
-			level.Serializable, "cobra"},
-		{"init=0: s1: r(x,0)", "vbox does not decide causal", level.Causal, "vbox"},
-		{"init=0: s1: r(x,0)", "cobra does not decide snapshot-isolation", level.SnapshotIsolation, "cobra"},
-	} {
+	for _, c := range cases.Read(t, "testdata/unknown.tsv") {
+		l, only, h, want := must.Get(level.Parse(c[0]))(t), c[1], c[2], c[3]
 		everyWay(level.Serializable, func(name string, k Checker, s string) {
-			if c.only != "" && k.Info().Name != c.only {
+			if only != "" && k.Info().Name != only {
 				return
 			}
-			r, err := Run(context.Background(), k, notation.MustParse(c.h), Options{Level: c.l, Solver: s})
+			r, err := Run(context.Background(), k, notation.MustParse(h), Options{Level: l, Solver: s})
 			if err != nil {
-				t.Errorf("%s: %s: %v", name, c.h, err)
-			} else if r.Verdict != evidence.Unknown || r.Reason != c.want {
-				t.Errorf("%s: %s: %s, %q; want unknown, %q", name, c.h, r.Verdict, r.Reason, c.want)
+				t.Errorf("%s: %s: %v", name, h, err)
+			} else if r.Verdict != evidence.Unknown || r.Reason != want {
+				t.Errorf("%s: %s: %s, %q; want unknown, %q", name, h, r.Verdict, r.Reason, want)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
@@ -321,51 +322,12 @@ func asLists(text string) (string, bool) {
 
 // TestListNames: what is found in lists, by name.
 func TestListNames(t *testing.T) {
-	for _, c := range []struct {
-		name, h string
-		l       level.Level
-		want    string // kinds with transactions; "": valid
-	}{
-		{"prefixes", "s1: a(x,1) a(x,2) | s2: a(x,3) | s3: r(x,[1,2]) | s4: r(x,[1,2,3]) | s5: r(x,[])",
-			level.Serializable, ""},
-		{"nobody read it", "s1: a(x,1) @[1,9] | s2: a(x,2) @[1,9] | s3: a(x,3) @[1,9]", level.StrictSnapshotIsolation,
-			""},
-		{"incompatible orders", "s1: a(x,1) | s2: a(x,2) | s3: r(x,[1,2]) | s4: r(x,[2,1])", level.Serializable,
-			"incompatible-order 1 2"},
-		{"incompatible, each only one", "s1: a(x,1) | s2: a(x,2) | s3: r(x,[1]) | s4: r(x,[2])",
-			level.SnapshotIsolation, "incompatible-order 1 2"},
-		{"an element twice", "s1: a(x,1) | s2: r(x,[1,1])", level.Serializable, "duplicate-element 2"},
-		{"own append twice", "s1: a(x,1) r(x,[1,1])", level.Serializable, "duplicate-element 1"},
-		{"aborted", "s1: a(x,1)! | s2: r(x,[1])", level.Serializable, "G1a 2 1"},
-		{"aborted in the midst", "s1: a(x,1)! | s3: a(x,2) | s2: r(x,[1,2])", level.Serializable, "G1a 3 1"},
-		{"intermediate", "s1: a(x,1) a(x,2) | s2: r(x,[1])", level.Serializable, "G1b 2 1"},
-		{"another between", "s1: a(x,1) a(x,2) | s2: a(x,3) | s3: r(x,[1,3,2])", level.Serializable, "G1b 3 1"},
-		{"not in its order", "s1: a(x,1) a(x,2) | s3: r(x,[2,1])", level.Serializable, "G1b 2 1"},
-		{"thin air", "s1: a(x,1) | s2: r(x,[1,9])", level.Serializable, "thin-air-read 2"},
-		{"initial elements missed", "init: a(x,1) | s2: r(x,[])", level.Serializable, "G1b 1 0"},
-		{"initial elements", "init: a(x,1) | s2: r(x,[1]) a(x,2) r(x,[1,2]) | s3: r(x,[1,2])", level.Serializable, ""},
-		{"lost append", "s1: r(x,[]) a(x,1) | s2: r(x,[]) a(x,2) | s3: r(x,[1,2])", level.SnapshotIsolation,
-			"lost-update 2 1"},
-		{"lost append that nobody read", "s1: r(x,[]) a(x,1) | s2: r(x,[]) a(x,2)", level.SnapshotIsolation,
-			"lost-update 1 2"},
-		{"lost in its session", "s1: a(x,1) | s1: r(x,[]) | s2: r(x,[1])", level.SessionSerializable,
-			"session-guarantee-violation 2 1"},
-		{"lost in time", "s1: a(x,1) @[1,2] | s2: r(x,[]) @[3,4]", level.StrictSerializable, "stale-read 2 1"},
-		{"lost in time, but not asked for", "s1: a(x,1) @[1,2] | s2: r(x,[]) @[3,4]", level.SessionSerializable, ""},
-		{"unknown, not seen", "s1: a(x,1) r(x,[9])? | s2: r(x,[])", level.Serializable, ""},
-		{"unknown, seen", "s1: r(y,[9]) a(x,1)? | s2: r(x,[1])", level.Serializable, "thin-air-read 1"},
-		{"order that an unknown one shows", "s1: a(x,1) | s2: a(x,2) | s3: r(x,[1,2]) a(y,1)? | s4: r(y,[1]) | s5: " +
-			"r(x,[2])", level.Serializable, "incompatible-order 1 2"},
-		{"G0", "s1: a(x,1) a(y,1) | s2: a(x,2) a(y,2) | s3: r(x,[1,2]) | s4: r(y,[2,1])", level.Serializable, "G0 1 2"},
-		{"G1c", "s1: a(x,1) r(y,[1]) | s2: a(y,1) r(x,[1])", level.Serializable, "G1c 2 1"},
-		{"concurrent writers that nobody read", "s1: r(y,[]) a(x,1) | s2: r(z,[]) a(x,2) | s3: a(y,1) a(z,1) a(w,1)",
-			level.SnapshotIsolation, ""},
-	} {
-		h := notation.MustParse(c.h)
+	for _, c := range cases.Read(t, "testdata/list-names.tsv") {
+		name, l, want, h := c[0], must.Get(level.Parse(c[1]))(t), c[2], notation.MustParse(c[3])
 		for _, k := range []Checker{elle{}, run.Replay{}} {
-			r, err := Run(t.Context(), k, h, Options{Level: c.l})
+			r, err := Run(t.Context(), k, h, Options{Level: l})
 			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
+				t.Errorf("%s: %v", name, err)
 				continue
 			}
 			got := ""
@@ -378,9 +340,9 @@ func TestListNames(t *testing.T) {
 					got += fmt.Sprintf(" %d", h.Txns.ID[x])
 				}
 			}
-			if got != c.want && (k.Info().Name == "elle" || (got == "") != (c.want == "")) ||
+			if got != want && (k.Info().Name == "elle" || (got == "") != (want == "")) ||
 				r.Verdict == evidence.Unknown {
-				t.Errorf("%s: %s: %s %q (%s); want %q", k.Info().Name, c.name, r.Verdict, got, r.Reason, c.want)
+				t.Errorf("%s: %s: %s %q (%s); want %q", k.Info().Name, name, r.Verdict, got, r.Reason, want)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
@@ -183,52 +184,16 @@ func TestPlanted(t *testing.T) {
 
 // TestReplayByHand: small histories whose verdicts at the six levels follow from the definitions.
 func TestReplayByHand(t *testing.T) {
-	const ser, sess, strict, si, sessSI, strictSI = level.Serializable, level.SessionSerializable,
-		level.StrictSerializable,
-		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation
-	for _, c := range []struct {
-		name, h string
-		no      []level.Level // violated; the others hold
-	}{
-		{"nothing", "", nil},
-		{"one read of nothing", "s1: r(x,null) @[1,2]", nil},
-		{"write skew", "init=0: s1: r(x,0) w(y,1) @[1,9] | s2: r(y,0) w(x,1) @[2,8]", []level.Level{ser, sess, strict}},
-		{"write skew one after the other", "init=0: s1: r(x,0) w(y,1) @[1,2] | s2: r(y,0) w(x,1) @[4,8]",
-			[]level.Level{ser, sess, strict, strictSI}},
-		{"write skew in one session", "init=0: s1: r(x,0) w(y,1) @[1,2] | s1: r(y,0) w(x,1) @[2,8]", []level.Level{ser,
-			sess, strict, sessSI, strictSI}},
-		{"lost update", "init=0: s1: r(x,0) w(x,1) @[1,9] | s2: r(x,0) w(x,2) @[1,9]", []level.Level{ser, sess, strict,
-			si, sessSI, strictSI}},
-		{"two blind writers with two readers each way", "init=0: s1: w(x,1) w(y,1) @[1,9] | s2: w(x,2) w(y,2) " +
-			"@[1,9] | s3: r(x,1) r(y,2) @[1,9]",
-			[]level.Level{ser, sess, strict, si, sessSI, strictSI}},
-		{"a value written twice, either will do", "init=0: s1: w(x,1) w(y,1) @[1,9] | s2: w(x,1) w(y,2) @[1,9] | " +
-			"s3: r(x,1) r(y,1) @[1,9] | s4: r(x,1) r(y,2) @[1,9]", nil},
-		{"a value written back", "init=0: s1: w(x,1) @[1,2] | s2: w(x,0) @[4,5] | s3: r(x,0) @[7,8]", nil},
-		{"a value that was there before, and should not be", "init=0: s1: w(x,1) @[1,2] | s2: r(x,1) @[3,4] | s3: " +
-			"r(x,0) @[7,8]", []level.Level{strict, strictSI}},
-		{"deleted and seen deleted", "init=5: s1: w(x,null) @[1,2] | s2: r(x,null) @[4,5] | s3: r(x,5) @[1,2]", nil},
-		{"deleted, and there again", "init=5: s1: w(x,null) @[1,2] | s2: r(x,null) @[4,5] | s2: r(x,5) @[7,8]",
-			[]level.Level{sess, strict, sessSI, strictSI}},
-		{"of unknown outcome, seen by one and by another not", "init=0: s1: w(x,1) w(y,1) @[1,_]? | s2: r(x,1) " +
-			"r(y,0) @[4,5]",
-			[]level.Level{ser, sess, strict, si, sessSI, strictSI}},
-		{"of unknown outcome, helpful with a value written twice", "init=0: s1: w(x,1) w(y,1) @[1,_]? | s2: w(x,1) " +
-			"@[1,2] | s3: w(x,2) @[4,5] | s4: r(x,1) @[7,8]", nil},
-		{"of unknown outcome, and even so of no help", "init=0: s1: w(x,1) @[6,_]? | s2: w(x,1) @[1,2] | s3: r(x,0) " +
-			"@[4,5]", []level.Level{strict, strictSI}},
-		{"of unknown outcome, later in the session", "init=0: s1: w(x,1) @[1,_]? | s1: r(x,0) @[3,4] | s2: r(x,1) " +
-			"@[6,7]", nil},
-	} {
-		h := notation.MustParse(c.h)
+	for _, c := range cases.Read(t, "testdata/by-hand.tsv") {
+		h := notation.MustParse(c[1])
 		for _, l := range run.OrderLevels {
 			want := evidence.Holds
-			if slices.Contains(c.no, l) {
+			if slices.Contains(strings.Fields(c[2]), l.String()) {
 				want = evidence.Violated
 			}
 			for _, k := range []Checker{run.Replay{}, bruteForce{}} {
 				r := answer(t, k, h, Options{Level: l})
-				must.Equal(t, r.Verdict, want, "%s, %s: %s (%s)", c.name, l, k.Info().Name, r.Reason)
+				must.Equal(t, r.Verdict, want, "%s, %s: %s (%s)", c[0], l, k.Info().Name, r.Reason)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
@@ -186,5 +187,9 @@ func TestRefuses(t *testing.T) {
 	r, err := oracle.Check(oracletest.Parse(nine.String()), oracle.Options{MaxTxns: 9})
 	if err != nil || r.Verdict != evidence.Holds {
 		t.Errorf("nine transactions with MaxTxns 9: %v, %v", r, err)
+	}
+	r, err = oracle.Check(notation.MustParse(`_: pr{"v":{"~":1}}[]`), oracle.Options{})
+	if err != nil || r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "expected comparisons") {
+		t.Errorf("a predicate that is none: %v, %v", r, err)
 	}
 }
