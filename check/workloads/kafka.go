@@ -18,7 +18,10 @@ type message struct {
 func (m message) id() [2]string { return [2]string{m.key, m.value} }
 
 // traffic is all that an operation sends and polls, in order.
-type traffic struct{ sent, polled []message }
+type traffic struct {
+	sent, polled []message
+	asked        []string // the keys that polls name, perhaps without a message
+}
 
 // topic is the log of a key as far as the history shows it: the values by offset, leaving out offsets nobody saw.
 type topic struct {
@@ -63,6 +66,7 @@ func kafka(_ context.Context, j *judge) error {
 	}
 	j.stat("sent-count", sent)
 	j.stat("polled-count", polled)
+	k.lag()
 	for _, kind := range slices.Sorted(maps.Keys(k.allowed)) {
 		j.stat("allowed-"+kind, k.allowed[kind])
 	}
@@ -135,6 +139,7 @@ func (t *traffic) add(v any) (ok bool) {
 	}
 	logs, ok := m[1].(operations.Map)
 	for _, l := range logs {
+		t.asked = append(t.asked, keyText(l.Key))
 		list, is := operations.Items(l.Value)
 		for _, v := range list {
 			p, pair := operations.Items(v)

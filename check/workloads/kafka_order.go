@@ -1,7 +1,10 @@
 package workloads
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
 	"isovet/history/operations"
 	"isovet/internal/graph"
@@ -146,11 +149,30 @@ func successive(last map[string]lastMessage, list []message, i int, f func(was l
 	}
 }
 
-// cycles looks for a cycle of operations in each of which one polls what the one before it sends, or else follows it in
-// its process, or else in real time (three searches). With setting ww-deps the order of the logs counts too; such
-// cycles are then allowed, as in Jepsen's checker.
+// cycleStep is a graph of operations, in which a cycle is of a kind; that one exists rules out a level, as in Elle.
+type cycleStep struct {
+	kind, exists string
+	reads        bool // not only the order of the logs
+	order        int  // 1: of processes, 2: of real time
+}
+
+// cycleSteps are the graphs, smaller ones first.
+var cycleSteps = []cycleStep{
+	{"G0", "PL-1-cycle-exists", false, 0}, {"G1c", "PL-2-cycle-exists", true, 0},
+	{"G0-process", "strong-session-PL-1-cycle-exists", false, 1},
+	{"G1c-process", "strong-session-PL-2-cycle-exists", true, 1},
+	{"G0-realtime", "strong-PL-1-cycle-exists", false, 2}, {"G1c-realtime", "strong-PL-2-cycle-exists", true, 2},
+}
+
+// within reports whether all edges of a graph are in another, whose cycles then say nothing new.
+func (s *cycleStep) within(other *cycleStep) bool {
+	return (!s.reads || other.reads) && s.order <= other.order
+}
+
+// cycles looks, in each component of the graph with all edges, for cycles of operations in each of which one polls what
+// the one before it sends, or else follows it in its process, or else in real time. With setting ww-deps the order of
+// the logs counts too; such cycles are then allowed. As Jepsen's checker does, it reports a cycle and that one exists.
 func (k *kafkaRun) cycles() {
-	loose := k.set("ww-deps")
 	var reads, logs []graph.Edge
 	for id, readers := range k.readers {
 		if w, is := k.writer[id]; is && k.committed(w) {
@@ -161,15 +183,57 @@ func (k *kafkaRun) cycles() {
 			}
 		}
 	}
-	if loose {
+	if k.set("ww-deps") {
 		logs = k.written()
 	}
 	sortEdges(reads)
-	sortEdges(logs)
+	sessions, time, aux := k.orders()
+	n := len(k.moved) + aux
+	comp, _ := graph.Components(graph.Build(n, slices.Concat(logs, reads, sessions, time)))
+	found, search := map[int32][]*cycleStep{}, graph.NewSearcher(n)
+	for i := range cycleSteps {
+		step := &cycleSteps[i]
+		edges := slices.Concat(logs, [][]graph.Edge{nil, sessions, time}[step.order])
+		if step.reads {
+			edges = append(edges, reads...)
+		}
+		g := graph.Build(n, edges)
+		parts := graph.Cyclic(g)
+		slices.SortStableFunc(parts, func(a, b []int32) int { return cmp.Compare(len(a), len(b)) })
+		for _, part := range parts { // the first of a component is the smallest
+			c := comp[part[0]]
+			if !slices.ContainsFunc(found[c], func(s *cycleStep) bool { return s.within(step) }) {
+				found[c] = append(found[c], step)
+				cycle, _ := search.ShortestCycle(g, part, 1<<22)
+				k.cyclic(step, cycle, part)
+			}
+		}
+	}
+}
+
+// cyclic reports a cycle of a component, and the component.
+func (k *kafkaRun) cyclic(step *cycleStep, cycle, part []int32) {
+	ops := func(nodes []int32) (list []int) {
+		for _, v := range nodes {
+			if int(v) < len(k.moved) {
+				list = append(list, int(v))
+			}
+		}
+		return list
+	}
+	loose, short, all := k.set("ww-deps"), ops(cycle), ops(part)
+	k.report(loose, step.kind, short, "%d operations form a cycle: each polls a value that the one before it "+
+		"sent, or follows it", len(short))
+	k.report(loose, step.exists, all[:min(len(all), 6)], "each of %d operations comes before all others of them, "+
+		"which %s excludes", len(all), strings.TrimSuffix(step.exists, "-cycle-exists"))
+}
+
+// orders returns the edges between operations that follow each other in their process, and in real time with aux
+// further nodes.
+func (k *kafkaRun) orders() (sessions, time []graph.Edge, aux int) {
 	n := len(k.moved)
 	rel, due := make([]int64, n), make([]int64, n)
 	last := map[int64]int{}
-	var sessions []graph.Edge
 	for i := range k.h.Ops {
 		op := &k.h.Ops[i]
 		rel[i], due[i] = op.Call, graph.NoEnd
@@ -185,50 +249,25 @@ func (k *kafkaRun) cycles() {
 		}
 		last[op.Process] = i
 	}
-	aux, time := graph.TimeChain(rel, due)
-	for _, step := range []struct {
-		kind string
-		n    int
-		by   [][]graph.Edge
-	}{
-		{"G0", n, [][]graph.Edge{logs}}, {"G1c", n, [][]graph.Edge{logs, reads}},
-		{"G1c-process", n, [][]graph.Edge{logs, reads, sessions}},
-		{"G1c-realtime", n + aux, [][]graph.Edge{logs, reads, time}},
-	} {
-		cycle := graph.ShortCycle(graph.Build(step.n, slices.Concat(step.by...)), 1<<22)
-		if cycle == nil {
-			continue
-		}
-		var ops []int
-		for _, v := range cycle {
-			if int(v) < n {
-				ops = append(ops, int(v))
-			}
-		}
-		k.report(loose, step.kind, ops, "%d operations form a cycle: each polls a value that the one before it "+
-			"sent, or follows it", len(ops))
-		return
-	}
+	aux, time = graph.TimeChain(rel, due)
+	return sessions, time, aux
 }
 
 // written returns edges between the operations that send successive values of a log.
 func (k *kafkaRun) written() (edges []graph.Edge) {
 	for _, key := range k.keys {
 		t := k.topics[key]
-		at := make([]int, len(t.at))
-		for v, place := range t.first {
-			if w, is := k.writer[[2]string{key, v}]; is && k.committed(w) {
-				at[place] = w + 1
+		before := -1
+		for place, offset := range slices.Sorted(maps.Keys(t.at)) {
+			v := t.at[offset][0] // as in Jepsen's checker, the first value that an offset shows
+			w, is := k.writer[[2]string{key, v}]
+			if !is || t.first[v] != place || !k.committed(w) {
+				continue
 			}
-		}
-		before := 0
-		for _, w := range at {
-			if w > 0 && before > 0 && w != before {
-				edges = append(edges, graph.Edge{From: int32(before - 1), To: int32(w - 1)})
+			if before >= 0 && w != before {
+				edges = append(edges, graph.Edge{From: int32(before), To: int32(w)})
 			}
-			if w > 0 {
-				before = w
-			}
+			before = w
 		}
 	}
 	return edges

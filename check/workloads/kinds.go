@@ -6,6 +6,8 @@ type Kind struct{ Name, About string }
 // Kinds returns the kinds of all workloads; their other findings are anomalies of package level.
 func Kinds() []Kind {
 	return []Kind{
+		{"PL-1-cycle-exists", "operations precede each other by the order of the logs"},
+		{"PL-2-cycle-exists", "operations precede each other by their sends and polls"},
 		{"bad", "a read has a later part of a key but lacks an earlier one"},
 		{"broken-link", "an operation does not follow the position that it links to"},
 		{"dirty", "a value was read that no final read has"},
@@ -31,6 +33,10 @@ func Kinds() []Kind {
 		{"precommitted-read", "an operation polls a value that it sends itself"},
 		{"revived", "a read shows the value of a failed addition"},
 		{"stale", "a read lacks a value that was certainly there before its call"},
+		{"strong-PL-1-cycle-exists", "operations precede each other by the logs and real time"},
+		{"strong-PL-2-cycle-exists", "operations precede each other by their sends and polls and real time"},
+		{"strong-session-PL-1-cycle-exists", "operations precede each other by the logs and the order of processes"},
+		{"strong-session-PL-2-cycle-exists", "operations precede each other by their sends and polls and processes"},
 		{"unexpected", "a read shows a value that nobody tried to add"},
 		{"unexpected-key", "a read shows an unknown account"},
 		{"unseen", "an acknowledged value was never polled"},

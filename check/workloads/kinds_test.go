@@ -18,7 +18,7 @@ func TestKinds(t *testing.T) {
 	for _, k := range Kinds() {
 		words[k.Name]++
 	}
-	literal := regexp.MustCompile(`\.(?:found|report)\((?:true, |k\.sub, )?"([a-zA-Z0-9-]+)"`)
+	literal := regexp.MustCompile(`(?:\.(?:found|report)\((?:true, |k\.sub, )?|"G[01]c?[a-z-]*", )"([a-zA-Z0-9-]+)"`)
 	found := map[string]bool{}
 	for _, f := range files {
 		text := must.Get(os.ReadFile(f))(t)
