@@ -24,13 +24,24 @@ type Anomaly struct {
 	// The catalogue of predicates also has pr(x=1,y=1:x=1), a predicate read that found x = 1; its condition is true
 	// for value 1 of x and value 1 of y, and for nothing else. pw(x=0,y=0:x=0>1) is a predicate write with such a
 	// condition that found x = 0 and set it to 1. x!1 in a condition means every value of x except 1. The value "-"
-	// means that there is no row.
+	// means that there is no row. <5,6> after the interval are wrong database timestamps, on the same clock.
 	Text string
 	// Violates lists those of the Judged levels that it violates. It satisfies the others.
 	Violates []level.Level
+	// Timestamps says that only the database's timestamps are wrong: Violates is then what checkers find that trust
+	// them. By its reads alone the anomaly satisfies every level.
+	Timestamps bool
 	// Fault says that it can be planted in a larger history. Each write that must follow the initial version of a key
 	// then reads the key first, so that the other transactions cannot explain the anomaly.
 	Fault bool
+}
+
+// label names a level as verdicts about the anomaly do.
+func (a *Anomaly) label(l level.Level) string {
+	if a.Timestamps {
+		return "ts:" + l.String()
+	}
+	return l.String()
 }
 
 // Judged are the levels for which the catalogue has verdicts.
@@ -42,10 +53,10 @@ func Judged() []level.Level {
 	}
 }
 
-// FaultNames returns the names of all anomalies that can be planted, with predicates and without.
+// FaultNames returns the names of all anomalies that can be planted.
 func FaultNames() []string {
 	var names []string
-	for _, a := range slices.Concat(Faults(), PredicateFaults()) {
+	for _, a := range AllFaults() {
 		names = append(names, a.Name)
 	}
 	return names
@@ -53,7 +64,7 @@ func FaultNames() []string {
 
 // LookupFault finds a fault by name.
 func LookupFault(name string) (*Anomaly, error) {
-	for _, a := range slices.Concat(Faults(), PredicateFaults()) {
+	for _, a := range AllFaults() {
 		if strings.EqualFold(a.Name, name) {
 			return &a, nil
 		}
@@ -87,7 +98,8 @@ func (a *Anomaly) script() *store.Script {
 		if _, ok := sess[t.session]; !ok {
 			sess[t.session] = len(sess)
 		}
-		st := store.ScriptTxn{Session: sess[t.session], Start: t.start, End: t.end, Aborted: t.aborted}
+		st := store.ScriptTxn{Session: sess[t.session], Start: t.start, End: t.end, Stamped: t.stamped,
+			Aborted: t.aborted}
 		for _, op := range t.ops {
 			so := store.ScriptOp{Kind: op.kind, Val: op.val, Of: matches(op.of), Found: matches(op.found)}
 			if op.kind == store.Read || op.kind == store.Write {
@@ -118,6 +130,7 @@ func (a *Anomaly) History() *history.History {
 type textTxn struct {
 	id, session int64
 	start, end  int64 // history.NoTime: none
+	stamped     [2]int64
 	aborted     bool
 	ops         []textOp
 }
@@ -154,6 +167,8 @@ func parseTxns(text string) ([]textTxn, error) {
 				t.aborted = true
 			case f[0] == 's':
 				t.session, err = strconv.ParseInt(f[1:], 10, 64)
+			case f[0] == '<':
+				_, err = fmt.Sscanf(f, "<%d,%d>", &t.stamped[0], &t.stamped[1])
 			default:
 				_, err = fmt.Sscanf(f, "[%d,%d]", &t.start, &t.end)
 			}
@@ -244,11 +259,13 @@ func textValue(v int64) history.Value {
 	return history.IntValue(v)
 }
 
-// buildTxns makes a history of the transactions. Every key has value 0 at first.
+// buildTxns makes a history of the transactions. Every key has value 0 at first. The history has database timestamps if
+// some are wrong.
 func buildTxns(txns []textTxn, name string) (*history.History, error) {
 	b := history.NewBuilder()
 	b.Meta.Name = name
 	b.Initial = history.IntValue(0)
+	wrong := slices.ContainsFunc(txns, func(t textTxn) bool { return t.stamped != [2]int64{} })
 	for _, t := range txns {
 		for _, op := range t.ops {
 			key := func(name string) uint32 { return b.Key(b.StringValue([]byte(name))) }
@@ -277,6 +294,12 @@ func buildTxns(txns []textTxn, name string) (*history.History, error) {
 		head.ID, head.HasID = t.id, true
 		head.Session, head.HasSess = t.session, true
 		head.Start, head.End = t.start, t.end
+		if wrong {
+			head.StartTS, head.CommitTS = t.start, t.end
+			if t.stamped != [2]int64{} {
+				head.StartTS, head.CommitTS = t.stamped[0], t.stamped[1]
+			}
+		}
 		if t.aborted {
 			head.Status = history.Aborted
 		}

@@ -32,6 +32,9 @@ var violated = map[string][]level.Level{
 	"sessions but read atomic":  without(sessions, level.ReadAtomic),
 	"sessions, of six":          sessions[:4],
 	"real time":                 {level.StrictSerializable, level.StrictSnapshotIsolation},
+	"timestamps":                {everything[0], everything[1], sixLevels[3], sixLevels[4]}, // as CHRONOS' levels
+	"timestamps of starts":      sixLevels[3:5],
+	"timestamps of sessions":    {level.SessionSerializable, level.SessionSnapshotIsolation},
 	"none":                      nil,
 }
 
@@ -39,9 +42,9 @@ func without(ls []level.Level, l level.Level) []level.Level {
 	return slices.DeleteFunc(slices.Clone(ls), func(m level.Level) bool { return m == l })
 }
 
-// anomaliesTSV has the columns catalogue ("items", or "predicates" for anomalies of predicate operations), name, kind,
-// the set of levels that it violates, "fault" if it can be planted, description, and text with " | " between
-// transactions.
+// anomaliesTSV has the columns catalogue ("items", "predicates" for anomalies of predicate operations, or "timestamps"
+// for wrong database timestamps), name, kind, the set of levels that it violates, "fault" if it can be planted,
+// description, and text with " | " between transactions.
 //
 //go:embed anomalies.tsv
 var anomaliesTSV string
@@ -74,7 +77,7 @@ func anomalies(catalogue string) []Anomaly {
 	eachRow(anomaliesTSV, 7, func(c []string, violates []level.Level) {
 		if c[0] == catalogue {
 			all = append(all, Anomaly{Name: c[1], Kind: level.Anomaly(c[2]), Violates: violates, Fault: c[4] != "",
-				About: c[5], Text: strings.ReplaceAll(c[6], " | ", "\n")})
+				Timestamps: catalogue == "timestamps", About: c[5], Text: strings.ReplaceAll(c[6], " | ", "\n")})
 		}
 	})
 	return all
@@ -98,6 +101,13 @@ func Faults() []Anomaly { return faults(Anomalies()) }
 
 // PredicateFaults returns the anomalies of predicate reads and writes that can be planted.
 func PredicateFaults() []Anomaly { return faults(PredicateAnomalies()) }
+
+// TimestampFaults returns the faults of database timestamps, as CHRONOS injects them (§V-D; the paper does not list its
+// faults): clocks that are wrong, and transactions that are valid without their timestamps.
+func TimestampFaults() []Anomaly { return anomalies("timestamps") }
+
+// AllFaults returns all anomalies that can be planted.
+func AllFaults() []Anomaly { return slices.Concat(Faults(), PredicateFaults(), TimestampFaults()) }
 
 // SynthesizedAnomalies returns 29 anomalies: 13 RAT, 9 WAT, 7 IAT, as many as in Vbox's Table 1 (errata V29: the
 // paper's text has the numbers in another order). The paper does not list them; these are Coo's, and some have

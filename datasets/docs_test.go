@@ -60,11 +60,11 @@ func TestDocs(t *testing.T) {
 		w.WriteString("\n")
 	}
 	var f strings.Builder
-	for _, a := range slices.Concat(Faults(), PredicateFaults()) {
+	for _, a := range AllFaults() {
 		var levels []string
 		for _, l := range a.Violates { // those that imply no other
 			if !slices.ContainsFunc(a.Violates, func(m level.Level) bool { return m != l && l.Implies(m) }) {
-				levels = append(levels, l.String())
+				levels = append(levels, a.label(l))
 			}
 		}
 		f.WriteString(wrapped("- ", fmt.Sprintf("`%s`: %s. From %s.", a.Name, a.About, strings.Join(levels, ", "))))

@@ -66,7 +66,7 @@ type Spec struct {
 
 	Times   Times
 	Hint    Hint
-	DBTimes bool // database timestamps too
+	DBTimes bool // database timestamps too; a fault of timestamps implies it
 	// Skew shifts each client's clock by a random offset in [-Skew, Skew] ns.
 	Skew int64
 	// AbortRate is the share of transactions that their clients roll back, UnknownRate the share of commits whose
@@ -93,6 +93,8 @@ type Planted struct {
 	Fault    string        `json:"fault"`
 	Txns     []int64       `json:"transactions"`
 	Violates []level.Level `json:"violates"`
+	// Timestamps says that Violates is of timestamp checkers (Anomaly.Timestamps).
+	Timestamps bool `json:"timestamps,omitempty"`
 }
 
 // Generate runs the workload on the in-memory store and returns what its clients saw. The same spec gives the same

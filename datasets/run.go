@@ -89,6 +89,7 @@ func (p *run) plant() error {
 		if err != nil {
 			return err
 		}
+		spec.DBTimes = spec.DBTimes || a.Timestamps
 		kinds = append(kinds, a)
 	}
 	n := cmp.Or(spec.Faults, len(kinds))
@@ -111,7 +112,7 @@ func (p *run) plant() error {
 func (p *run) planted(scripts [][]int64) []Planted {
 	out := make([]Planted, len(p.faults))
 	for i, a := range p.faults {
-		out[i] = Planted{Fault: a.Name, Violates: a.Violates}
+		out[i] = Planted{Fault: a.Name, Violates: a.Violates, Timestamps: a.Timestamps}
 		if i < len(scripts) {
 			out[i].Txns = scripts[i]
 		}
@@ -204,7 +205,7 @@ func (p *run) faultsNote(s *strings.Builder, planted []int64) {
 			if i > 0 {
 				s.WriteByte(',')
 			}
-			s.WriteString(" " + l.String())
+			s.WriteString(" " + a.label(l))
 		}
 	}
 }

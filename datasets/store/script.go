@@ -18,9 +18,11 @@ type Script struct {
 }
 
 // ScriptTxn is a transaction of a script. Sessions are 0, 1, …; Start and End are times of the script's own clock.
+// Unless zero, Stamped are the times of that clock that the log has as the database's start and commit timestamps.
 type ScriptTxn struct {
 	Session    int
 	Start, End int64
+	Stamped    [2]int64
 	Aborted    bool
 	Ops        []ScriptOp
 }
@@ -314,23 +316,27 @@ func (s *store) play(now int64, keys []int32) {
 			op.writes(func(k int, val int64) { v.of(held[sc.Txns[i].Session], k, val) })
 		}
 	}
-	startTS := make([]int64, len(sc.Txns))
-	for _, e := range sc.edges() {
+	startTS, stamped := make([]int64, len(sc.Txns)), make([]stamps, len(sc.Txns))
+	edges := sc.edges()
+	s.ticks(sc, edges, stamped)
+	for _, e := range edges {
 		t := &sc.Txns[e.txn]
+		if e.stamp {
+			continue
+		}
 		if !e.end {
-			s.tick++
-			startTS[e.txn] = s.tick
+			startTS[e.txn] = e.tick
 			continue
 		}
 		i := held[t.Session]
 		start, end := now+t.Start*scriptStep, now+t.End*scriptStep
-		rec := LogTxn{Start: start, Commit: end - scriptStep/8, End: end, StartTS: startTS[e.txn], CommitTS: NoTime,
-			Session: uint32(i), Name: "planted " + sc.Name, Planted: true, Script: int32(s.script.n) + 1}
+		rec := LogTxn{Start: start, Commit: end - scriptStep/8, End: end, StartTS: stamped[e.txn].start,
+			CommitTS: NoTime, Session: uint32(i), Name: "planted " + sc.Name, Planted: true,
+			Script: int32(s.script.n) + 1}
 		if t.Aborted {
 			rec.Status = Aborted
 		} else {
-			s.tick++
-			rec.CommitTS = s.tick
+			rec.CommitTS = stamped[e.txn].commit
 			s.log.Stats.Committed++
 		}
 		last := v.enact(i, t, rec)
@@ -339,13 +345,13 @@ func (s *store) play(now int64, keys []int32) {
 		}
 		id := int32(none)
 		if s.ssi {
-			id = s.pivot(keys, startTS[e.txn], rec.CommitTS)
+			id = s.pivot(keys, startTS[e.txn], e.tick)
 		}
 		for k := range keys {
 			if val, ok := last[k]; ok {
 				pay := s.versions[s.rows[keys[k]].head].pay
 				s.enter(keys[k], val)
-				s.install(keys[k], version{val: val, pay: pay, cts: rec.CommitTS, rec: id})
+				s.install(keys[k], version{val: val, pay: pay, cts: e.tick, rec: id})
 			}
 		}
 	}
@@ -432,18 +438,45 @@ func (s *scriptValues) enact(i int32, t *ScriptTxn, rec LogTxn) (last map[int]in
 	return last
 }
 
-// scriptEdge is the start or the end of a transaction of a script.
+// ticks gives each edge its tick, and finds the timestamps that the log shows of each transaction.
+func (s *store) ticks(sc *Script, edges []scriptEdge, shown []stamps) {
+	for i := range edges {
+		e := &edges[i]
+		t := &sc.Txns[e.txn]
+		if e.end && t.Aborted {
+			continue
+		}
+		s.tick++
+		e.tick = s.tick
+		switch {
+		case e.stamp != (t.Stamped != [2]int64{}):
+		case e.end:
+			shown[e.txn].commit = e.tick
+		default:
+			shown[e.txn].start = e.tick
+		}
+	}
+}
+
+// stamps are the timestamps that the log shows of a transaction.
+type stamps struct{ start, commit int64 }
+
+// scriptEdge is the start or the end of a transaction of a script or, with stamp, of what its timestamps show.
 type scriptEdge struct {
-	step int64
-	txn  int
-	end  bool
+	step, tick int64
+	txn        int
+	end, stamp bool
 }
 
 // edges returns the starts and ends of transactions in the order of time. If a start and an end have equal times, the
 // end comes first.
 func (s *Script) edges() (edges []scriptEdge) {
 	for i, t := range s.Txns {
-		edges = append(edges, scriptEdge{t.Start, i, false}, scriptEdge{t.End, i, true})
+		edges = append(edges, scriptEdge{step: t.Start, txn: i}, scriptEdge{step: t.End, txn: i, end: true})
+		if t.Stamped != [2]int64{} {
+			edges = append(edges, scriptEdge{step: t.Stamped[0], txn: i, stamp: true},
+				scriptEdge{step: t.Stamped[1], txn: i, end: true, stamp: true})
+		}
 	}
 	slices.SortStableFunc(edges, func(a, b scriptEdge) int {
 		if c := cmp.Compare(a.step, b.step); c != 0 || a.end == b.end {
@@ -455,28 +488,4 @@ func (s *Script) edges() (edges []scriptEdge) {
 		return 1
 	})
 	return edges
-}
-
-// pivot adds a transaction of the script to SSI as a pivot, so that a transaction with an anti-dependency to it must
-// abort.
-func (s *store) pivot(keys []int32, start, commit int64) (id int32) {
-	id = s.newRec(start)
-	s.recs[id].outCts = 0
-	s.recCommit(id, commit)
-	for _, k := range keys {
-		for l := s.rows[k].reads; l != none; l = s.reads[l].next {
-			if h := &s.recs[s.reads[l].owner]; h.cts == NoTime {
-				h.doomed = true
-			}
-		}
-		s.addRead(id, k, &s.recs[id].locks)
-		for _, p := range s.preds {
-			table := s.log.Rows[k].Table()
-			if h := &s.recs[p.owner]; int(p.table) == table && h.cts == NoTime && s.holds(table,
-				s.versions[s.rows[k].head].val, p.where) {
-				h.doomed = true
-			}
-		}
-	}
-	return id
 }

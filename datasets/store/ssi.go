@@ -162,3 +162,27 @@ func (s *store) noteWrite(i, r int32) bool {
 	}
 	return true
 }
+
+// pivot adds a transaction of the script to SSI as a pivot, so that a transaction with an anti-dependency to it must
+// abort.
+func (s *store) pivot(keys []int32, start, commit int64) (id int32) {
+	id = s.newRec(start)
+	s.recs[id].outCts = 0
+	s.recCommit(id, commit)
+	for _, k := range keys {
+		for l := s.rows[k].reads; l != none; l = s.reads[l].next {
+			if h := &s.recs[s.reads[l].owner]; h.cts == NoTime {
+				h.doomed = true
+			}
+		}
+		s.addRead(id, k, &s.recs[id].locks)
+		for _, p := range s.preds {
+			table := s.log.Rows[k].Table()
+			if h := &s.recs[p.owner]; int(p.table) == table && h.cts == NoTime && s.holds(table,
+				s.versions[s.rows[k].head].val, p.where) {
+				h.doomed = true
+			}
+		}
+	}
+	return id
+}

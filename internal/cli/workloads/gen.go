@@ -325,7 +325,7 @@ func workloadCompletions() (out []cobra.Completion) {
 
 // faultCompletions returns the values of --fault with descriptions.
 func faultCompletions() (out []cobra.Completion) {
-	for _, f := range slices.Concat(datasets.Faults(), datasets.PredicateFaults()) {
+	for _, f := range datasets.AllFaults() {
 		out = append(out, cobra.CompletionWithDesc(f.Name, f.About))
 	}
 	return out
