@@ -170,6 +170,7 @@ var blamed = map[string][]mechanism.Mechanism{
 	"lock":          {mechanism.MutualExclusion},
 	"first-updater": {mechanism.FirstUpdaterWins},
 	"certifier":     {mechanism.SerializationCertifier},
+	"own-write":     {mechanism.ConsistentRead},
 }
 
 // TestLeopardFindsBrokenParts plants one failure of each mechanism at each level that has it, and compares what the

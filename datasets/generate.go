@@ -47,6 +47,7 @@ type Spec struct {
 	// Values is the number of values from which the writes of a key are drawn, in plain tables. 0 means the variant's
 	// default, which is usually a unique value for each write.
 	Values int
+	Shape  string // workload.Params.Shape
 	// FenceEvery makes each session run a fence transaction after so many others (workload.Fenced); 0 means never.
 	FenceEvery int
 	// Isolation is the store's concurrency control: "" or "serializable" (two-phase locking), "serializable-snapshot",

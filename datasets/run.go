@@ -39,7 +39,7 @@ func prepare(spec Spec) (*run, error) {
 		return nil, fmt.Errorf("clock skew %d; expected none or a positive number of nanoseconds", spec.Skew)
 	}
 	w, params, err := info.New(workload.Params{Variant: spec.Variant, Keys: spec.Keys, Ops: spec.Ops, Zipf: spec.Zipf,
-		Sessions: spec.Sessions, Values: spec.Values})
+		Sessions: spec.Sessions, Values: spec.Values, Shape: spec.Shape})
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +142,7 @@ func (p *run) note(planted []int64) string {
 		text string
 	}{
 		{spec.FenceEvery > 0, fmt.Sprintf("fences every %d transactions of a session", spec.FenceEvery)},
+		{spec.Shape != "", "shapes " + spec.Shape},
 		{spec.Zipf > 0, fmt.Sprintf("Zipf exponent %g", spec.Zipf)},
 		{p.params.Values > 0, plural.Phrase(p.params.Values, "value a key", "values a key")},
 		{spec.Skew > 0, fmt.Sprintf("clock skew %d ns", spec.Skew)},

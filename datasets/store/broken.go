@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"isovet/datasets/workload"
@@ -16,9 +17,10 @@ const (
 	BreakLock               // a row's lock is given to a second transaction
 	BreakFirstUpdater       // a write goes on although the row was written and committed since the snapshot
 	BreakCertifier          // a transaction that the certifier refuses goes on
+	BreakOwnWrite           // a read does not see its transaction's own last write of the row
 )
 
-var breakNames = [...]string{"", "version", "lock", "first-updater", "certifier"}
+var breakNames = [...]string{"", "version", "lock", "first-updater", "certifier", "own-write"}
 
 func (b Break) String() string { return breakNames[b] }
 
@@ -38,7 +40,7 @@ func ParseBreak(s string) (Break, error) {
 // Has reports whether the concurrency control of an isolation level has this part.
 func (i Isolation) Has(b Break) bool {
 	switch b {
-	case BreakVersion:
+	case BreakVersion, BreakOwnWrite:
 		return i != ReadUncommitted
 	case BreakFirstUpdater:
 		return i == Snapshot || i == SerializableSnapshot
@@ -128,4 +130,22 @@ func (s *store) stale(i, r int32, v *version) (val, pay int64, ok bool) {
 		return 0, 0, false
 	}
 	return val, pay, s.breaks(BreakVersion, i)
+}
+
+// forgotten returns what a transaction knew of a row before it last wrote it, if own writes fail now.
+func (s *store) forgotten(i, r int32) (val int64, ok bool) {
+	if s.cfg.Break != BreakOwnWrite {
+		return 0, false
+	}
+	wrote := false
+	for _, op := range slices.Backward(s.sess[i].ops) {
+		switch tab := &s.log.Tables[s.log.Rows[r].Table()]; {
+		case op.Row != uint32(r) || op.Kind > Write || tab.Columns != nil || tab.WideOf != nil || tab.Counter:
+		case wrote:
+			return op.Value, s.breaks(BreakOwnWrite, i)
+		default:
+			wrote = op.Kind == Write
+		}
+	}
+	return 0, false
 }

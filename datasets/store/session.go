@@ -214,6 +214,9 @@ func (s *store) read(i, r int32, op *workload.Op) outcome {
 	switch {
 	case w.x == i:
 		val, pay = w.pend, w.pendPay
+		if old, ok := s.forgotten(i, r); ok {
+			val, pay = old, 0
+		}
 	case s.locking:
 		if out := s.lockS(i, r); out != done {
 			return out

@@ -1,12 +1,30 @@
 package workload
 
-import "math/rand/v2"
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
 
 func newMini(p Params) (Workload, error) {
 	if err := needKeys(p, 2); err != nil {
 		return nil, err
 	}
-	return &mini{keys: p.Keys, dist: miniDist(p)}, nil
+	w := &mini{keys: p.Keys, dist: miniDist(p), shapes: miniShapes}
+	switch {
+	case p.Shape == "all" || p.Shape == "" && p.Variant == "shapes":
+		w.shapes = allShapes()
+	case p.Shape != "":
+		w.shapes = nil
+		for name := range strings.SplitSeq(p.Shape, ",") {
+			s := miniShape{strings.TrimSpace(name), strings.TrimSpace(name)}
+			if err := s.check(); err != nil {
+				return nil, err
+			}
+			w.shapes = append(w.shapes, s)
+		}
+	}
+	return w, nil
 }
 
 // miniDist returns the distribution of a variant's keys: the four of YCSB's generator ([MTC] §V-A).
@@ -23,8 +41,9 @@ func miniDist(p Params) Dist {
 }
 
 type mini struct {
-	keys int
-	dist Dist
+	keys   int
+	dist   Dist
+	shapes []miniShape
 }
 
 func (w *mini) Tables() []Table { return []Table{{Rows: w.keys}} }
@@ -35,12 +54,57 @@ type miniClient struct {
 	w   *mini
 	rng *rand.Rand
 	set distinct
+	ops string // of its transaction
 }
 
-var miniShapes = [...]string{"R", "RR", "RW", "RW", "RW", "RRW", "RRW", "RRW", "RRWW", "RRWW"}
+// miniShape is a mini-transaction on two keys, x and y: rx reads x, wx writes x.
+type miniShape struct{ name, ops string }
+
+// miniShapes are those of the other variants, as often as they are drawn.
+var miniShapes = []miniShape{{"R", "rx"}, {"RR", "rxry"}, {"RW", "rxwx"}, {"RW", "rxwx"}, {"RW", "rxwx"},
+	{"RRW", "rxrywx"}, {"RRW", "rxrywx"}, {"RRW", "rxrywx"}, {"RRWW", "rxrywxwy"}, {"RRWW", "rxrywxwy"}}
+
+// check returns an error unless the shape is a mini-transaction ([MTC] Definition 8).
+func (s miniShape) check() error {
+	wrong := func(what string) error {
+		return fmt.Errorf("shape %q %s; expected one or two reads and at most two writes, each write after a read of "+
+			"its key, such as rxwxrx", s.name, what)
+	}
+	for i := 0; i < len(s.ops); i += 2 {
+		op, before := s.ops[i:min(i+2, len(s.ops))], s.ops[:i]
+		switch op {
+		case "rx", "ry":
+		case "wx", "wy":
+			if !strings.Contains(before, "r"+op[1:]) {
+				return wrong("has " + op + " without a read before")
+			}
+		default:
+			return wrong(fmt.Sprintf("has %q for an operation (rx, ry, wx, wy)", op))
+		}
+	}
+	if r, w := strings.Count(s.ops, "r"), strings.Count(s.ops, "w"); r < 1 || r > 2 || w > 2 {
+		return wrong(fmt.Sprintf("has %d reads and %d writes", r, w))
+	}
+	return nil
+}
+
+// allShapes returns every mini-transaction that begins with x: 20 shapes, also those that read a key again.
+func allShapes() []miniShape {
+	all := []miniShape{{}}
+	for i := 0; i < len(all); i++ {
+		for _, op := range []string{"rx", "ry", "wx", "wy"} {
+			s := all[i].ops + op
+			if m := (miniShape{s, s}); m.check() == nil && s[1] == 'x' {
+				all = append(all, m)
+			}
+		}
+	}
+	return all[1:]
+}
 
 func (c *miniClient) Next(t *Txn) {
-	t.Name = miniShapes[c.rng.IntN(len(miniShapes))]
+	s := c.w.shapes[c.rng.IntN(len(c.w.shapes))]
+	t.Name, c.ops = s.name, s.ops
 	t.Args = c.set.draw(t.Args[:0], 2, c.w.dist, c.rng)
 }
 
@@ -48,13 +112,12 @@ func (c *miniClient) Step(t *Txn) {
 	if t.Stage > 0 {
 		return
 	}
-	k := 0
-	for i, s := range t.Name {
-		if s == 'R' {
-			t.Read(Key(t.Args[i]))
+	for i := 0; i < len(c.ops); i += 2 {
+		k := Key(t.Args[c.ops[i+1]-'x'])
+		if c.ops[i] == 'r' {
+			t.Read(k)
 		} else {
-			t.Write(Key(t.Args[k]), 0)
-			k++
+			t.Write(k, 0)
 		}
 	}
 }

@@ -23,6 +23,8 @@ type Params struct {
 	// Values is the number of different values for the writes of a key (FewValue); 0 means that each write has a
 	// unique value.
 	Values int
+	// Shape lists the transactions of workload mini, such as rxwx,rxrywx; "all" means every mini-transaction.
+	Shape string
 }
 
 // Variant is a named setting of a workload.
@@ -161,6 +163,10 @@ func (in Info) New(p Params) (Workload, Params, error) {
 	}
 	if p.Zipf != 0 && in.Zipf == 0 {
 		return nil, p, fmt.Errorf("workload %s: it draws no keys from a Zipf distribution; expected no exponent",
+			in.Name)
+	}
+	if p.Shape != "" && in.Name != "mini" {
+		return nil, p, fmt.Errorf("workload %s: its transactions have no choice of shape; expected workload mini",
 			in.Name)
 	}
 	if !(p.Zipf >= 0 && p.Zipf <= 8) {

@@ -428,3 +428,19 @@ func TestZipf(t *testing.T) {
 		t.Errorf("hottest key has %.3f at exponent 0.5, %.3f at 1.5", a, b)
 	}
 }
+
+// TestShapes: --shape takes mini-transactions alone, and "all" is all of them.
+func TestShapes(t *testing.T) {
+	must.Equal(t, len(allShapes()), 3+6+11, "shapes of one read, of two of a key, of two keys")
+	in, _ := Lookup("mini")
+	for shape, want := range map[string]string{"rxwx,rxwxrx": "", "wx": "wx without a read", "rxryrx": "3 reads",
+		"rxwy": "wy without", "rx,": "0 reads", "rz": `has "rz"`, "rxr": `has "r"`} {
+		_, _, err := in.New(Params{Shape: shape})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; expected %q", shape, err, want)
+		}
+	}
+	in, _ = Lookup("blindw")
+	_, _, err := in.New(Params{Shape: "rx"})
+	must.Equal(t, err != nil, true, "blindw has no shapes")
+}

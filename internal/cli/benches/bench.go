@@ -206,7 +206,7 @@ func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 // generated lists the flags that say which history to generate.
 var generated = console.Crossing{With: "history",
 	Flag: "workload variant txns sessions keys ops isolation seed fault fault-at times hint timestamps skew " +
-		"fence-every abort-rate unknown-rate no-aborted long-txn",
+		"fence-every shape abort-rate unknown-rate no-aborted long-txn",
 	Say: "--history and --{} contradict each other: --{} describes a history to generate; leave one out"}
 
 // Crossings lists the flags that exclude each other.

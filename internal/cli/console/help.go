@@ -33,8 +33,8 @@ var flagsOf = map[string]shownFlags{
 	"convert": {"to from out", "nil text-numbers"},
 	"encode":  {"level to out solution", "nil text-numbers"},
 	"gen": {"workload txns fault isolation seed out",
-		"abort-rate anomaly break fault-at fence-every hard hint long-txn memory no-aborted shards truth unknown-old " +
-			"unknown-rate"},
+		"abort-rate anomaly break fault-at fence-every hard hint long-txn memory no-aborted shape shards truth " +
+			"unknown-old unknown-rate"},
 	"collect": {"db workload isolation for txns out",
 		"fault-script format op-timeout profile clock-skew reproduce setup-sql think timestamps values"},
 	"hunt": {"db level isolation workload for out",
@@ -48,11 +48,11 @@ var flagsOf = map[string]shownFlags{
 			"log-format max-body max-jump metrics-token-file no-token read-only-at-start suspects timestamp-unit " +
 			"violations-max webhook-file webhook-secret-file"},
 	"compare": {"workload txns checkers level json",
-		"abort-rate break fault-at faults fence-every hint long-txn no-aborted skew unknown-old unknown-rate " +
-			"values tidy program ignore-predicates clock-skew"},
+		"abort-rate break fault-at faults fence-every hint long-txn no-aborted shape skew unknown-old " +
+			"unknown-rate values tidy program ignore-predicates clock-skew"},
 	"ablate": {"workload txns one-at-a-time json",
-		"abort-rate break fault-at faults fence-every hint long-txn no-aborted skew unknown-old unknown-rate " +
-			"values tidy at-most-one isolation"},
+		"abort-rate break fault-at faults fence-every hint long-txn no-aborted shape skew unknown-old " +
+			"unknown-rate values tidy at-most-one isolation"},
 	"reproduce": {"list quick out", ""},
 }
 
@@ -61,7 +61,7 @@ var flagGroups = []struct{ title, names string }{
 	{"Input", "format from history initial nil real-time text-numbers together clock-skew"},
 	{"Source", "source once tls-cert tls-key tls-ca token-file no-token credentials durable max-body"},
 	{"Database", "db isolation listen doctor stall stall-for session-sql setup-sql op-timeout timestamps"},
-	{"Workload", "workload variant txns sessions keys ops values zipf seed think for hard anomaly long-txn " +
+	{"Workload", "workload variant shape txns sessions keys ops values zipf seed think for hard anomaly long-txn " +
 		"fence-every abort-rate unknown-rate unknown-old no-aborted times no-times hint skew break"},
 	{"Fault", "fault faults fault-at fault-script"},
 	{"Judging", "level checker checkers solver ignore-predicates profile mechanisms-only read-only-at-start " +

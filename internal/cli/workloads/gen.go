@@ -91,6 +91,7 @@ func (g *GenFlags) Add(c *cobra.Command) {
 	fl.Float64Var(&g.Spec.Zipf, "zipf", 0, "Zipf exponent of the keys (default: the workload's)")
 	fl.IntVar(&g.Spec.Values, "values", 0, "values of each key, so that some repeat (default: unique)")
 	fl.IntVar(&g.Spec.Ops, "ops", 0, "operations in each transaction (default: the workload's)")
+	fl.StringVar(&g.Spec.Shape, "shape", "", "list of shapes for mini, such as rxwx,rxrx, or all")
 	fl.IntVar(&g.Spec.FenceEvery, "fence-every", 0, "transactions between fences, for cobra-rounds (default: none)")
 	fl.StringVar(&g.Spec.Isolation, "isolation", g.Spec.Isolation, "isolation level of the store")
 	console.Complete(c, "isolation", datasets.Isolations())
