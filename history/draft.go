@@ -127,6 +127,8 @@ func (d *Draft) check(h *TxnHead) error {
 		return wrong("commit", "commits at %d, before its start at %d", c, s)
 	case c != NoTime && e != NoTime && e < c:
 		return wrong("commit", "commits at %d, after its end at %d", c, e)
+	case h.StartTS != NoTime && h.CommitTS != NoTime && h.CommitTS < h.StartTS:
+		return wrong("commit_ts", "has commit_ts %d, before its start_ts %d", h.CommitTS, h.StartTS)
 	}
 	if !h.Init {
 		return nil

@@ -66,6 +66,9 @@ func (b *Builder) checkTxns() error {
 		if c != NoTime && e != NoTime && e < c {
 			return b.errorf(t, "commit", "transaction %d commits at %d, after its end at %d", x.ID[t], c, e)
 		}
+		if a, z := at(x.StartTS, t), at(x.CommitTS, t); a != NoTime && z != NoTime && z < a {
+			return b.errorf(t, "commit_ts", "transaction %d has commit_ts %d, before its start_ts %d", x.ID[t], z, a)
+		}
 	}
 	if b.init2 != None {
 		return b.errorf(b.init2, "init", "a second initial transaction (the first is transaction %d)", x.ID[b.init])
