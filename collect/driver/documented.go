@@ -1,6 +1,7 @@
 package driver
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 
@@ -34,18 +35,41 @@ type Promise struct {
 	But []level.Anomaly
 }
 
-// NewPromise makes a Promise; see its fields.
-func NewPromise(database, isolation string, levels []level.Level, source string, but []level.Anomaly) Promise {
-	return Promise{database, isolation, levels, source, but}
-}
-
 // MixedReads are the anomalies that show if plain reads come from a snapshot while writes and locking reads use the
 // newest rows: a read after such a write may see both. If the order of versions is unknown, each possible order may
 // show another one.
 var MixedReads = []level.Anomaly{level.NonMonotonicRead, level.FracturedRead, level.NoOrder}
 
-// LostUpdates are the anomalies that show if two concurrent transactions may both write a row and commit.
+// LostUpdates are the anomalies that show if two concurrent transactions may both write a row and commit, as H2's
+// documentation does not exclude.
 var LostUpdates = []level.Anomaly{level.LostUpdate, level.Divergence, level.IncompatibleOrder, level.NoOrder}
+
+// promises.tsv has what the documentation of isovet's own databases promises: the driver, the fields of a Promise with
+// the levels separated by blanks, "mixed reads" for MixedReads and "lost updates" for LostUpdates.
+//
+//go:embed promises.tsv
+var promisesTSV string
+
+// promisesOf returns a driver's promises. It panics on a wrong row, since the table is part of the program.
+func promisesOf(driver string) (all []Promise) {
+	but := map[string][]level.Anomaly{"mixed reads": MixedReads, "lost updates": LostUpdates}
+	for row := range strings.Lines(promisesTSV) {
+		c := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
+		if c[0] != driver {
+			continue
+		}
+		p := Promise{Database: c[1], Isolation: c[2], But: but[c[4]], Source: c[5]}
+		for name := range strings.FieldsSeq(c[3]) {
+			l, err := level.Parse(name)
+			if err != nil {
+				panic("promises.tsv: " + err.Error())
+			}
+			p.Levels = append(p.Levels, l)
+		}
+		all = append(all, p)
+	}
+	return all
+}
 
 // Promised returns what a database's documentation promises about an isolation level, named by its first name, or the
 // zero Promise if isovet knows nothing. A manual's statement about one server is no promise about a cluster.

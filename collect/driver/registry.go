@@ -55,7 +55,7 @@ func all() []Scheme {
 
 // Register adds a database. It may be called at any time by any goroutine.
 func Register(s Scheme, open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)) {
-	s.open = open
+	s.open, s.Promises = open, append(s.Promises, promisesOf(s.Name)...)
 	register(s)
 }
 

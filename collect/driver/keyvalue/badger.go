@@ -14,7 +14,6 @@ import (
 
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
-	"isovet/level"
 )
 
 func init() {
@@ -28,17 +27,7 @@ func init() {
 		},
 		Timestamps: true,
 		Embedded:   true,
-		Promises:   badgerPromises,
 	}, openBadger)
-}
-
-// badgerPromises are the promises of Badger's documentation.
-var badgerPromises = []driver.Promise{
-	driver.NewPromise("Badger", "serializable", []level.Level{level.Serializable, level.SnapshotIsolation},
-		"Badger's README: Badger supports concurrent ACID transactions with serializable snapshot isolation (SSI) "+
-			"guarantees", nil),
-	driver.NewPromise("Badger", "no-conflicts", nil, "Badger's Options.WithDetectConflicts: transactions can be "+
-		"processed at a higher rate, and conflicts are not detected", nil),
 }
 
 type badgerDB struct {

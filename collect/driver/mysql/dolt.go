@@ -1,11 +1,6 @@
 package mysql
 
-import (
-	"isovet/collect/driver"
-	"isovet/level"
-)
-
-const doltPromise = "Dolt documentation, Concepts, SQL, Transactions: it uses the read committed transaction model"
+import "isovet/collect/driver"
 
 func init() {
 	driver.Register(driver.Scheme{
@@ -20,11 +15,5 @@ func init() {
 			"read-uncommitted=ru",
 		},
 		SQL: true,
-		// The same for every level: Dolt accepts all names.
-		Promises: []driver.Promise{
-			driver.NewPromise("Dolt", "repeatable-read", []level.Level{level.ReadCommitted}, doltPromise, nil),
-			driver.NewPromise("Dolt", "serializable", []level.Level{level.ReadCommitted}, doltPromise, nil),
-			driver.NewPromise("Dolt", "read-committed", []level.Level{level.ReadCommitted}, doltPromise, nil),
-		},
 	}, open)
 }

@@ -21,7 +21,6 @@ import (
 	"isovet/collect/driver"
 	"isovet/collect/driver/dial"
 	"isovet/datasets/workload"
-	"isovet/level"
 )
 
 func init() {
@@ -38,39 +37,10 @@ func init() {
 			"read-committed=rc",
 			"read-uncommitted=ru",
 		},
-		SQL:      true,
-		Promises: promises,
-		Broken:   broken,
-		Code:     code,
+		SQL:    true,
+		Broken: broken,
+		Code:   code,
 	}, open)
-}
-
-// promises are the promises of the documentation.
-var promises = []driver.Promise{
-	driver.NewPromise("MariaDB", "read-uncommitted", nil, "MariaDB documentation, SET TRANSACTION: dirty reads are "+
-		"possible", nil),
-	driver.NewPromise("MariaDB", "read-committed", []level.Level{level.ReadCommitted},
-		"MariaDB documentation, SET TRANSACTION: each read has a snapshot of its own", nil),
-	driver.NewPromise("MariaDB", "repeatable-read", []level.Level{level.ReadCommitted},
-		"MariaDB documentation, SET TRANSACTION: plain reads are from the snapshot of the first one; writes and "+
-			"locking reads see what is newest",
-		driver.MixedReads),
-	driver.NewPromise("MariaDB", "snapshot-isolation", []level.Level{level.SnapshotIsolation},
-		"MariaDB documentation, SET TRANSACTION, innodb_snapshot_isolation: Setting to ON will result in attempts to "+
-			"acquire a lock on a record that does not exist in the current read view raising an error, and the "+
-			"transaction being rolled back", nil),
-	driver.NewPromise("MariaDB", "serializable", []level.Level{level.Serializable},
-		"MariaDB documentation, SET TRANSACTION", nil),
-	driver.NewPromise("MySQL", "read-uncommitted", nil, "MySQL manual, InnoDB transaction isolation levels: dirty "+
-		"reads", nil),
-	driver.NewPromise("MySQL", "read-committed", []level.Level{level.ReadCommitted},
-		"MySQL manual, InnoDB transaction isolation levels", nil),
-	driver.NewPromise("MySQL", "repeatable-read", []level.Level{level.ReadCommitted},
-		"MySQL manual, InnoDB transaction isolation levels: plain reads are from the snapshot of the first one; "+
-			"writes and locking reads see what is newest",
-		driver.MixedReads),
-	driver.NewPromise("MySQL", "serializable", []level.Level{level.Serializable},
-		"MySQL manual, InnoDB transaction isolation levels", nil),
 }
 
 type server struct {

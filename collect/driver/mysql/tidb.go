@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"isovet/collect/driver"
-	"isovet/level"
 )
 
 func init() {
@@ -19,16 +18,6 @@ func init() {
 			"read-committed=rc", // of pessimistic transactions
 		},
 		SQL: true,
-		Promises: []driver.Promise{
-			driver.NewPromise("TiDB", "optimistic", []level.Level{level.SnapshotIsolation},
-				"TiDB documentation, TiDB Transaction Isolation Levels: repeatable read is snapshot isolation, of "+
-					"optimistic transactions", nil),
-			driver.NewPromise("TiDB", "pessimistic", []level.Level{level.ReadCommitted},
-				"TiDB documentation, TiDB Pessimistic Transaction Mode: writes and locking reads see what is "+
-					"newest", driver.MixedReads),
-			driver.NewPromise("TiDB", "read-committed", []level.Level{level.ReadCommitted},
-				"TiDB documentation, TiDB Transaction Isolation Levels", nil),
-		},
 	}, openTiDB)
 }
 

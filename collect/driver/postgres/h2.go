@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"isovet/collect/driver"
-	"isovet/level"
 )
 
 func init() {
@@ -22,22 +21,6 @@ func init() {
 		},
 		Timestamps: true,
 		SQL:        true,
-		Promises: []driver.Promise{
-			// The documentation says nothing about lost updates.
-			driver.NewPromise("H2", "serializable", []level.Level{level.ReadAtomic},
-				"H2, Advanced, Transaction Isolation: Dirty reads, non-repeatable reads, and phantom reads aren't "+
-					"possible; H2 currently doesn't ensure equivalence of concurrent and serializable execution",
-				driver.LostUpdates),
-			driver.NewPromise("H2", "snapshot", []level.Level{level.ReadAtomic},
-				"H2, Advanced, Transaction Isolation: Dirty reads, non-repeatable reads, and phantom reads aren't "+
-					"possible", driver.LostUpdates),
-			driver.NewPromise("H2", "repeatable-read", []level.Level{level.ReadCommitted},
-				"H2, Advanced, Transaction Isolation: phantoms are possible", nil),
-			driver.NewPromise("H2", "read-committed", []level.Level{level.ReadCommitted},
-				"H2, Advanced, Transaction Isolation", nil),
-			driver.NewPromise("H2", "read-uncommitted", nil, "H2, Advanced, Transaction Isolation: dirty reads are "+
-				"possible", nil),
-		},
 	}, openH2)
 }
 

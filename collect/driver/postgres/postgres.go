@@ -18,7 +18,6 @@ import (
 	"isovet/collect/driver"
 	"isovet/collect/driver/dial"
 	"isovet/datasets/workload"
-	"isovet/level"
 )
 
 func init() {
@@ -35,23 +34,8 @@ func init() {
 		},
 		Timestamps: true,
 		SQL:        true,
-		Promises:   promises,
 		Broken:     broken,
 	}, open)
-}
-
-// promises are the promises of the documentation.
-var promises = []driver.Promise{
-	driver.NewPromise("PostgreSQL", "read-uncommitted", []level.Level{level.ReadCommitted},
-		"PostgreSQL manual, 13.2, table 13.1: read uncommitted behaves like read committed", nil),
-	driver.NewPromise("PostgreSQL", "read-committed", []level.Level{level.ReadCommitted}, "PostgreSQL manual, 13.2.1",
-		nil),
-	driver.NewPromise("PostgreSQL", "repeatable-read", []level.Level{level.SnapshotIsolation,
-		level.SessionSnapshotIsolation},
-		"PostgreSQL manual, 13.2.2: snapshot isolation", nil),
-	driver.NewPromise("PostgreSQL", "serializable", []level.Level{level.Serializable, level.SessionSnapshotIsolation},
-		"PostgreSQL manual, 13.2.3: any set of successfully committed concurrent Serializable transactions will have "+
-			"the same effect as if they were run one at a time", nil),
 }
 
 type server struct {

@@ -20,7 +20,6 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/internal/filelock"
-	"isovet/level"
 )
 
 func init() {
@@ -34,18 +33,9 @@ func init() {
 		},
 		Embedded: true,
 		SQL:      true,
-		Promises: promises,
 		Broken:   broken,
 		Code:     code,
 	}, open)
-}
-
-// promises are the promises of the documentation.
-var promises = []driver.Promise{
-	driver.NewPromise("SQLite", "serializable", []level.Level{level.StrictSerializable},
-		"SQLite, Isolation In SQLite: serializable", nil),
-	driver.NewPromise("SQLite", "immediate", []level.Level{level.StrictSerializable},
-		"SQLite, Isolation In SQLite: serializable", nil),
 }
 
 type database struct {
