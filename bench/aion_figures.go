@@ -140,9 +140,6 @@ func aionFig12(ctx context.Context, lab *Lab, r *Report) error {
 		f.addRounds(r, c.String())
 	}
 	inOrder(r, "rounds", "window", "choices", "left")
-	r.Note("24 sessions, 8 operations a transaction, 90 %% of them reads at SER; 25,000 arrivals a second of the " +
-		"database's time with delays of N(100, 10²) ms; one goroutine, without parsing. SER uses a serializable " +
-		"history, \"with fences\" Cobra's history with F 20.")
 	r.Note(cobraNote)
 	return nil
 }

@@ -15,8 +15,6 @@ import (
 const bcLevel = level.StrictSnapshotIsolation
 
 func bcSource(ctx context.Context, lab *Lab, r *Report, txns int) (Source, error) {
-	r.Note("The paper's histories come from TiDB, and its x-axis shows seconds of running time; here the store in " +
-		"memory runs the workload, and the axis shows transactions. Each list gets 20 to 24 appends.")
 	return lab.Source(ctx, datasets.Spec{Workload: "list-append", Variant: "short", Isolation: "snapshot-isolation",
 		Sessions: 24, Txns: txns})
 }
@@ -52,9 +50,6 @@ func bcFig1(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("bc-full is isovet's own checker. It separates the paper's two ideas: its graph has begins and commits, " +
-		"and the start-dependencies of adya-si-full. The step from adya-si-full to bc-full shows the value of " +
-		"begins and commits, the step from bc-full to bc that of the chain of time.")
 	return nil
 }
 
@@ -76,8 +71,6 @@ func bcFig2(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("The reduction is exact here. The store's histories have few and small components to search, so the " +
-		"baseline is not exponential on them, but its graph is larger.")
 	return bcLong(ctx, lab, r)
 }
 
@@ -107,11 +100,6 @@ func bcLong(ctx context.Context, lab *Lab, r *Report) error {
 			late = late || p.TimedOut
 		}
 	}
-	r.Note("The history of the last table is constructed, and valid: rounds of four concurrent transactions, each " +
-		"on its own key, and one long transaction. It begins before the first round, reads a version that this " +
-		"round overwrites, and after the last round overwrites a version that the last round read. Its two " +
-		"anti-dependencies, from the last round and to the first, are the only edges back, and they are adjacent. " +
-		"So each of the more than 4ⁿ paths through the rounds is an allowed cycle.")
 	return nil
 }
 

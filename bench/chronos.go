@@ -66,20 +66,17 @@ func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns i
 }
 
 func chronosFig4(ctx context.Context, lab *Lab, r *Report) error {
-	r.Note("ElleKV is elle-register; replay is isovet's own black-box checker of the same level.")
 	return lab.race(ctx, r, lab.sizes([]int{100, 200}, []int{1000, 2000, 5000, 10_000}, []int{1000, 2000, 5000, 10_000,
 		20_000}), tableI, []string{"chronos", "emme-si", "elle-register", "polysi", "viper", "replay"},
 		chronosLevel, nil)
 }
 
 func chronosFig5a(ctx context.Context, lab *Lab, r *Report) error {
-	err := lab.race(ctx, r, lab.sizes([]int{200, 400}, []int{10_000, 20_000, 50_000, 100_000}, []int{100_000, 200_000,
+	return lab.race(ctx, r, lab.sizes([]int{200, 400}, []int{10_000, 20_000, 50_000, 100_000}, []int{100_000, 200_000,
 		500_000, 1_000_000}), tableI,
 		[]string{"chronos", "aion", "emme-si", "elle-register"}, chronosLevel,
 		map[string]string{"chronos/100000": "2 s",
 			"chronos/1000000": "17 s"})
-	r.Note("ElleKV is elle-register.")
-	return err
 }
 
 func chronosFig5b(ctx context.Context, lab *Lab, r *Report) error {
@@ -91,9 +88,8 @@ func chronosFig5b(ctx context.Context, lab *Lab, r *Report) error {
 	if _, err := check.ByName("elle"); err == nil {
 		checkers = append(checkers, "elle")
 	}
-	err := lab.race(ctx, r, lab.sizes([]int{200}, []int{2000, 5000, 10_000, 20_000}, []int{10_000, 50_000, 100_000}),
+	return lab.race(ctx, r, lab.sizes([]int{200}, []int{2000, 5000, 10_000, 20_000}, []int{10_000, 50_000, 100_000}),
 		lists, checkers, chronosLevel, map[string]string{"chronos/10000": "1 s"})
-	return err
 }
 
 // parameters calls f with the workloads of Figure 6: Table I's default with one parameter varied at a time.
@@ -208,7 +204,7 @@ func (l *Lab) collected(ctx context.Context, r *Report, group string, src Source
 
 func chronosFig7(ctx context.Context, lab *Lab, r *Report) error {
 	late := map[string]bool{}
-	err := lab.parameters(ctx, func(group string, src Source) error {
+	return lab.parameters(ctx, func(group string, src Source) error {
 		for _, c := range []string{"chronos", "emme-si", "elle-register", "polysi", "viper"} {
 			if c != "chronos" && (late[c] || !strings.HasPrefix(group, "#txns")) {
 				continue
@@ -224,12 +220,6 @@ func chronosFig7(ctx context.Context, lab *Lab, r *Report) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	r.Note("ElleKV is elle-register. The rivals run only on the histories of the first parameter, up to the first " +
-		"time-out.")
-	return nil
 }
 
 func chronosFig8(ctx context.Context, lab *Lab, r *Report) error {
@@ -309,7 +299,6 @@ func chronosFig10(ctx context.Context, lab *Lab, r *Report) error {
 	r.Add(decided("use", "100", "in use after a collection", live()-before))
 	runtime.KeepAlive(h)
 	runtime.KeepAlive(o)
-	r.Note("This process loads and checks; the figures include its other memory.")
 	return nil
 }
 

@@ -76,9 +76,6 @@ func chronosFig9(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The paper calls Java's collector after a fixed number of checked transactions. Go's collector runs " +
-		"beside the other stages when memory has grown by the percentage on the axis: its time is its processor " +
-		"time, and is part of the other stages' times if all cores are busy. One collection at the end counts too.")
 	return nil
 }
 
@@ -191,7 +188,5 @@ func aionFig25(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("Transactions of the store at snapshot isolation, 24 sessions, 8 operations, 90 %% of them reads; the " +
-		"paper counts 11,839 violations in 500,000 transactions of Dgraph.")
 	return nil
 }

@@ -27,6 +27,8 @@ type Figure struct {
 	Sizes
 	// Histories describes the histories of a figure that does not make them from workloads.
 	Histories string
+	// Notes are those of every report about it, behind what is noted while it is measured.
+	Notes []string
 	// Says are the paper's claims about it. Bounds, for our own figures, makes claims from the points.
 	Says   []Saying                 `json:"-"`
 	Bounds func(r *Report) []Saying `json:"-"`

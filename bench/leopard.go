@@ -116,8 +116,6 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The paper's database is PostgreSQL across a network, with a million records. Here the store's " +
-		"operations take about 0.1 ms each, and PostgreSQL shares this machine's cores with all its clients.")
 	return nil
 }
 
@@ -183,7 +181,6 @@ func leopardFig9(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("Traces arrive at full speed; in the paper they arrive from a running database.")
 	return nil
 }
 
@@ -335,9 +332,6 @@ func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The cycle search is naive: it searches the whole graph after every hundred transactions with new " +
-		"dependencies. One series gives it the graph and measures only the search; the other adds the time to " +
-		"deduce the dependencies, which the graph needs.")
 	return nil
 }
 
@@ -379,8 +373,6 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("First updater wins and locks decide every pair of writes. The paper leaves some pairs of TPC-C and " +
-		"SmallBank undecided, because values repeat; here each write has a unique value.")
 	return nil
 }
 
@@ -438,8 +430,5 @@ func leopardFig13(ctx context.Context, lab *Lab, r *Report) error {
 	r.Note("Cobra's histories have a fence after every %d transactions of a session, the other histories have none. "+
 		"If Leopard finds no violation, it has proved nothing; Cobra has proved validity.", fenceEvery)
 	r.Note(purdomNote)
-	r.Note("The checker cobra-rounds forgets by its own rule (docs/checkers/cobra.md), so its rounds cost " +
-		"less than one round over the whole history; the paper's Cobra spends its time on finding what it may " +
-		"forget. Both keep the whole history in memory.")
 	return nil
 }

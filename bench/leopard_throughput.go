@@ -138,10 +138,6 @@ func leopardFig11(ctx context.Context, lab *Lab, r *Report) error {
 			}
 		}
 	}
-	r.Note("Traces include those of refused transactions. While the database runs, the verifier's throughput is its " +
-		"work divided by its processor time; both share the machine. All runs have 24 sessions. The paper's " +
-		"databases are PostgreSQL 12.7 and OceanBase 3.1, which is not available here; its low contention means a " +
-		"scale factor for each of 24 threads: here as many accounts, but always one warehouse.")
 	return nil
 }
 

@@ -82,14 +82,8 @@ func mtcFig7(ctx context.Context, lab *Lab, r *Report) error {
 }
 
 func mtcFig8(ctx context.Context, lab *Lab, r *Report) error {
-	if err := mtcPanels(ctx, lab, r, level.SessionSnapshotIsolation, "snapshot-isolation", "mtc", "polysi", "viper",
-		"replay"); err != nil {
-		return err
-	}
-	r.Note("polysi is PolySI's algorithm as published, in the same language and on the same tables as mtc; its " +
-		"closure leaves out the rows that others imply, and isovet's solver replaces MonoSAT, but these histories " +
-		"need no solver.")
-	return nil
+	return mtcPanels(ctx, lab, r, level.SessionSnapshotIsolation, "snapshot-isolation", "mtc", "polysi", "viper",
+		"replay")
 }
 
 // searched returns how long Porcupine's search took, or a lower bound. Before the search it only runs the pre-pass.
@@ -132,7 +126,5 @@ func mtcFig9(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The histories have lightweight transactions on one object; all sessions, as many as the axis says, " +
-		"issue transactions at once. Porcupine's time is that of its search, without the conversion.")
 	return nil
 }

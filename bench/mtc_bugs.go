@@ -365,13 +365,5 @@ func mtcTable2(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The paper's releases are not to be had here. Galera still loses updates at its default level. The bugs " +
-		"of PostgreSQL 12.3 and 11.8 are mended in later releases: at serializable nothing is expected, and its " +
-		"next weaker level, asked for serializable, is the control. One PostgreSQL by itself shows no long fork; " +
-		"with its standby it does, for the two show commits in different orders. MongoDB, Dgraph and Cassandra are " +
-		"not here; faults of all six kinds are planted in a run in memory, at a third of it.")
-	r.Note("The position counts from the first round's first transaction, and the generation is of all rounds until " +
-		"one shows a violation, without the start of servers; the paper's column gives position, generation and " +
-		"verification.")
 	return nil
 }

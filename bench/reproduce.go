@@ -223,7 +223,13 @@ func (l *Lab) figure(ctx context.Context, f Figure, o ReproduceOptions) (*Report
 func (l *Lab) measure(ctx context.Context, f Figure, r *Report) (err error) {
 	defer func() { err = errors.Join(err, l.endServers()) }()
 	l.papers = !f.Own
-	return f.Measure(ctx, l, r)
+	if err = f.Measure(ctx, l, r); err != nil {
+		return err
+	}
+	for _, n := range f.Notes {
+		r.Note("%s", n)
+	}
+	return nil
 }
 
 // Pick returns the number for the scale.

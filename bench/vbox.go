@@ -101,8 +101,6 @@ func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
 		return err
 	}
 	r.Note(purdomNote)
-	r.Note("replay is isovet's own checker; the paper has none like it. A dash means that the checker does not " +
-		"decide this history; the reason is below.")
 	return nil
 }
 
@@ -132,7 +130,6 @@ func vboxFig7(ctx context.Context, lab *Lab, r *Report) error {
 	late := map[string]bool{} // who has timed out on a smaller history is not asked again
 	rivals := slices.DeleteFunc(vboxRivals(r), func(c string) bool { return c == "be" })
 	r.Note(purdomNote)
-	r.Note("BE is left out, as in the paper: it times out on the smallest history (Figure 6).")
 	for n := step; n <= last; n += step {
 		src, err := lab.Source(ctx, datasets.Spec{Workload: "blindw", Variant: "WR", Txns: n})
 		if err != nil {
@@ -167,7 +164,7 @@ func vboxFig7(ctx context.Context, lab *Lab, r *Report) error {
 func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 	kinds := check.Closures()
 	slices.Reverse(kinds)
-	err := lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
+	return lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
 		for _, k := range kinds {
 			// The rest of the pipeline stays, so that nothing but a closure that a verdict rests on is measured.
 			m, err := lab.typical(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: check.Pipeline{Closure: k,
@@ -183,14 +180,6 @@ func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	r.Note("All rows are 64-bit words here, also those of full matrices; the paper's Warshall times out, " +
-		"isovet's handles 64 pairs at once.")
-	r.Note("algorithm-1 is the paper's Purdom+ with its sorted lists and three corrected lines; purdom+ is " +
-		"isovet's, which propagates one bound over known edges and merges words.")
-	return nil
 }
 
 // vboxUpdates returns the variants of Figure 8(b): how the closure is updated after pruning adds edges.
@@ -211,7 +200,7 @@ func vboxUpdates() []struct {
 }
 
 func vboxFig8b(ctx context.Context, lab *Lab, r *Report) error {
-	err := lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
+	return lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
 		for _, v := range vboxUpdates() {
 			m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: v.p})
 			if err != nil {
@@ -222,11 +211,6 @@ func vboxFig8b(ctx context.Context, lab *Lab, r *Report) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	r.Note("Purdom's algorithm first builds Italiano's full closure, as Purdom+ builds the compact one.")
-	return nil
 }
 
 // solverSet is a history on which solvers and encodings are compared, and how it is prepared for them.
@@ -311,8 +295,6 @@ func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	r.Note("The eager encodings are cubic in the transactions that can lie on a cycle; without pruning these are " +
-		"all transactions, so the histories are smaller.")
 	return nil
 }
 
@@ -320,7 +302,7 @@ func vboxTable2(ctx context.Context, lab *Lab, r *Report) error {
 	paper := map[string][3]string{"BlindW-WH": {"211,566", "17,061", "43"}, "BlindW-WR": {"98,451", "3,829", "17"},
 		"BlindW-RH": {"25,908", "437", "2"},
 		"C-Twitter": {"530,605", "1,371", "40"}, "TPC-C": {"612,565", "0", "0"}}
-	err := lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
+	return lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
 		var left [2]float64
 		for i, c := range []string{"vbox", "cobra"} {
 			m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: c})
@@ -339,10 +321,4 @@ func vboxTable2(ctx context.Context, lab *Lab, r *Report) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	r.Note("A pair of writers counts once. Cobra's pairs are between chains of read-modify-writes, without client " +
-		"times.")
-	return nil
 }

@@ -75,8 +75,6 @@ func vboxHard(ctx context.Context, lab *Lab, r *Report) error {
 		r.Add(Point{Metric: "agree", Group: "all", Series: set.name, Value: float64(same) / float64(max(1, decided)),
 			Text: fmt.Sprintf("%d/%d: %s", same, decided, first), Verdict: first})
 	}
-	r.Note("The formulas are histories whose orders are the formulas' solutions (isovet gen --hard). The eager " +
-		"encodings are cubic in the transactions that can lie on a cycle; here these are all transactions.")
 	return nil
 }
 

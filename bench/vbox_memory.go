@@ -57,13 +57,6 @@ func vboxMemory(ctx context.Context, lab *Lab, r *Report) error {
 			r.Add(point("growth", strconv.Itoa(n), of.series, &m, fixed(m.added("construction", "closure"))))
 		}
 	}
-	r.Note("vbox, matrix, is vbox with the full closure in place of the compact one: a matrix of bits.")
-	r.Note("Vbox and Cobra use the same solver here. Cobra's solver has more to decide, because without times " +
-		"pruning settles less.")
-	r.Note("Each stage ends with a collection. The peak of a stage lies between the memory in use after it and " +
-		"the memory in use before it plus all its allocations. Cobra's pruning stage also builds its closure.")
-	r.Note("Only Go's heap, without the program; Figure 6 has the peaks of whole processes, which collect when " +
-		"Go decides.")
 	return nil
 }
 

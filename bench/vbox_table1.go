@@ -78,9 +78,6 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 	}
 	r.Note("leopard works as in the paper here: after the mechanisms it searches for no order. Its profile is "+
 		"%s for the synthesized histories, and that of the database at serializable for the others.", madeIn)
-	r.Note("The paper's Cobra, BE and Leopard look for neither aborted nor intermediate reads. Here every " +
-		"checker begins with the same pass over single reads. The rows \"as published\" omit this pass: the " +
-		"reads that it refutes are removed from the history, and Leopard verifies only the locks of writes.")
 	return nil
 }
 
