@@ -118,11 +118,7 @@ func aionFig12(ctx context.Context, lab *Lab, r *Report) error {
 					now := time.Now()
 					rate := tenth / now.Sub(last).Seconds()
 					last = now
-					p := decided("rate", strconv.Itoa(percent), c.name, rate)
-					if percent == 100 {
-						p.Paper = map[string]string{"SI, watermark every 256": "12000", aionSER: "12000"}[c.name]
-					}
-					r.Add(p)
+					r.Add(decided("rate", strconv.Itoa(percent), c.name, rate))
 				}
 			})
 			return err

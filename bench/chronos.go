@@ -40,8 +40,7 @@ func (l *Lab) sizes(quick, normal, full []int) []int {
 
 // race measures checkers on one workload at several sizes. A checker that has reached the time-out does not run on
 // larger sizes.
-func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns int) datasets.Spec, checkers []string,
-	at level.Level, paper map[string]string) error {
+func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns int) datasets.Spec, checkers []string) error {
 	late := map[string]bool{}
 	for _, n := range sizes {
 		src, err := l.Source(ctx, spec(n))
@@ -51,14 +50,13 @@ func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns i
 		for _, c := range checkers {
 			m := Measured{Reason: timeoutBefore}
 			if !late[c] {
-				if m, err = l.Run(ctx, src, at, Run{Checker: c}); err != nil {
+				if m, err = l.Run(ctx, src, chronosLevel, Run{Checker: c}); err != nil {
 					return err
 				}
 			}
 			m.answered(c)
 			p := point("time", strconv.Itoa(n), c, &m, checkMS)
 			late[c] = late[c] || p.TimedOut
-			p.Paper = paper[c+"/"+strconv.Itoa(n)]
 			r.Add(p)
 		}
 	}
@@ -67,16 +65,13 @@ func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns i
 
 func chronosFig4(ctx context.Context, lab *Lab, r *Report) error {
 	return lab.race(ctx, r, lab.sizes([]int{100, 200}, []int{1000, 2000, 5000, 10_000}, []int{1000, 2000, 5000, 10_000,
-		20_000}), tableI, []string{"chronos", "emme-si", "elle-register", "polysi", "viper", "replay"},
-		chronosLevel, nil)
+		20_000}), tableI, []string{"chronos", "emme-si", "elle-register", "polysi", "viper", "replay"})
 }
 
 func chronosFig5a(ctx context.Context, lab *Lab, r *Report) error {
 	return lab.race(ctx, r, lab.sizes([]int{200, 400}, []int{10_000, 20_000, 50_000, 100_000}, []int{100_000, 200_000,
 		500_000, 1_000_000}), tableI,
-		[]string{"chronos", "aion", "emme-si", "elle-register"}, chronosLevel,
-		map[string]string{"chronos/100000": "2 s",
-			"chronos/1000000": "17 s"})
+		[]string{"chronos", "aion", "emme-si", "elle-register"})
 }
 
 func chronosFig5b(ctx context.Context, lab *Lab, r *Report) error {
@@ -89,7 +84,7 @@ func chronosFig5b(ctx context.Context, lab *Lab, r *Report) error {
 		checkers = append(checkers, "elle")
 	}
 	return lab.race(ctx, r, lab.sizes([]int{200}, []int{2000, 5000, 10_000, 20_000}, []int{10_000, 50_000, 100_000}),
-		lists, checkers, chronosLevel, map[string]string{"chronos/10000": "1 s"})
+		lists, checkers)
 }
 
 // parameters calls f with the workloads of Figure 6: Table I's default with one parameter varied at a time.
@@ -331,9 +326,6 @@ func chronosFig11(ctx context.Context, lab *Lab, r *Report) error {
 		p := point("verdict", "Figure 11", c, &m, fixed(0))
 		if p.Text = m.Verdict.String(); m.Verdict == evidence.Violated {
 			p.Value = 1
-		}
-		if c == "chronos" {
-			p.Paper = "violation"
 		}
 		r.Add(p)
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -84,8 +85,12 @@ func newReport(f Figure, l *Lab, o ReproduceOptions) *Report {
 		Timeout: l.Timeout.String(), Load: newLoad(), Bounds: true, OrderFirst: true, fig: f, timeout: l.Timeout}
 }
 
-// Add adds a point.
-func (r *Report) Add(p Point) { r.Points = append(r.Points, p) }
+// Add adds a point, with the paper's value for it.
+func (r *Report) Add(p Point) {
+	of := func(group string) string { return r.fig.Papers[p.Metric+", "+group+", "+p.Series] }
+	p.Paper = cmp.Or(of(p.Group), of("*"))
+	r.Points = append(r.Points, p)
+}
 
 // Note adds a remark once.
 func (r *Report) Note(format string, args ...any) {

@@ -29,6 +29,9 @@ type Figure struct {
 	Histories string
 	// Notes are those of every report about it, behind what is noted while it is measured.
 	Notes []string
+	// Papers are the paper's values, if its text or a table has them: by metric, group and series, separated by ", ";
+	// "*" is any group.
+	Papers map[string]string
 	// Says are the paper's claims about it. Bounds, for our own figures, makes claims from the points.
 	Says   []Saying                 `json:"-"`
 	Bounds func(r *Report) []Saying `json:"-"`

@@ -232,12 +232,12 @@ func mtcFig14(ctx context.Context, lab *Lab, r *Report) error {
 
 // bug is a line of Table II.
 type bug struct {
-	name, paper string
-	at          level.Level
-	spec        datasets.Spec // with a fault: run in memory
-	server      string        // else what is started, of which all nodes or the first are asked
-	first       bool
-	kind        level.Anomaly // that is looked for; "": any
+	name   string
+	at     level.Level
+	spec   datasets.Spec // with a fault: run in memory
+	server string        // else what is started, of which all nodes or the first are asked
+	first  bool
+	kind   level.Anomaly // that is looked for; "": any
 	// none says that the database promises the level, so that a violation would be a discovery.
 	none bool
 }
@@ -252,7 +252,7 @@ func mtcBugs(n int) []bug {
 		return datasets.Spec{Workload: "mini", Txns: n, Keys: 100, Isolation: isolation, Fault: fault, FaultAt: n / 3}
 	}
 	return []bug{
-		{name: "lost update at SI: Galera, its default level", at: si, paper: "Galera 10.7.3: 20, < 1 s, < 1 s",
+		{name: "lost update at SI: Galera, its default level", at: si,
 			server: "galera:start:3", spec: mini(100, "")},
 		{name: "lost update at SI: MariaDB, repeatable-read", at: si, server: "mariadb:start", spec: mini(100,
 			"repeatable-read")},
@@ -264,17 +264,12 @@ func mtcBugs(n int) []bug {
 			"serializable"), none: true},
 		{name: "long fork at SI: PostgreSQL with its standby, repeatable-read", at: si, server: postgres,
 			spec: mini(8, "repeatable-read")},
-		{name: "lost update at SI: planted", at: si, paper: "Galera 10.7.3: 20, < 1 s, < 1 s",
-			spec: planted("lost-update", "snapshot-isolation")},
-		{name: "aborted read at SI: planted", at: si, paper: "MongoDB 4.2.6: 0.3k, 123 s, < 1 s",
-			spec: planted("aborted-read", "snapshot-isolation")},
-		{name: "causality violation at SI: planted", at: si, paper: "Dgraph 1.1.1: 2.5k, 615 s, < 1 s",
-			spec: planted("causality-violation", "snapshot-isolation")},
-		{name: "write skew at SER: planted", at: ser, paper: "PostgreSQL 12.3: 3.5k, 120 s, < 1 s",
-			spec: planted("write-skew", "serializable")},
-		{name: "long fork at SER: planted", at: ser, paper: "PostgreSQL 11.8: 24k, 240 s, < 2 s",
-			spec: planted("long-fork", "serializable")},
-		{name: "aborted read at SSER: planted", at: level.StrictSerializable, paper: "Cassandra 2.0.1: 30, 60 s, < 1 s",
+		{name: "lost update at SI: planted", at: si, spec: planted("lost-update", "snapshot-isolation")},
+		{name: "aborted read at SI: planted", at: si, spec: planted("aborted-read", "snapshot-isolation")},
+		{name: "causality violation at SI: planted", at: si, spec: planted("causality-violation", "snapshot-isolation")},
+		{name: "write skew at SER: planted", at: ser, spec: planted("write-skew", "serializable")},
+		{name: "long fork at SER: planted", at: ser, spec: planted("long-fork", "serializable")},
+		{name: "aborted read at SSER: planted", at: level.StrictSerializable,
 			spec: planted("aborted-read", "serializable")},
 	}
 }
@@ -348,7 +343,7 @@ func mtcTable2(ctx context.Context, lab *Lab, r *Report) error {
 				verdict, text = evidence.Holds, fmt.Sprintf("none in %d", txns)
 			}
 			if res == nil && !b.none {
-				r.Add(Point{Metric: "position", Group: b.name, Series: "mtc", Paper: b.paper,
+				r.Add(Point{Metric: "position", Group: b.name, Series: "mtc",
 					Reason: fmt.Sprintf("no violation found in %d transactions", txns)})
 				return nil
 			}
@@ -356,7 +351,7 @@ func mtcTable2(ctx context.Context, lab *Lab, r *Report) error {
 				r.Note("%s: %s in %s.", b.name, res.Anomalies[0].Kind, res.H.Meta.DB)
 			}
 			r.Add(Point{Metric: "position", Group: b.name, Series: "mtc", Value: float64(first), Text: text,
-				Verdict: verdict, Paper: b.paper})
+				Verdict: verdict})
 			r.Add(Point{Metric: "generation", Group: b.name, Series: "mtc", Value: generation, Verdict: verdict})
 			r.Add(Point{Metric: "time", Group: b.name, Series: "mtc", Value: verification, Verdict: verdict})
 			return nil

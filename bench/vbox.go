@@ -62,9 +62,6 @@ func vboxRivals(r *Report) []string {
 }
 
 func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
-	// The text gives numbers for BlindW-WR with 10,000 transactions (§5.3) and says that BE always times out (§5.2).
-	paper := map[string]string{"vbox/BlindW-WR/time": "310 ms", "vbox/BlindW-WR/memory": "44 MB",
-		"cobra/BlindW-WR/time": "20 s"}
 	rivals := vboxRivals(r)
 	err := lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
 		m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: "leopard", MechanismsOnly: true})
@@ -79,18 +76,8 @@ func vboxFig6(ctx context.Context, lab *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			for _, metric := range []string{"time", "memory"} {
-				of := checkMS
-				if metric == "memory" {
-					of = peakMB
-				}
-				p := point(metric, name, c, &m, of)
-				p.Paper = paper[c+"/"+name+"/"+metric]
-				if c == "be" && metric == "time" {
-					p.Paper = "> 10 min"
-				}
-				r.Add(p)
-			}
+			r.Add(point("time", name, c, &m, checkMS))
+			r.Add(point("memory", name, c, &m, peakMB))
 			if c == "be" && m.Verdict == evidence.Unknown && m.Stats.Decisions > 0 {
 				r.Add(decided("memory", name, stoppedBE, m.Stats.PeakMB))
 			}
@@ -123,9 +110,6 @@ func (m *Measured) refutesNothing() bool {
 }
 
 func vboxFig7(ctx context.Context, lab *Lab, r *Report) error {
-	paper := map[string]string{"vbox/10000/time": "310 ms", "vbox/100000/time": "4160 ms", "vbox/10000/memory": "44 MB",
-		"vbox/100000/memory": "417 MB",
-		"cobra/10000/time":   "20 s", "cobra/30000/time": "318 s", "cobra/40000/time": "> 10 min"}
 	step, last := lab.Pick(500, 10_000, 10_000), lab.Pick(1500, 100_000, 100_000)
 	late := map[string]bool{} // who has timed out on a smaller history is not asked again
 	rivals := slices.DeleteFunc(vboxRivals(r), func(c string) bool { return c == "be" })
@@ -143,11 +127,10 @@ func vboxFig7(ctx context.Context, lab *Lab, r *Report) error {
 					return err
 				}
 			}
-			t, mem := point("time", g, c, &m, checkMS), point("memory", g, c, &m, peakMB)
+			t := point("time", g, c, &m, checkMS)
 			late[c] = late[c] || t.TimedOut
-			t.Paper, mem.Paper = paper[c+"/"+g+"/time"], paper[c+"/"+g+"/memory"]
 			r.Add(t)
-			r.Add(mem)
+			r.Add(point("memory", g, c, &m, peakMB))
 		}
 		m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: "leopard", MechanismsOnly: true})
 		if err != nil {
@@ -172,11 +155,7 @@ func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			p := point("closure", name, k, &m, stageMS("closure"))
-			if k == "warshall" {
-				p.Paper = "> 10 min"
-			}
-			r.Add(p)
+			r.Add(point("closure", name, k, &m, stageMS("closure")))
 		}
 		return nil
 	})
@@ -299,25 +278,16 @@ func vboxFig9(ctx context.Context, lab *Lab, r *Report) error {
 }
 
 func vboxTable2(ctx context.Context, lab *Lab, r *Report) error {
-	paper := map[string][3]string{"BlindW-WH": {"211,566", "17,061", "43"}, "BlindW-WR": {"98,451", "3,829", "17"},
-		"BlindW-RH": {"25,908", "437", "2"},
-		"C-Twitter": {"530,605", "1,371", "40"}, "TPC-C": {"612,565", "0", "0"}}
 	return lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
-		var left [2]float64
 		for i, c := range []string{"vbox", "cobra"} {
 			m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: c})
 			if err != nil {
 				return err
 			}
 			if i == 0 {
-				p := point("constraints", name, "total", &m, fixed(float64(m.Stats.Constraints)))
-				p.Paper = paper[name][0]
-				r.Add(p)
+				r.Add(point("constraints", name, "total", &m, fixed(float64(m.Stats.Constraints))))
 			}
-			left[i] = float64(m.Stats.Left)
-			p := point("constraints", name, "left by "+c, &m, fixed(left[i]))
-			p.Paper = paper[name][2-i]
-			r.Add(p)
+			r.Add(point("constraints", name, "left by "+c, &m, fixed(float64(m.Stats.Left))))
 		}
 		return nil
 	})

@@ -49,9 +49,6 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 			classes = append(classes, a.class)
 		}
 	}
-	paper := map[string][4]string{"RAT": {"13/13", "6/13", "7/13", "3/13"}, "WAT": {"9/9", "5/9", "5/9", "0/9"},
-		"IAT": {"7/7", "5/7", "5/7", "0/7"}, "real-world": {"7/7", "7/7", "6/7", "1/7"}}
-	columns := []string{"vbox", "cobra", "be", "leopard"}
 	for _, c := range append(vboxRivals(r), "cobra"+asPublished, "be"+asPublished, "leopard"+asPublished) {
 		if strings.HasSuffix(c, byPurdom) {
 			continue // it finds what it finds by either closure
@@ -61,12 +58,8 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 			if err != nil {
 				return err
 			}
-			p := Point{Metric: "found", Group: class, Series: c, Value: float64(n.found), Text: fmt.Sprintf("%d/%d",
-				n.found, n.of), Verdict: evidence.Violated}
-			if i := slices.Index(columns, strings.TrimSuffix(c, asPublished)); i >= 0 {
-				p.Paper = paper[class][i]
-			}
-			r.Add(p)
+			r.Add(Point{Metric: "found", Group: class, Series: c, Value: float64(n.found), Text: fmt.Sprintf("%d/%d",
+				n.found, n.of), Verdict: evidence.Violated})
 			if c == "leopard" && n.proved < n.found {
 				r.Note("leopard found %d of %s, %d of them proved; the others are violations only under the "+
 					"profile, and a database with other mechanisms may rightly commit them.", n.found, class, n.proved)
