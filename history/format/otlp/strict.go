@@ -31,8 +31,9 @@ func (p *plainReader) take(c byte) bool {
 	return true
 }
 
-// fields reads an object. It calls each for each field, which reads the value and returns the field's bit, 0 for a field
-// that does not matter. It refuses a bit that it gets twice, and names with escapes or beyond ASCII, which are not plain.
+// fields reads an object. For each field it calls each, which reads the value and returns the field's bit, or 0 if the
+// field does not matter. It refuses a bit that it gets twice, and names that are not plain: with escapes or beyond
+// ASCII.
 func (p *plainReader) fields(each func(name []byte) (bit int, ok bool)) (seen int, ok bool) {
 	if !p.take('{') {
 		return 0, false
