@@ -27,34 +27,6 @@ func check(t *testing.T, h *history.History, l level.Level) *evidence.Result {
 	return r
 }
 
-// The table of errata §5.1, each cell that speaks of these levels, and the name of what is found.
-func TestAnomalies(t *testing.T) {
-	for _, row := range oracletest.Anomalies {
-		h := oracletest.Parse(row.History)
-		for l, violated := range map[level.Level]bool{
-			level.SnapshotIsolation: row.SI, level.SessionSnapshotIsolation: row.SessionSI,
-			level.Serializable: row.SER, level.SessionSerializable: row.SessionSER,
-			level.StrictSerializable: row.StrictSER,
-		} {
-			r := check(t, h, l)
-			if got := r.Verdict == evidence.Violated; got != violated {
-				t.Errorf("%s at %s: %s", row.Name, l, r.Verdict)
-				continue
-			}
-			if !violated {
-				continue
-			}
-			must.Equal(t, string(r.Anomalies[0].Kind), row.Name, "the name at %s", l)
-			if !l.Forbids(level.Anomaly(row.Name)) {
-				t.Errorf("%s does not forbid %s", l, row.Name)
-			}
-			if err := certify.Check(r, certify.Options{}); err != nil {
-				t.Errorf("%s at %s: %v", row.Name, l, err)
-			}
-		}
-	}
-}
-
 var shapes = map[string]oracletest.Shape{
 	"plain":      {Txns: 5, Keys: 3, Sessions: 4, Ops: 4},
 	"duplicates": {Txns: 5, Keys: 2, Sessions: 4, Ops: 4, Duplicates: true, Deletes: true, Init: true},
