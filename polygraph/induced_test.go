@@ -30,9 +30,7 @@ func TestGeneralizedConstraint(t *testing.T) {
 	for first, want := range map[bool]string{true: "1>2 ww, 3>2 rw, 4>2 rw", false: "2>1 ww, 5>1 rw"} {
 		var edges []polygraph.Edge
 		g.Side(g.Open[0], first, func(e polygraph.Edge) { e.From, e.To = 2*e.From, 2*e.To; edges = append(edges, e) })
-		if got := describe(p, edges); got != want {
-			t.Errorf("A first %t: %s; want %s", first, got, want)
-		}
+		must.Equal(t, describe(p, edges), want, "A first %t", first)
 	}
 	if _, ok := polygraph.NewInduced(p, 5); ok {
 		t.Error("a limit that is too small is not heeded")

@@ -40,9 +40,7 @@ const figure1 = "s0: w(x,0) w(y,0) | s1: w(x,1) w(y,1) | s2: w(x,2) w(y,2) | s3:
 // TestVboxFigure2: Figure 2(a), the item constraints (E01,E10), (E02,E20), (E12,E21) of Figure 1, by Eqs. 1 and 2.
 func TestVboxFigure2(t *testing.T) {
 	p := polygraph.New(prepass.Run(notation.MustParse(figure1)), level.Serializable, polygraph.Options{})
-	if got, want := describe(p, p.Known), "2>4 wr"; got != want {
-		t.Errorf("known: %s; want %s", got, want)
-	}
+	must.Equal(t, describe(p, p.Known), "2>4 wr", "known")
 	p.AllPairs()
 	if p.Pairs != 6 || len(p.Choices) != 6 {
 		t.Errorf("%d pairs, %d choices; want 6: three of x and three of y", p.Pairs, len(p.Choices))
@@ -61,9 +59,7 @@ func TestVboxFigure2(t *testing.T) {
 			h.Txns.ID[p.V.WTxn[c.B]])
 		ea, eb := c.Either()
 		oa, ob := c.Or()
-		if got := side(p, ea, eb) + " / " + side(p, oa, ob); got != want[at] {
-			t.Errorf("%s: %s; want %s", at, got, want[at])
-		}
+		must.Equal(t, side(p, ea, eb)+" / "+side(p, oa, ob), want[at], "%s", at)
 	}
 }
 
@@ -73,9 +69,7 @@ func TestEquationsExcludeTheWriter(t *testing.T) {
 		level.Serializable, polygraph.Options{})
 	p.AllPairs()
 	c := p.Choices[0]
-	if got, want := side(p, c.A, c.B), "1>2 ww, 3>2 rw"; got != want {
-		t.Errorf("%s; want %s", got, want)
-	}
+	must.Equal(t, side(p, c.A, c.B), "1>2 ww, 3>2 rw", "a side")
 	for _, e := range p.Known {
 		if e.From == e.To {
 			t.Errorf("a loop in the known graph: %+v", e)
@@ -88,9 +82,7 @@ func TestInitialVersions(t *testing.T) {
 	for _, text := range []string{"init=0: s1: r(x,0) w(x,1) | s2: w(x,2) | s3: r(x,0)",
 		"init: w(x,0) | s1: r(x,0) w(x,1) | s2: w(x,2) | s3: r(x,0)"} {
 		p := polygraph.New(prepass.Run(notation.MustParse(text)), level.Serializable, polygraph.Options{})
-		if got, want := describe(p, p.Known), "1>2 rw, 3>1 rw, 3>2 rw"; got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
-		}
+		must.Equal(t, describe(p, p.Known), "1>2 rw, 3>1 rw, 3>2 rw", "%s", text)
 	}
 }
 
@@ -104,9 +96,7 @@ func TestAvoidance(t *testing.T) {
 	if len(p.Choices) != 1 || side(p, p.Choices[0].A, p.Choices[0].B) != "1>2 ww, 4>2 rw" {
 		t.Errorf("%d choices; want that of 1 and 2 only", len(p.Choices))
 	}
-	if got, want := describe(p, p.Known), "1>4 wr, 4>3 rw"; got != want {
-		t.Errorf("known: %s; want %s", got, want)
-	}
+	must.Equal(t, describe(p, p.Known), "1>4 wr, 4>3 rw", "known")
 	if got, want := describe(p, p.KnownCycle()), "3>4 rt, 4>3 rw"; got != want {
 		t.Errorf("cycle: %s; want %s", got, want)
 	}
@@ -123,17 +113,13 @@ func TestCobraChains(t *testing.T) {
 		"init=0: s1: w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,2) w(x,3) | s4: w(x,4) | s5: r(x,4) w(x,5) | s6: r(x,1)")),
 		level.Serializable, polygraph.Options{})
 	p.Combine()
-	if got, want := describe(p, p.Known), "1>2 wr, 1>6 wr, 2>3 wr, 4>5 wr, 6>2 rw"; got != want {
-		t.Errorf("known: %s; want %s", got, want)
-	}
+	must.Equal(t, describe(p, p.Known), "1>2 wr, 1>6 wr, 2>3 wr, 4>5 wr, 6>2 rw", "known")
 	if p.Pairs != 10 || len(p.Choices) != 1 {
 		t.Fatalf("%d pairs, %d choices; want 10 and 1", p.Pairs, len(p.Choices))
 	}
 	ea, eb := p.Choices[0].Either()
 	oa, ob := p.Choices[0].Or()
-	if got, want := side(p, ea, eb)+" / "+side(p, oa, ob), "3>4 ww / 5>1 ww"; got != want {
-		t.Errorf("%s; want %s", got, want)
-	}
+	must.Equal(t, side(p, ea, eb)+" / "+side(p, oa, ob), "3>4 ww / 5>1 ww", "the choice")
 	// A chain from the initial version precedes the others.
 	p = polygraph.New(prepass.Run(notation.MustParse("init=0: s1: r(x,0) w(x,1) | s2: w(x,2) | s3: r(x,1)")),
 		level.Serializable, polygraph.Options{})
@@ -145,9 +131,7 @@ func TestCobraChains(t *testing.T) {
 	p = polygraph.New(prepass.Run(notation.MustParse("s0: w(x,0) | s1: r(x,0) w(x,1) | s2: r(x,0) w(x,2)")),
 		level.Serializable, polygraph.Options{})
 	p.Combine()
-	if got, want := describe(p, p.KnownCycle()), "2>3 rw, 3>2 rw"; got != want {
-		t.Errorf("cycle: %s; want %s", got, want)
-	}
+	must.Equal(t, describe(p, p.KnownCycle()), "2>3 rw, 3>2 rw", "cycle")
 }
 
 // TestPruning: [Vbox] §4.3, a side whose edge would close a cycle leaves the other; neither is a violation.
