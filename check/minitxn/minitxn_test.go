@@ -37,9 +37,7 @@ func TestDefinitions(t *testing.T) {
 		{"s1: a(x,1)", "the history has list operations", false},
 	} {
 		h := notation.MustParse(c.h)
-		if got := minitxn.Suits(h); got != c.suits {
-			t.Errorf("%s: suits %v", c.h, got)
-		}
+		must.Equal(t, minitxn.Suits(h), c.suits, "%s: suits", c.h)
 		v := prepass.Run(h)
 		if got := minitxn.Outside(v); got != c.outside && (c.outside == "" || !strings.Contains(got, c.outside)) {
 			t.Errorf("%s: outside: %q; want %q", c.h, got, c.outside)
