@@ -237,9 +237,7 @@ func TestScheduleOfEnds(t *testing.T) {
 		for _, st := range s.Steps {
 			got = append(got, st.Text)
 		}
-		if strings.ReplaceAll(strings.Join(got, " "), `"`, "") != want {
-			t.Errorf("%s\nis %s; expected %s", text, got, want)
-		}
+		must.Equal(t, strings.ReplaceAll(strings.Join(got, " "), `"`, ""), want, "%s", text)
 	}
 }
 
