@@ -76,9 +76,7 @@ func TestClassify(t *testing.T) {
 		}
 		for i := range c {
 			turned := append(append([]evidence.Edge{}, c[i:]...), c[:i]...)
-			if got := evidence.Classify(turned); got != want {
-				t.Errorf("%s from edge %d is %s; expected %s", text, i, got, want)
-			}
+			must.Equal(t, evidence.Classify(turned), want, "%s from edge %d", text, i)
 		}
 	}
 }
