@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // randomRow is a row in canonical form, and its integers if it is one of integers that stands packed.
@@ -114,9 +116,7 @@ func TestIntRows(t *testing.T) {
 	var plain Texts
 	for i, s := range []string{"\xff", "a", "\xff\x01\x00\x00\x02"} {
 		plain.Intern([]byte(s))
-		if got := string(plain.Text(uint32(i))); got != s {
-			t.Errorf("%q is %q", s, got)
-		}
+		must.Equal(t, string(plain.Text(uint32(i))), s, "text %d", i)
 	}
 	arena, off, shapes := plain.Layout()
 	if x := NewTexts(arena, off); string(arena) != "\xffa\xff\x01\x00\x00\x02" || shapes != nil ||

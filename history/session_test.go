@@ -201,9 +201,7 @@ func TestTxnOf(t *testing.T) {
 	}
 	h := must.Get(b.Build())(t)
 	for op, x := range want {
-		if got := h.TxnOf(uint32(op)); got != x {
-			t.Errorf("operation %d is of transaction %d; want %d", op, got, x)
-		}
+		must.Equal(t, h.TxnOf(uint32(op)), x, "the transaction of operation %d", op)
 	}
 }
 

@@ -82,9 +82,7 @@ func TestReadMappedFails(t *testing.T) {
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		_, want := Read(context.Background(), []string{path}, format.Options{})
 		_, err := ReadMapped(context.Background(), []string{path}, format.Options{}, dir)
-		if fmt.Sprint(err) != fmt.Sprint(want) {
-			t.Errorf("%s: %v; expected %v", name, err, want)
-		}
+		must.Equal(t, fmt.Sprint(err), fmt.Sprint(want), "%s", name)
 		empty(t, dir)
 	}
 	path := filepath.Join(in, "good.jsonl")
