@@ -198,9 +198,7 @@ func TestNotifyStuck(t *testing.T) {
 	step := func(after time.Duration, want string) {
 		t.Helper()
 		now = now.Add(after)
-		if got := strings.Join(n.Next(&x, &s, false), " "); got != want {
-			t.Errorf("at %v: %q, expected %q", now.Sub(time.Unix(1000, 0)), got, want)
-		}
+		must.Equal(t, strings.Join(n.Next(&x, &s, false), " "), want, "at %v", now.Sub(time.Unix(1000, 0)))
 	}
 	const more = "EXTEND_TIMEOUT_USEC=30000000 STATUS=reading the log"
 	step(0, more)

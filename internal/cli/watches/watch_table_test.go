@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/test/must"
 	"isovet/watch"
 )
 
@@ -106,8 +107,6 @@ func TestWatchTableRepaints(t *testing.T) {
 				t.Errorf("%d columns: a row has %d: %s", width, len(row), row)
 			}
 		}
-		if got != strings.TrimRight(want.String(), "\n")+"\n" {
-			t.Errorf("%d columns:\n%s\nwant\n%s", width, got, want.String())
-		}
+		must.Equal(t, got, strings.TrimRight(want.String(), "\n")+"\n", "%d columns", width)
 	}
 }
