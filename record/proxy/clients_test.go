@@ -88,9 +88,7 @@ func TestClients(t *testing.T) {
 			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 			log := &sqlstmt.Log{Rec: rec}
 			through := must.Get(url.Parse(start(t, direct, proxy.Options{Log: log})))(t)
-			if got := run(through); got != want {
-				t.Errorf("through the proxy\n%s\nelse\n%s", got, want)
-			}
+			must.Equal(t, run(through), want, "through the proxy, and else")
 			t.Logf("%+v; %v", rec.Stats(), log.Stats())
 			if log.Stats().Understood < 10 {
 				t.Error("less than ten statements are understood")
