@@ -303,17 +303,29 @@ func runGen(ctx context.Context, e *console.Env, spec datasets.Spec, o genOut) e
 	}
 	h := r.History
 	p.Hide()
-	sessions := h.NumSessions()
+	return o.say(e, genSummary{File: out, Name: h.Meta.Name, Workload: h.Meta.Workload, Isolation: h.Meta.Isolation,
+		Note: h.Meta.Note, Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(),
+		Seed: spec.Seed, Fault: spec.Fault, Planted: r.Planted, GenMS: ms})
+}
+
+// say reports what was generated, as JSON or in words.
+func (o *genOut) say(e *console.Env, s genSummary) error {
 	if o.json {
-		return console.JSONLine(e.Stdout, genSummary{File: out, Name: h.Meta.Name, Workload: h.Meta.Workload,
-			Isolation: h.Meta.Isolation, Note: h.Meta.Note, Txns: h.NumTxns(), Ops: h.NumOps(), Sessions: sessions,
-			Keys: h.NumKeys(), Seed: spec.Seed, Fault: spec.Fault, Planted: r.Planted, GenMS: ms})
+		return console.JSONLine(e.Stdout, s)
 	}
-	if !o.quiet {
-		fmt.Fprintf(e.Stderr, "%s: %s, %s, %s; %s\n", out, h.Meta.Workload,
-			plural.Of(h.NumTxns(), "transaction"), plural.Of(h.NumOps(), "operation"), h.Meta.Note)
+	if o.quiet {
+		return nil
 	}
-	return nil
+	words := s.File + ": " + cmp.Or(s.Workload, s.Name)
+	if s.Txns > 0 {
+		words += ", " + plural.Of(s.Txns, "transaction")
+	}
+	words += ", " + plural.Of(s.Ops, "operation")
+	if s.Parts > 0 {
+		words += " in " + plural.Of(s.Parts, "part")
+	}
+	_, err := fmt.Fprintf(e.Stderr, "%s; %s\n", words, s.Note)
+	return err
 }
 
 // workloadCompletions returns the values of --workload with descriptions.

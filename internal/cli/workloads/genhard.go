@@ -13,7 +13,6 @@ import (
 	"isovet/history/format"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
-	"isovet/internal/plural"
 )
 
 // hardTakes are the flags that are allowed with --hard; --anomaly allows them except for the two about drawing.
@@ -78,18 +77,9 @@ func runGenHard(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error {
 	if err != nil {
 		return console.OrInterrupted(err, "generating; nothing was written")
 	}
-	if o.json {
-		return console.JSONLine(e.Stdout, genSummary{File: o.file, Name: h.Meta.Name, Note: h.Meta.Note,
-			Txns: h.NumTxns(),
-			Ops:  h.NumOps(), Sessions: h.NumSessions(), Keys: h.NumKeys(), Seed: g.Spec.Seed,
-			GenMS: console.Milliseconds(time.Since(start))})
-	}
-	if !o.quiet {
-		fmt.Fprintf(e.Stderr, "%s: %s, %s, %s; %s\n", o.file, in.Name,
-			plural.Of(h.NumTxns(), "transaction"), plural.Of(h.NumOps(), "operation"),
-			h.Meta.Note)
-	}
-	return nil
+	return o.say(e, genSummary{File: o.file, Name: h.Meta.Name, Note: h.Meta.Note, Txns: h.NumTxns(), Ops: h.NumOps(),
+		Sessions: h.NumSessions(), Keys: h.NumKeys(), Seed: g.Spec.Seed,
+		GenMS: console.Milliseconds(time.Since(start))})
 }
 
 // said returns what is known about a family's verdicts.

@@ -9,7 +9,6 @@ import (
 
 	"isovet/datasets/objects"
 	"isovet/internal/cli/console"
-	"isovet/internal/plural"
 )
 
 // objectTakes are the flags that are allowed with workloads of objects.
@@ -46,12 +45,6 @@ func runGenObject(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error
 	if broke > 0 {
 		note = fmt.Sprintf("the answer to line %d is the fault", broke)
 	}
-	switch {
-	case o.json:
-		return console.JSONLine(e.Stdout, genSummary{File: o.file, Name: s.Workload, Workload: s.Workload, Note: note,
-			Ops: s.Ops, Sessions: s.Clients, Seed: s.Seed})
-	case !o.quiet:
-		fmt.Fprintf(e.Stderr, "%s: %s, %s; %s\n", o.file, s.Workload, plural.Of(s.Ops, "operation"), note)
-	}
-	return nil
+	return o.say(e, genSummary{File: o.file, Name: s.Workload, Workload: s.Workload, Note: note, Ops: s.Ops,
+		Sessions: s.Clients, Seed: s.Seed})
 }

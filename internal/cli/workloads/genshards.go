@@ -14,7 +14,6 @@ import (
 	"isovet/history/split"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
-	"isovet/internal/plural"
 	"isovet/internal/safego"
 )
 
@@ -109,17 +108,9 @@ func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) er
 	}
 	p.Hide()
 	txns, ops, parts := out.Written()
-	if o.json {
-		return console.JSONLine(e.Stdout, genSummary{File: o.file, Name: meta.Name, Workload: meta.Workload,
-			Isolation: meta.Isolation, Note: meta.Note, Txns: int(txns), Ops: int(ops), Sessions: g.Spec.Sessions,
-			Seed: g.Spec.Seed, Fault: g.Spec.Fault, Planted: r.Planted, Parts: parts,
-			GenMS: console.Milliseconds(time.Since(start))})
-	}
-	if !o.quiet {
-		fmt.Fprintf(e.Stderr, "%s: %s, %s, %s in %s; %s\n", o.file, meta.Workload, plural.Of(txns, "transaction"),
-			plural.Of(ops, "operation"), plural.Of(parts, "part"), meta.Note)
-	}
-	return nil
+	return o.say(e, genSummary{File: o.file, Name: meta.Name, Workload: meta.Workload, Isolation: meta.Isolation,
+		Note: meta.Note, Txns: int(txns), Ops: int(ops), Sessions: g.Spec.Sessions, Seed: g.Spec.Seed, Fault: g.Spec.Fault,
+		Planted: r.Planted, Parts: parts, GenMS: console.Milliseconds(time.Since(start))})
 }
 
 // genShards runs the store and, in parallel, writes its output. If it fails, it removes what it has written.
