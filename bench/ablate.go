@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -341,26 +340,17 @@ func WriteAblationJSON(w io.Writer, rows []AblateRow) error {
 // WriteAblationCSV writes the rows with the names of the JSON fields as header. A generated history is identified by
 // its workload and variant, as in tidy data.
 func WriteAblationCSV(w io.Writer, rows []AblateRow) error {
-	c := csv.NewWriter(w)
-	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	lines := [][]string{{"workload", "variant", "history", "txns", "level", "closure", "pruning", "encoding", "theory",
-		"phase", "solver", "verdict", "reason",
-		"check_ms", "check_ms_min", "check_ms_max", "closure_ms", "pruning_ms", "encoding_ms", "solving_ms", "peak_mb",
-		"constraints", "constraints_left", "variables", "clauses", "decisions", "conflicts", "repeat",
-		"technique"}}
-	for i := range rows {
-		r := &rows[i]
-		s := r.Stages
-		lines = append(lines, []string{r.Workload, r.Variant, r.source().Name(), strconv.Itoa(r.Txns),
-			r.Level.String(), r.Cell.Closure, r.Pruning, r.clauses(),
-			r.Cell.Theory, r.Phase, r.Backend, r.Verdict.String(), r.Reason,
-			f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(s["closure"]), f(s["pruning"]), f(s["encoding"]),
-			f(s["solving"]), f(r.PeakMB), strconv.Itoa(r.Before), strconv.Itoa(r.Left),
-			strconv.Itoa(r.Variables), strconv.Itoa(r.Clauses), strconv.FormatInt(r.Decisions, 10),
-			strconv.FormatInt(r.Conflicts, 10), strconv.Itoa(r.Repeat),
-			cmp.Or(r.Technique, "default")})
-	}
-	return c.WriteAll(lines)
+	stage := func(name string) func(*AblateRow) any { return func(r *AblateRow) any { return r.Stages[name] } }
+	return writeFields(w, rows, "json", strings.Fields(`workload variant history txns level closure pruning encoding
+		theory phase solver verdict reason check_ms check_ms_min check_ms_max closure_ms pruning_ms encoding_ms
+		solving_ms peak_mb constraints constraints_left variables clauses decisions conflicts repeat technique`),
+		map[string]func(*AblateRow) any{
+			"history":    func(r *AblateRow) any { return r.source().Name() },
+			"encoding":   func(r *AblateRow) any { return r.clauses() },
+			"technique":  func(r *AblateRow) any { return cmp.Or(r.Technique, "default") },
+			"closure_ms": stage("closure"), "pruning_ms": stage("pruning"), "encoding_ms": stage("encoding"),
+			"solving_ms": stage("solving"),
+		})
 }
 
 // WriteAblationResults writes raw results with the machine into a folder: ablate-WORKLOAD.json.

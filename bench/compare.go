@@ -60,16 +60,22 @@ type Cost struct {
 
 // Effort has the sizes of the checker's problem and its solver's work, if it has one.
 type Effort struct {
-	KnownEdges int   `json:"known_edges"`
-	Before     int   `json:"constraints"`
-	Left       int   `json:"constraints_left"`
-	Variables  int   `json:"variables"`
-	Clauses    int   `json:"clauses"`
-	Decisions  int64 `json:"decisions"`
-	Conflicts  int64 `json:"conflicts"`
-	Propagated int64 `json:"propagations"`
-	Restarts   int64 `json:"restarts"`
-	Rounds     int   `json:"rounds"`
+	KnownEdges int   `json:"known_edges" parquet:"known_edges"`
+	Before     int   `json:"constraints" parquet:"constraints"`
+	Left       int   `json:"constraints_left" parquet:"constraints_left"`
+	Variables  int   `json:"variables" parquet:"variables"`
+	Clauses    int   `json:"clauses" parquet:"clauses"`
+	Decisions  int64 `json:"decisions" parquet:"decisions"`
+	Conflicts  int64 `json:"conflicts" parquet:"conflicts"`
+	Propagated int64 `json:"propagations" parquet:"propagations"`
+	Restarts   int64 `json:"restarts" parquet:"restarts"`
+	Rounds     int   `json:"rounds" parquet:"rounds"`
+}
+
+func effortOf(s *evidence.Stats) Effort {
+	return Effort{KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables,
+		Clauses: s.Clauses, Decisions: s.Decisions, Conflicts: s.Conflicts, Propagated: s.Propagated,
+		Restarts: s.Restarts, Rounds: s.Rounds}
 }
 
 // Row is a row of the comparison: one contender on one history. Times are medians over the runs, memory is the maximum.
@@ -184,9 +190,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		DecidedBy: best.DecidedBy, Verdict: best.Verdict, Reason: best.Reason,
 		Input: Input{Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
 			Txns: cmp.Or(src.Txns, s.Txns), Ops: s.Ops, Sessions: s.Sessions, Keys: s.Keys},
-		Effort: Effort{KnownEdges: s.KnownEdges, Before: s.Constraints, Left: s.Left, Variables: s.Variables,
-			Clauses: s.Clauses, Decisions: s.Decisions, Conflicts: s.Conflicts, Propagated: s.Propagated,
-			Restarts: s.Restarts, Rounds: s.Rounds},
+		Effort: effortOf(s),
 		Stages: s.Stages, Violations: s.Violations, BadTxns: s.BadTxns, BadPairs: s.BadPairs, Repeat: len(runs),
 		Runs: runs}
 	var load, chk, cert, wall, cpu []float64

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -241,31 +242,40 @@ func renderTable(w io.Writer, cols []tableColumn, rows [][]string, markdown bool
 
 // WriteCSV writes the rows with the names of the JSON fields as header.
 func WriteCSV(w io.Writer, rows []Row) error {
-	c := csv.NewWriter(w)
-	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	d := func(v int) string { return strconv.Itoa(v) }
-	l := func(v int64) string { return strconv.FormatInt(v, 10) }
-	if err := c.Write([]string{"checker", "solver", "workload", "variant", "level", "history", "txns", "ops",
-		"sessions", "keys", "verdict", "reason",
-		"load_ms", "check_ms", "check_ms_min", "check_ms_max", "certify_ms", "peak_mb", "known_edges", "constraints",
-		"constraints_left", "variables", "clauses",
-		"decisions", "conflicts", "propagations", "restarts", "rounds", "repeat", "settings", "closure", "encoding",
-		"theory", "wall_ms", "cpu_ms", "check_ms_low", "check_ms_high"}); err != nil {
-		return err
-	}
+	return writeFields(w, rows, "json", strings.Fields(`checker solver workload variant level history txns ops sessions
+		keys verdict reason load_ms check_ms check_ms_min check_ms_max certify_ms peak_mb known_edges constraints
+		constraints_left variables clauses decisions conflicts propagations restarts rounds repeat settings closure
+		encoding theory wall_ms cpu_ms check_ms_low check_ms_high`),
+		map[string]func(*Row) any{"level": func(r *Row) any { return r.label() }})
+}
+
+// writeFields writes rows as CSV, with names as header. Columns are the fields that have these names in a tag, or what
+// other returns for a name.
+func writeFields[T any](w io.Writer, rows []T, tag string, names []string, other map[string]func(*T) any) error {
+	fields := reflect.VisibleFields(reflect.TypeFor[T]())
+	lines := [][]string{names}
 	for i := range rows {
-		r := &rows[i]
-		if err := c.Write([]string{r.Checker, r.Solver, r.Workload, r.Variant, r.label(), r.History, d(r.Txns),
-			d(r.Ops), d(r.Sessions), d(r.Keys), r.Verdict.String(), r.Reason,
-			f(r.LoadMS), f(r.CheckMS), f(r.CheckMin), f(r.CheckMax), f(r.CertifyMS), f(r.PeakMB), d(r.KnownEdges),
-			d(r.Before), d(r.Left), d(r.Variables), d(r.Clauses),
-			l(r.Decisions), l(r.Conflicts), l(r.Propagated), l(r.Restarts), d(r.Rounds), d(r.Repeat),
-			r.Settings, r.UsedClosure, r.UsedEncoding, r.UsedTheory, f(r.WallMS), f(r.CPUMS), f(r.CheckLow), f(r.CheckHigh)}); err != nil {
-			return err
+		var line []string
+		for _, name := range names {
+			var v any
+			if get := other[name]; get != nil {
+				v = get(&rows[i])
+			} else {
+				at := slices.IndexFunc(fields, func(f reflect.StructField) bool {
+					is, _, _ := strings.Cut(f.Tag.Get(tag), ",")
+					return is == name
+				})
+				v = reflect.ValueOf(rows[i]).FieldByIndex(fields[at].Index).Interface()
+			}
+			text := fmt.Sprint(v)
+			if x, ok := v.(float64); ok {
+				text = strconv.FormatFloat(x, 'f', -1, 64)
+			}
+			line = append(line, text)
 		}
+		lines = append(lines, line)
 	}
-	c.Flush()
-	if err := c.Error(); err != nil {
+	if err := csv.NewWriter(w).WriteAll(lines); err != nil {
 		return fmt.Errorf("cannot write CSV: %w", err)
 	}
 	return nil

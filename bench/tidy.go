@@ -2,11 +2,8 @@ package bench
 
 import (
 	"cmp"
-	"encoding/csv"
-	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 
 	"isovet/check"
@@ -40,20 +37,6 @@ type RunCost struct {
 	PeakMB       float64 `parquet:"peak_mb"`
 }
 
-// RunEffort has the sizes of the checker's problem, and its solver's work.
-type RunEffort struct {
-	KnownEdges   int64 `parquet:"known_edges"`
-	Constraints  int64 `parquet:"constraints"`
-	Left         int64 `parquet:"constraints_left"`
-	Variables    int64 `parquet:"variables"`
-	Clauses      int64 `parquet:"clauses"`
-	Decisions    int64 `parquet:"decisions"`
-	Conflicts    int64 `parquet:"conflicts"`
-	Propagations int64 `parquet:"propagations"`
-	Restarts     int64 `parquet:"restarts"`
-	Rounds       int64 `parquet:"rounds"`
-}
-
 // Observation is one run as a row of tidy data: a column for each variable, in CSV and Parquet alike. Times are in
 // milliseconds, memory in megabytes. Choices are the requested ones, "" if the checker chose; those with used_ are the
 // ones that the run used.
@@ -74,7 +57,7 @@ type Observation struct {
 	Verdict      string `parquet:"verdict"`
 	Reason       string `parquet:"reason"`
 	RunCost
-	RunEffort
+	Effort
 }
 
 // Observations returns the runs of a comparison.
@@ -109,9 +92,7 @@ func (r *Row) observations(p check.Pipeline) (out []Observation) {
 				Construction: s.Stages["construction"], ClosureMS: s.Stages["closure"], PruningMS: s.Stages["pruning"],
 				EncodingMS: s.Stages["encoding"], SolvingMS: s.Stages["solving"], WallMS: m.WallMS, CPUMS: m.CPUMS,
 				PeakMB: s.PeakMB},
-			RunEffort: RunEffort{KnownEdges: int64(s.KnownEdges), Constraints: int64(s.Constraints),
-				Left: int64(s.Left), Variables: int64(s.Variables), Clauses: int64(s.Clauses), Decisions: s.Decisions,
-				Conflicts: s.Conflicts, Propagations: s.Propagated, Restarts: s.Restarts, Rounds: int64(s.Rounds)}}
+			Effort: effortOf(s)}
 		if m.Fault != "" {
 			o.Verdict = evidence.Unknown.String()
 		}
@@ -122,23 +103,13 @@ func (r *Row) observations(p check.Pipeline) (out []Observation) {
 
 // WriteTidyCSV writes the columns' names, and a line for each run.
 func WriteTidyCSV(w io.Writer, runs []Observation) error {
-	c := csv.NewWriter(w)
-	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Observation]()),
-		func(f reflect.StructField) bool { return f.Anonymous })
-	line := make([]string, len(fields))
-	for i, f := range fields {
-		line[i] = f.Tag.Get("parquet")
-	}
-	lines := [][]string{line}
-	for i := range runs {
-		v := reflect.ValueOf(runs[i])
-		line := make([]string, len(fields))
-		for j, f := range fields {
-			line[j] = fmt.Sprint(v.FieldByIndex(f.Index).Interface())
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Observation]()) {
+		if name := f.Tag.Get("parquet"); name != "" {
+			names = append(names, name)
 		}
-		lines = append(lines, line)
 	}
-	return c.WriteAll(lines)
+	return writeFields(w, runs, "parquet", names, nil)
 }
 
 // WriteTidy writes the runs as Parquet if the file's name ends in .parquet, otherwise as CSV.
