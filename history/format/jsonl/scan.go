@@ -341,21 +341,8 @@ func plainRow(data []byte, i, limit int) int {
 		}
 		last = name
 		i++
-		switch c := data[i]; {
-		case c == '"':
-			if i = plainString(data, i+1, limit); i == 0 {
-				return 0
-			}
-		case string(data[i:i+4]) == "null" || string(data[i:i+4]) == "true":
-			i += 4
-		case string(data[i:i+5]) == "false":
-			i += 5
-		case c == '-' && data[i+1] == '0':
-			return 0 // a zero, but not as we write it
-		default:
-			if _, i = integer(data, i); i == 0 {
-				return 0
-			}
+		if i = plainScalar(data, i, limit); i == 0 {
+			return 0
 		}
 		i++
 		if data[i-1] == '}' {
@@ -365,6 +352,22 @@ func plainRow(data []byte, i, limit int) int {
 			return 0
 		}
 	}
+}
+
+// plainScalar returns the position behind the scalar at data[i] if its text is canonical, otherwise 0.
+func plainScalar(data []byte, i, limit int) int {
+	switch c := data[i]; {
+	case c == '"':
+		return plainString(data, i+1, limit)
+	case string(data[i:i+4]) == "null" || string(data[i:i+4]) == "true":
+		return i + 4
+	case string(data[i:i+5]) == "false":
+		return i + 5
+	case c == '-' && data[i+1] == '0':
+		return 0 // a zero, but not as we write it
+	}
+	_, i = integer(data, i)
+	return i
 }
 
 // plainString returns the position behind the closing quote of the string whose content begins at data[i]. It returns 0

@@ -265,21 +265,8 @@ func plainComparisons(data []byte, i, limit int) int {
 		if data[i-2] != '"' || data[i-1] != ':' {
 			return 0
 		}
-		switch c := data[i]; {
-		case c == '"':
-			if i = plainString(data, i+1, limit); i == 0 {
-				return 0
-			}
-		case string(data[i:i+4]) == "null" || string(data[i:i+4]) == "true":
-			i += 4
-		case string(data[i:i+5]) == "false":
-			i += 5
-		case c == '-' && data[i+1] == '0':
-			return 0 // a zero, but not as we write it
-		default:
-			if _, i = integer(data, i); i == 0 {
-				return 0
-			}
+		if i = plainScalar(data, i, limit); i == 0 {
+			return 0
 		}
 		switch {
 		case i > limit:

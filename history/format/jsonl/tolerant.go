@@ -124,7 +124,7 @@ func (t *tolerant) line(line []byte, done int) error {
 // isHeader reports whether the line has a field "format". It does not report errors: the reading of the line does.
 func (t *tolerant) isHeader() bool {
 	header := false
-	if bytes.IndexByte(t.b, '\\') >= 0 || bytes.Contains(t.b, []byte(`"format"`)) {
+	if t.p.mayBeHeader(t.b) {
 		t.object(func(name []byte) bool {
 			header = header || string(name) == "format"
 			return t.skip(0)
