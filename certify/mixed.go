@@ -53,22 +53,11 @@ func checkMixed(r *evidence.Result, o Options) error {
 
 // sessions demands that a transaction whose level asks for session order begins after the commits of the earlier ones.
 func (x *mixedOrder) sessions() error {
-	h := x.h
-	for s := range h.NumSessions() {
-		last := history.None // the one with the latest commit so far
-		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			if x.begin[t] == history.None {
-				continue
-			}
-			if last != history.None && x.at[t].Sessions() && x.begin[t] < x.commit[last] {
-				return fmt.Errorf("%s comes before %s, which its session ran earlier", name(h, t), name(h, last))
-			}
-			if h.Txns.Status[t] == history.Committed && (last == history.None || x.commit[last] < x.commit[t]) {
-				last = t
-			}
-		}
+	t, last := outOfSession(x.h, x.begin, x.commit, func(t uint32) bool { return x.at[t].Sessions() })
+	if t == history.None {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s comes before %s, which its session ran earlier", name(x.h, t), name(x.h, last))
 }
 
 // time demands that a transaction whose level has real time begins after the commits of all that ended before.

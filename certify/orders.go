@@ -132,7 +132,7 @@ func mayTakePart(h *history.History, i int, t uint32) error {
 
 // serialSessions demands that each transaction comes after the committed ones before it in its session.
 func serialSessions(h *history.History, pos []uint32) error {
-	t, last := outOfSession(h, pos, pos)
+	t, last := outOfSession(h, pos, pos, asksAlways)
 	if t == history.None {
 		return nil
 	}
@@ -141,26 +141,29 @@ func serialSessions(h *history.History, pos []uint32) error {
 
 // snapshotSessions demands that each transaction begins after the committed ones before it in its session committed.
 func snapshotSessions(h *history.History, begin, commit []uint32) error {
-	t, last := outOfSession(h, begin, commit)
+	t, last := outOfSession(h, begin, commit, asksAlways)
 	if t == history.None {
 		return nil
 	}
 	return fmt.Errorf("%s begins before its predecessor in the session, %s, commits", name(h, t), name(h, last))
 }
 
-// outOfSession finds a transaction that begins before the commit of an earlier committed one of its session.
-func outOfSession(h *history.History, begin, commit []uint32) (t, last uint32) {
+func asksAlways(uint32) bool { return true }
+
+// outOfSession finds a transaction that asks for session order and begins before the commit of an earlier committed one
+// of its session, and of these the one that commits last.
+func outOfSession(h *history.History, begin, commit []uint32, asks func(t uint32) bool) (t, last uint32) {
 	for s := range h.NumSessions() {
-		last, lastCommit := history.None, uint32(0)
+		last := history.None
 		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
 			if begin[t] == history.None {
 				continue
 			}
-			if last != history.None && begin[t] < lastCommit {
+			if last != history.None && begin[t] < commit[last] && asks(t) {
 				return t, last
 			}
-			if h.Txns.Status[t] == history.Committed {
-				last, lastCommit = t, commit[t]
+			if h.Txns.Status[t] == history.Committed && (last == history.None || commit[last] < commit[t]) {
+				last = t
 			}
 		}
 	}
