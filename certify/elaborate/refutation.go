@@ -83,20 +83,7 @@ func (r *strongRefuter) refute(a *evidence.Anomaly, left *int) (bool, error) {
 	}
 	r.lists()
 	back := newChains(r)
-	for ; !r.Refuted; *left-- {
-		if r.stopped() {
-			return false, ErrStopped
-		}
-		open, err := r.run(left, r.stopped)
-		if err != nil {
-			return false, err
-		}
-		if r.Refuted {
-			break
-		}
-		if !open {
-			return false, nil
-		}
+	return r.refuteBy(left, r.stopped, func() (bool, error) {
 		cycles, totals := r.look()
 		var further []kernel.Step
 		if len(cycles) == 0 {
@@ -115,16 +102,13 @@ func (r *strongRefuter) refute(a *evidence.Anomaly, left *int) (bool, error) {
 			some = back.add(s) || some
 		}
 		if some {
-			continue
+			return true, nil
 		}
 		for _, p := range totals {
 			some = r.total(p[0], p[1], p[2]) || some
 		}
-		if !some {
-			return false, nil
-		}
-	}
-	return true, nil
+		return some, nil
+	})
 }
 
 // cycle adds the step of a cycle unless its clause is known. ok is false if the kernel would not accept it.

@@ -59,6 +59,24 @@ func (s *search) run(left *int, stopped func() bool) (open bool, err error) {
 	return open, err
 }
 
+// refuteBy searches for the empty clause. more adds steps that exclude the assignment at hand, and reports whether it
+// found any; without them the scene has an order as far as it shows, and the answer is false.
+func (s *search) refuteBy(left *int, stopped func() bool, more func() (bool, error)) (bool, error) {
+	for ; !s.Refuted; *left-- {
+		if stopped() {
+			return false, ErrStopped
+		}
+		open, err := s.run(left, stopped)
+		if err != nil || s.Refuted || !open {
+			return err == nil && s.Refuted, err
+		}
+		if some, err := more(); err != nil || !some {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // proof returns the steps that the empty clause, the last one, depends on.
 func (s *search) proof() []kernel.Step {
 	used := make([]bool, s.Len())

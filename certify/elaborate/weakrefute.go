@@ -149,20 +149,7 @@ func (r *weakRefuter) refute(_ *evidence.Anomaly, left *int) (bool, error) {
 	if err := r.sources(); err != nil {
 		return false, err
 	}
-	for ; !r.Refuted; *left-- {
-		if r.stopped() {
-			return false, ErrStopped
-		}
-		open, err := r.run(left, r.stopped)
-		if err != nil {
-			return false, err
-		}
-		if r.Refuted {
-			break
-		}
-		if !open {
-			return false, nil
-		}
+	return r.refuteBy(left, r.stopped, func() (bool, error) {
 		steps, err := r.look()
 		if err != nil {
 			return false, err
@@ -173,11 +160,8 @@ func (r *weakRefuter) refute(_ *evidence.Anomaly, left *int) (bool, error) {
 				return false, &Unsupported{"proofs of the cycles that the search found"}
 			}
 		}
-		if len(steps) == 0 {
-			return false, nil
-		}
-	}
-	return true, nil
+		return len(steps) > 0, nil
+	})
 }
 
 // sources adds the steps that name the possible sources of each read, and those that make a source of unknown outcome
