@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -24,9 +25,7 @@ const (
 
 // generate runs a workload in memory and returns how long that took.
 func (l *Lab) generate(ctx context.Context, spec datasets.Spec) (*datasets.Result, float64, error) {
-	if spec.Seed == 0 {
-		spec.Seed = l.Seed
-	}
+	spec.Seed = cmp.Or(spec.Seed, l.Seed)
 	l.tell("generating " + Source{Workload: spec.Workload, Variant: spec.Variant}.Name())
 	start := time.Now()
 	res, err := datasets.Run(ctx, spec)

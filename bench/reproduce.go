@@ -313,9 +313,7 @@ func (l *Lab) typical(ctx context.Context, src Source, at level.Level, r Run, by
 
 func (l *Lab) measured(ctx context.Context, src Source, at level.Level, r Run, by reading) (Measured, error) {
 	r.History, r.Level, r.Memory = src.Path, at, l.memory
-	if r.Timeout == 0 {
-		r.Timeout = l.Timeout
-	}
+	r.Timeout = cmp.Or(r.Timeout, l.Timeout)
 	l.tell(Contender{Checker: r.Checker, Solver: r.Solver}.String() + " on " + src.Name())
 	var runs []Measured
 	for {

@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,10 +26,7 @@ var defaultConflicts = 1_000_000
 // Unsatisfiable reports whether no assignment satisfies all clauses. It returns ErrGaveUp after o.MaxConflicts
 // conflicts, and ErrStopped if o.Stop ends the search. Cost: that of [unsat.Search.Run].
 func Unsatisfiable(clauses [][]Lit, o Options) (bool, error) {
-	limit := o.MaxConflicts
-	if limit == 0 {
-		limit = defaultConflicts
-	}
+	limit := cmp.Or(o.MaxConflicts, defaultConflicts)
 	s := unsat.New(false)
 	for _, c := range clauses {
 		s.Add(c)
@@ -215,12 +213,7 @@ func (p *proof) settle() {
 
 // unconditional reports whether one of the reasons needs no assumption.
 func unconditional(reasons [][]Lit) bool {
-	for _, r := range reasons {
-		if len(r) == 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(reasons, func(r []Lit) bool { return len(r) == 0 })
 }
 
 // settles returns the reasons in the history why a is before b. Each is a list of the assumptions that it needs.

@@ -154,9 +154,7 @@ func (x *index) checkNoOrder(a *evidence.Anomaly, l level.Level, o Options) erro
 			p.core[t] = true
 		}
 	}
-	if p.o.MaxConflicts == 0 {
-		p.o.MaxConflicts = defaultConflicts
-	}
+	p.o.MaxConflicts = cmp.Or(p.o.MaxConflicts, defaultConflicts)
 	return p.run(end)
 }
 

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -102,9 +103,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 		Verdict: r.Verdict,
 		Reason:  r.Reason, Checker: r.Checker, Solver: r.Solver, Also: r.Also,
 		History: certificateHistory{Name: h.Meta.Name, Txns: h.NumTxns(), Ops: h.NumOps(), SHA256: ContentHash(h)}}
-	if head.History.Name == "" {
-		head.History.Name = h.File
-	}
+	head.History.Name = cmp.Or(head.History.Name, h.File)
 	if r.Verdict == Holds {
 		head.Order, head.Sources = len(r.Order), len(r.Sources)
 	}

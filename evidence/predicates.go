@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"isovet/history"
@@ -22,12 +23,7 @@ func (e *Edge) predicateTxn() uint32 {
 
 // predicate reports whether the anomaly is one of single reads with a predicate operation, so that Key is set.
 func (a *Anomaly) predicate(h *history.History) bool {
-	for _, op := range a.Ops {
-		if h.Ops.Kind[op].Predicate() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Ops, func(op uint32) bool { return h.Ops.Kind[op].Predicate() })
 }
 
 // hasKey reports whether Key is set.

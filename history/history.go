@@ -2,6 +2,7 @@ package history
 
 import (
 	"math"
+	"slices"
 )
 
 const (
@@ -240,15 +241,7 @@ func (h *History) VerValue(v uint32) Value { return Value{Kind: h.VerKind[v], N:
 
 // HasLists reports whether there are list operations.
 func (h *History) HasLists() bool {
-	if len(h.Lists.Key) > 0 {
-		return true
-	}
-	for _, k := range h.Ops.Kind {
-		if k == Append {
-			return true
-		}
-	}
-	return false
+	return len(h.Lists.Key) > 0 || slices.Contains(h.Ops.Kind, Append)
 }
 
 // HasPredicates reports whether there are predicate operations.

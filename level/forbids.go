@@ -97,12 +97,9 @@ func (l Level) Forbids(a Anomaly) bool {
 	if base, ok := strings.CutSuffix(string(a), "-realtime"); ok {
 		return l.RealTime() && l != Linearizable && l.Forbids(Anomaly(base))
 	}
-	for _, from := range cycle[a] {
-		// Linearizability is local: if a history with one key per transaction has no serial order, one of its keys
-		// alone is not linearizable.
-		if l.Implies(from) || l == Linearizable && from == RepeatableRead {
-			return true
-		}
-	}
-	return false
+	// Linearizability is local: if a history with one key per transaction has no serial order, one of its keys alone is
+	// not linearizable.
+	return slices.ContainsFunc(cycle[a], func(from Level) bool {
+		return l.Implies(from) || l == Linearizable && from == RepeatableRead
+	})
 }

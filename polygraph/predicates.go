@@ -240,12 +240,7 @@ func (p *Polygraph) LastBefore(m prepass.Miss) (t uint32, ok bool) {
 // maybeLeftOut reports whether a transaction outside the view may have written the version that an operation was based
 // on.
 func (p *Polygraph) maybeLeftOut(m prepass.Miss, missed bool) bool {
-	for _, ver := range p.V.LeftOutVersions(m.Key) {
-		if p.V.Fits(m, ver, missed) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.V.LeftOutVersions(m.Key), func(ver uint32) bool { return p.V.Fits(m, ver, missed) })
 }
 
 // sweep visits the nodes by their ends. It keeps the set of versions that a remaining node can see. A version enters at

@@ -1,6 +1,7 @@
 package elaborate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -169,10 +170,7 @@ const wide = 20_000
 // violation looks for a refutation from one of the anomalies. Where the operations that the anomaly names do not
 // suffice, it widens the scene step by step.
 func (p *Proof) violation(r *evidence.Result, x *terms, o Options, look func(s *scene) (refuter, error)) error {
-	left := o.MaxConflicts
-	if left == 0 {
-		left = defaultConflicts
-	}
+	left := cmp.Or(o.MaxConflicts, defaultConflicts)
 	err := error(&Unsupported{"violations without an anomaly"})
 	for i := range r.Anomalies {
 		if i == tries {

@@ -123,9 +123,7 @@ func (p *Proof) wrongStamps(l kernel.Level, r *evidence.Result, x *terms) error 
 		case a.Kind == level.NoConflict:
 			w = kernel.Wrong{Kind: kernel.Conflicts, U: number(a.Txns[1]), K: number(a.Key)}
 		}
-		if w.T == 0 {
-			w.T = number(a.Txns[0])
-		}
+		w.T = cmp.Or(w.T, number(a.Txns[0]))
 		if try(w) {
 			return nil
 		}

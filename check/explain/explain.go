@@ -344,12 +344,7 @@ func follows(proof [][]evidence.Edge, i int) bool {
 			}
 		}
 	}
-	for _, o := range orders(proof[i]) {
-		if !forced[o] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(orders(proof[i]), func(o [2]uint32) bool { return !forced[o] })
 }
 
 // failed returns the assumptions of live that the last refutation used, in the order of live.

@@ -136,9 +136,7 @@ func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider
 			return Answer{}, fmt.Errorf("operation %d returns before it is called", i)
 		}
 	}
-	if o.MaxStates == 0 {
-		o.MaxStates = defaultStates
-	}
+	o.MaxStates = cmp.Or(o.MaxStates, defaultStates)
 	parts := [][]int{nil}
 	if m.Partition != nil {
 		parts = m.Partition(ops)

@@ -1,5 +1,7 @@
 package mechanism
 
+import "cmp"
+
 // OnlineOptions are the parameters of NewOnline.
 type OnlineOptions struct {
 	Options
@@ -56,9 +58,7 @@ type OnlineStats struct {
 // NewOnline returns an Online. It sets Options.Late and Duplicates, since nobody knows what will arrive.
 func NewOnline(o OnlineOptions) *Online {
 	o.Options.Late, o.Duplicates = true, true
-	if o.MaxViolations == 0 {
-		o.MaxViolations = 1 << 40
-	}
+	o.MaxViolations = cmp.Or(o.MaxViolations, 1<<40)
 	return &Online{v: NewVerifier(0, o.Options), o: o, mark: -Forever, max: -Forever}
 }
 

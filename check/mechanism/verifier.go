@@ -1,6 +1,10 @@
 package mechanism
 
-import "isovet/evidence"
+import (
+	"cmp"
+
+	"isovet/evidence"
+)
 
 // Options are the parameters of a verification.
 type Options struct {
@@ -106,12 +110,8 @@ type reader struct {
 
 // NewVerifier returns a verifier for traces of this many clients.
 func NewVerifier(clients int, o Options) *Verifier {
-	if o.MaxViolations == 0 {
-		o.MaxViolations = 1000
-	}
-	if o.every == 0 {
-		o.every = pruneEvery
-	}
+	o.MaxViolations = cmp.Or(o.MaxViolations, 1000)
+	o.every = cmp.Or(o.every, pruneEvery)
 	v := &Verifier{o: o, p: o.Profile, r: &Report{Profile: o.Profile}, clients: make([]client, clients), freeRead: -1,
 		floor: -Forever, due: o.every}
 	v.number, v.serial, v.g.base, v.g.next = o.from, o.from, o.from, o.from

@@ -140,9 +140,7 @@ type foresighted struct {
 }
 
 func newSearch(reg *Register, o SearchOptions) *search {
-	if o.MaxStates == 0 {
-		o.MaxStates = 10_000_000
-	}
+	o.MaxStates = cmp.Or(o.MaxStates, 10_000_000)
 	s := &search{opt: o, cur: reg.Initial, needed: map[uint32]int{}, supply: map[uint32]int{},
 		seen: map[string][][]int32{}, ops: make([]Op, 0, len(reg.Ops)), trail: make([]int, 0, len(reg.Ops)),
 		foresighted: foresighted{until: patience, pause: 2 * patience, giveUp: fewChoices}}

@@ -23,6 +23,7 @@
 package prepass
 
 import (
+	"cmp"
 	"slices"
 
 	"isovet/evidence"
@@ -207,9 +208,7 @@ func RunWith(h *history.History, o Options) *View {
 
 func newPass(h *history.History, o Options) *pass {
 	p := &pass{v: &View{H: h, Only: o.Only, Asked: o}, h: h, each: o.EachRead, known: o.Count, most: o.MaxCandidates}
-	if p.most == 0 {
-		p.most = all
-	}
+	p.most = cmp.Or(p.most, all)
 	return p
 }
 

@@ -263,12 +263,7 @@ func (w *whole) mayHaveSeen(r uint32, l lost) bool {
 	if len(all) == 1 || len(all) > manyWriters || w.explains(l.op, r) {
 		return true
 	}
-	for _, op := range all {
-		if w.explains(op, r) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, func(op uint32) bool { return w.explains(op, r) })
 }
 
 // explains reports whether read r can have seen write op in a history that satisfies the level.

@@ -1,6 +1,7 @@
 package shrink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,9 +87,7 @@ const least = 2 * time.Second
 // or a *check.Fault. Cost: one check of the whole, then mostly some hundred checks of smaller and smaller parts; memory
 // of two copies of h.
 func History(ctx context.Context, h *history.History, l level.Level, o Options) (*Result, error) {
-	if o.Checker == "" {
-		o.Checker = check.AutoName
-	}
+	o.Checker = cmp.Or(o.Checker, check.AutoName)
 	o.Check.Level, o.Check.Solver = l, o.Solver
 	s := &search{ctx: ctx, o: o, patience: time.Hour}
 	start, first := time.Now(), o.First
@@ -318,17 +317,10 @@ func (s *search) dropKeys() bool {
 		}
 	}
 	return ddmin.Sweep(h.NumKeys(), func(k int) bool {
-		for _, op := range of[k] {
-			if s.best.op[op] {
-				return true
-			}
-		}
-		for _, r := range rows[k] {
-			if s.best.op[r[0]] && s.best.matched[r[1]] || s.best.written[r[1]] {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(of[k], func(op uint32) bool { return s.best.op[op] }) ||
+			slices.ContainsFunc(rows[k], func(r [2]uint32) bool {
+				return s.best.op[r[0]] && s.best.matched[r[1]] || s.best.written[r[1]]
+			})
 	}, func(run []int) bool {
 		return s.try(func(st *state) {
 			for _, k := range run {

@@ -5,6 +5,7 @@
 package hunt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,9 +134,7 @@ func Run(ctx context.Context, c Config) (*Hunted, error) {
 	if c.For <= 0 {
 		c.For = 60 * time.Second
 	}
-	if c.Txns == 0 {
-		c.Txns = 2000
-	}
+	c.Txns = cmp.Or(c.Txns, 2000)
 	out := &Hunted{}
 	t, err := collect.Open(ctx, c.Config)
 	if err != nil {

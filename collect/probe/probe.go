@@ -5,6 +5,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -212,9 +213,7 @@ func (p *prober) isolation(ctx context.Context, name string, n int) error {
 	p.now = name
 	cfg := collect.Config{DB: p.urls, Isolation: name, Timeout: p.cfg.Timeout, Seed: p.cfg.Seed,
 		Sessions: p.cfg.Sessions}
-	if cfg.Sessions == 0 {
-		cfg.Sessions = 12
-	}
+	cfg.Sessions = cmp.Or(cfg.Sessions, 12)
 	t, err := openNodes(ctx, cfg, p.nodes)
 	if errors.Is(err, driver.ErrUnsupported) && p.cfg.Isolations == nil {
 		p.out.Isolations = append(p.out.Isolations, IsolationInfo{Name: name, Said: "not offered: " + err.Error()})

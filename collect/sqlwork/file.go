@@ -167,9 +167,7 @@ func (w *Workload) check() error {
 		if t.Name == "" {
 			t.Name = fmt.Sprintf("transaction %d", i+1)
 		}
-		if t.Weight == 0 {
-			t.Weight = 1
-		}
+		t.Weight = cmp.Or(t.Weight, 1)
 		kept = kept || t.Rollback < 1
 		if !(t.Weight > 0 && t.Weight <= math.MaxFloat32 && t.Rollback >= 0 && t.Rollback <= 1) || len(t.Steps) == 0 {
 			return fmt.Errorf("%s: weight %g, rollback %g, %d steps; expected a positive weight, a share from 0 to 1, "+

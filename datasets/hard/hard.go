@@ -5,6 +5,7 @@
 package hard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -122,9 +123,7 @@ func Lookup(name string) (*Instance, error) {
 
 // Build makes the history. size counts transactions, or a formula's variables; 0 means the instance's own size.
 func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.History, error) {
-	if size == 0 {
-		size = in.size
-	}
+	size = cmp.Or(size, in.size)
 	switch {
 	case in.build != nil:
 		return in.build(size, seed)
@@ -141,9 +140,7 @@ func (in *Instance) Build(ctx context.Context, size int, seed uint64) (*history.
 // Txns returns the number of transactions of an instance of a size (see Build), and what the size counts: "variables",
 // "holes" or "elements" of a formula, or "transactions".
 func (in *Instance) Txns(size int) (txns float64, unit string) {
-	if size == 0 {
-		size = in.size
-	}
+	size = cmp.Or(size, in.size)
 	if in.formula == nil {
 		return float64(size), "transactions"
 	}

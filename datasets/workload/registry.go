@@ -174,15 +174,9 @@ func (in Info) New(p Params) (Workload, Params, error) {
 	}
 	p.Zipf = cmp.Or(p.Zipf, in.Variants[i].Zipf, in.Zipf)
 	p.Values = cmp.Or(p.Values, in.Variants[i].Values)
-	if p.Keys == 0 {
-		p.Keys = cmp.Or(in.Variants[i].Keys, in.Keys)
-	}
-	if p.Ops == 0 {
-		p.Ops = cmp.Or(in.Variants[i].Ops, in.Ops)
-	}
-	if p.Sessions == 0 {
-		p.Sessions = 1
-	}
+	p.Keys = cmp.Or(p.Keys, in.Variants[i].Keys, in.Keys)
+	p.Ops = cmp.Or(p.Ops, in.Variants[i].Ops, in.Ops)
+	p.Sessions = cmp.Or(p.Sessions, 1)
 	w, err := in.new(p)
 	if err != nil {
 		return nil, p, fmt.Errorf("workload %s: %w", in.Name, err)

@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -52,12 +53,7 @@ func (r Range) Holds(row []int64) bool { return r.Min <= row[r.Column] && row[r.
 
 // Matches reports whether all conditions are true of a row.
 func Matches(where []Range, row []int64) bool {
-	for _, r := range where {
-		if !r.Holds(row) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(where, func(r Range) bool { return !r.Holds(row) })
 }
 
 // Set gives a column of the rows of an UpdateWhere a new value: (old + Add + Mul·pk) mod Mod, where pk is the row's

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -308,9 +309,7 @@ func begin(path string, o *Options) (in *Input, f Format, err error) {
 		return nil, f, fmt.Errorf("unknown real time %q; expected one of %s", o.RealTime,
 			strings.Join(RealTimes(), ", "))
 	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if o.Workers < 0 {
 		return nil, f, fmt.Errorf("%d workers; expected at least 1, or 0 for all cores", o.Workers)
 	}

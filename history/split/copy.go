@@ -2,6 +2,7 @@ package split
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +31,7 @@ func init() { bounds.Register("split.copy-from", &copyFrom) }
 // whose sessions are not in order, are in memory during the copying. A history with locking reads stays in memory,
 // since native files cannot express them.
 func ReadMapped(ctx context.Context, paths []string, o format.Options, dir string) (*history.History, error) {
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if !large(paths) {
 		return Read(ctx, paths, o)
 	}

@@ -19,6 +19,7 @@
 package isovettest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,10 +73,7 @@ func Run(ctx context.Context, h *history.History, o Options) (*evidence.Result, 
 		ctx, cancel = context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
 	}
-	name := o.Checker
-	if name == "" {
-		name = check.AutoName
-	}
+	name := cmp.Or(o.Checker, check.AutoName)
 	c, why := check.Choose(name, o.Solver, h, o.Level)
 	if c == nil {
 		return &evidence.Result{Level: o.Level, Checker: name, Reason: why, H: h}, nil
@@ -112,9 +110,7 @@ func Seed(t testing.TB) uint64 {
 // Recorder returns a recorder in memory. If an operation cannot be recorded, the test fails at that call.
 func Recorder(t testing.TB, o record.Options) *record.Recorder {
 	t.Helper()
-	if o.Meta.Name == "" {
-		o.Meta.Name = t.Name()
-	}
+	o.Meta.Name = cmp.Or(o.Meta.Name, t.Name())
 	before := o.OnError
 	o.OnError = func(err error) {
 		t.Errorf("isovettest: %v", err)
@@ -219,9 +215,7 @@ func smallest(ctx context.Context, r *evidence.Result, o Options) (*evidence.Res
 	if o.Shrink < 0 {
 		return r, ""
 	}
-	if o.Shrink == 0 {
-		o.Shrink = 20 * time.Second
-	}
+	o.Shrink = cmp.Or(o.Shrink, 20*time.Second)
 	ctx, cancel := context.WithTimeout(ctx, o.Shrink)
 	defer cancel()
 	names := shrink.Numbered

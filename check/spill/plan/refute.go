@@ -31,15 +31,9 @@ func Part(members []*Txn, writers map[Want][]Writer, others map[uint64]*Txn, ini
 	places := make(map[uint64]bool)
 	known := func(w Want) bool {
 		l, ok := writers[w]
-		if !ok || len(l) >= MaxWriters {
-			return false
-		}
-		for _, x := range l {
-			if x.Place != NoPlace && !in[x.Place] && others[x.Place] == nil {
-				return false
-			}
-		}
-		return true
+		return ok && len(l) < MaxWriters && !slices.ContainsFunc(l, func(x Writer) bool {
+			return x.Place != NoPlace && !in[x.Place] && others[x.Place] == nil
+		})
 	}
 	for _, x := range members {
 		for _, op := range x.Ops {

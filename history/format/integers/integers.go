@@ -221,12 +221,7 @@ func (n *Numbers) unknown() []bool {
 
 func (n *Numbers) writesNonzero(t uint32) bool {
 	lo, hi := n.h.TxnOps(t)
-	for _, v := range n.h.Ops.Ver[lo:hi] {
-		if n.h.VerN[v] != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.h.Ops.Ver[lo:hi], func(v uint32) bool { return n.h.VerN[v] != 0 })
 }
 
 // fits returns an error that names the first thing that cannot be written without renumbering.

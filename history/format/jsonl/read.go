@@ -309,12 +309,7 @@ func (p *parser) skipBlank(data []byte) []byte {
 }
 
 func blank(line []byte) bool {
-	for _, c := range line {
-		if !space(c) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(line, func(c byte) bool { return !space(c) })
 }
 
 // releaseEvery is the size of the parts that a mapped file is released in.

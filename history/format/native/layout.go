@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -169,11 +170,4 @@ func parseTable(data []byte, h *header, file string) ([]section, error) {
 	return list, nil
 }
 
-func nonZero(b []byte) int {
-	for i, c := range b {
-		if c != 0 {
-			return i
-		}
-	}
-	return -1
-}
+func nonZero(b []byte) int { return slices.IndexFunc(b, func(c byte) bool { return c != 0 }) }

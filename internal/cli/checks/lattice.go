@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -258,9 +259,7 @@ func printLattice(e *console.Env, f *CheckFlags, o outcome, l *check.Lattice, lo
 		if len(r.Anomalies) > 0 {
 			what = string(r.Anomalies[0].Kind)
 		}
-		if by == "" {
-			by = "-"
-		}
+		by = cmp.Or(by, "-")
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", r.Level, r.Verdict, by, what)
 	}
 	tab.Flush()

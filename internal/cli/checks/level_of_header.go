@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -66,9 +67,7 @@ func own(h *history.History, at level.Level) level.Level {
 		if !asksOf(h, t) {
 			continue
 		}
-		if name == "" {
-			name = at.String()
-		}
+		name = cmp.Or(name, at.String())
 		all = all && (first == "" || name == first)
 		first = name
 	}

@@ -2,6 +2,7 @@ package collects
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -114,12 +115,8 @@ func (f *replayFlags) script(path string) (*collect.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.level == "" {
-		f.level = script.Level
-	}
-	if f.cfg.Isolation == "" {
-		f.cfg.Isolation = script.Isolation
-	}
+	f.level = cmp.Or(f.level, script.Level)
+	f.cfg.Isolation = cmp.Or(f.cfg.Isolation, script.Isolation)
 	f.cfg.SetupSQL = append(script.SetupSQL, f.cfg.SetupSQL...)
 	f.cfg.SessionSQL = append(script.SessionSQL, f.cfg.SessionSQL...)
 	return s, nil

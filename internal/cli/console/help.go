@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -152,9 +153,7 @@ func FlagGroups(c *cobra.Command, all bool) (groups []FlagGroup, left int) {
 // writeHelp prints a help of one screen: the purpose, examples, notes, and the flags by heading.
 func writeHelp(w io.Writer, c *cobra.Command, columns int) {
 	purpose, rest, _ := strings.Cut(c.Long, "\n\n")
-	if purpose == "" {
-		purpose = c.Short + "."
-	}
+	purpose = cmp.Or(purpose, c.Short+".")
 	part := func(text string) {
 		if text = strings.Trim(text, "\n"); text != "" {
 			fmt.Fprintf(w, "%s\n\n", text)
