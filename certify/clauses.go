@@ -296,8 +296,7 @@ func (p *proof) inclusion() {
 			p.clause(p.not(p.counts(nil, u)))
 		}
 		readsOf(p.h, u, func(v uint32) { p.source(u, v, p.candidates(u, v)) })
-		lo, hi := p.h.TxnOps(u)
-		for op := lo; op < hi; op++ {
+		for op := range p.h.EachOp(u) {
 			k := p.h.Ops.Kind[op]
 			wrote(p.h, op, func(v uint32) {
 				if k != history.Append && !last.is(u, p.h.VerKey[v], op) {

@@ -38,8 +38,7 @@ func (x *index) isDoubled(key uint32) bool {
 			if h.Txns.Status[t] == history.Aborted {
 				continue
 			}
-			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ {
+			for op := range h.EachOp(t) {
 				if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Append {
 					if done[v/64]>>(v%64)&1 == 1 {
 						x.doubledKeys[h.VerKey[v]] = true
@@ -61,8 +60,7 @@ func (x *index) appended(key uint32) (by map[uint32][]uint32, reads []uint32) {
 		if h.Txns.Status[t] == history.Aborted {
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch {
 			case h.Ops.Kind[op] == history.Append && h.OpKey(op) == key:
 				by[t] = append(by[t], h.Ops.Ver[op])

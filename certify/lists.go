@@ -115,8 +115,7 @@ func (x *index) checkElement(r singleRead) error {
 func (x *index) checkTorn(r singleRead, seen []uint32) error {
 	h := x.h
 	var all []uint32
-	lo, hi := h.TxnOps(r.by)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(r.by) {
 		if h.Ops.Kind[op] == history.Append && h.OpKey(op) == r.key {
 			all = append(all, h.Ops.Ver[op])
 		}

@@ -91,8 +91,7 @@ func (p *proof) candidateBases(t, op, k uint32, missed bool) (first uint32, out 
 	ops, missing := []uint32{op}, []bool{missed}
 	if weak(p.level) {
 		ops, missing = nil, nil
-		lo, hi := x.h.TxnOps(t)
-		for o := lo; o < hi; o++ {
+		for o := range x.h.EachOp(t) {
 			if missed, err := x.openKey(t, o, k); err == nil {
 				ops, missing = append(ops, o), append(missing, missed)
 			}
@@ -242,8 +241,7 @@ func (p *proof) forced(u uint32) {
 				if t == u || t == h.Init || h.Txns.Status[t] == history.Aborted {
 					continue
 				}
-				from, to := h.TxnOps(t)
-				for q := from; q < to; q++ {
+				for q := range h.EachOp(t) {
 					if h.Ops.Kind[q].Predicate() {
 						p.forcedBy(t, q, k)
 					}

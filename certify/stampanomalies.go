@@ -96,8 +96,7 @@ func (s *stamps) scan() error {
 	h := s.h
 	last := finals{h: h}
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			wrote(h, op, func(v uint32) {
 				k := h.VerKey[v]
 				w := stamped{op, t, v, h.Ops.Kind[op] == history.Append || last.is(t, k, op)}

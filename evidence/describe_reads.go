@@ -39,8 +39,7 @@ func (d *describer) finalWrite(t, k uint32) (op, ver uint32) {
 // index into Lists; failing that, t's first list read of k.
 func (d *describer) listRead(t, k, has, lacks uint32) (list uint32, ok bool) {
 	l := &d.h.Lists
-	lo, hi := d.h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range d.h.EachOp(t) {
 		if d.h.Ops.Kind[op] != history.ReadList || d.h.OpKey(op) != k {
 			continue
 		}
@@ -168,8 +167,7 @@ func (d *describer) partOfList(read, by uint32) {
 		shown[e] = true
 	}
 	var seen, missed []string
-	lo, hi := h.TxnOps(by)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(by) {
 		if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Append && h.OpKey(op) == h.OpKey(read) {
 			if shown[v] {
 				seen = append(seen, d.value(v))

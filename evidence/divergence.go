@@ -117,8 +117,7 @@ func (n *namer) overwriters(of map[fork][]uint32) {
 			continue
 		}
 		clear(read)
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			kind, v := h.Ops.Kind[op], h.Ops.Ver[op]
 			switch kind {
 			case history.Read, history.ReadList:

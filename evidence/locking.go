@@ -19,8 +19,7 @@ func lockingReads(a *Anomaly, h *history.History) string {
 	d := describer{h: h}
 	var named []string
 	for _, t := range a.Txns {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if h.Locking(op) && h.Ops.Kind[op] == history.Read && len(named) <= maxLocking {
 				named = append(named, fmt.Sprintf("T%d of %s", h.Txns.ID[t], d.key(h.OpKey(op))))
 			}

@@ -22,8 +22,7 @@ func (n *namer) placeOf(t uint32) uint32 {
 // readFrom reports whether b read something that a and nobody else wrote.
 func (n *namer) readFrom(b, a uint32) bool {
 	h := n.h
-	lo, hi := h.TxnOps(b)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(b) {
 		if k := h.Ops.Kind[op]; k == history.Read {
 			if v := h.Ops.Ver[op]; n.writers(v) == 1 && writesVersion(h, a, v) {
 				return true
@@ -60,8 +59,7 @@ func (n *namer) writers(v uint32) uint8 {
 }
 
 func writesVersion(h *history.History, t, ver uint32) bool {
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		if k := h.Ops.Kind[op]; (k == history.Write || k == history.Append) && h.Ops.Ver[op] == ver {
 			return true
 		}
@@ -71,8 +69,7 @@ func writesVersion(h *history.History, t, ver uint32) bool {
 
 // isList reports whether t appends to key.
 func isList(h *history.History, t, key uint32) bool {
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		if h.Ops.Kind[op] == history.Append && h.OpKey(op) == key {
 			return true
 		}
@@ -127,8 +124,7 @@ func lastRead(h *history.History, t, key, ver uint32) uint32 {
 
 // writes reports whether t writes anything.
 func writes(h *history.History, t uint32) bool {
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		switch h.Ops.Kind[op] {
 		case history.Write, history.Append, history.PredWrite:
 			return true

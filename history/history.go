@@ -1,6 +1,7 @@
 package history
 
 import (
+	"iter"
 	"math"
 	"slices"
 )
@@ -178,6 +179,15 @@ func (h *History) NumSessions() int { return len(h.SessName) }
 
 // TxnOps returns the range of a transaction's operations.
 func (h *History) TxnOps(t uint32) (lo, hi uint32) { return h.Txns.OpOff[t], h.Txns.OpOff[t+1] }
+
+// EachOp yields the operations of t with what they are about (Ops.Ver). Where every operation of a history is examined,
+// a loop from lo to hi of TxnOps takes less time.
+func (h *History) EachOp(t uint32) iter.Seq2[uint32, uint32] {
+	return func(yield func(op, ver uint32) bool) {
+		for op, hi := h.TxnOps(t); op < hi && yield(op, h.Ops.Ver[op]); op++ {
+		}
+	}
+}
 
 // TxnOf returns the transaction that an operation belongs to, by binary search.
 func (h *History) TxnOf(op uint32) uint32 {

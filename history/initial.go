@@ -104,9 +104,7 @@ func (h *History) FirstReads() (keys []uint32, values []Value) {
 	}
 	own := make([]uint32, h.NumKeys()) // the last transaction that wrote it, plus one
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			v := h.Ops.Ver[op]
+		for op, v := range h.EachOp(t) {
 			switch h.Ops.Kind[op] {
 			case Write:
 				own[h.VerKey[v]] = t + 1
@@ -122,8 +120,7 @@ func (h *History) FirstReads() (keys []uint32, values []Value) {
 	}
 	written := make([]bool, h.NumVersions()) // perhaps before it was read first
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if h.Ops.Kind[op] != Write {
 				continue
 			}

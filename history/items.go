@@ -28,8 +28,7 @@ func Items(h *History) *History {
 		}
 	}
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for o := lo; o < hi; o++ {
+		for o := range h.EachOp(t) {
 			switch v := h.Ops.Ver[o]; h.Ops.Kind[o] {
 			case Read:
 				add(b.Read, v)

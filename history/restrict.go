@@ -40,8 +40,7 @@ func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(
 		if t == h.Init {
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for o := lo; o < hi; o++ {
+		for o := range h.EachOp(t) {
 			if k := h.Ops.Kind[o]; k != Append && k != ReadList && (op == nil || op(o)) {
 				r.add(o)
 			}
@@ -49,8 +48,7 @@ func RestrictKeys(h *History, keep []uint32, op func(op uint32) bool, keys func(
 		r.end(t)
 	}
 	if h.Init != None {
-		lo, hi := h.TxnOps(h.Init)
-		for o := lo; o < hi; o++ {
+		for o := range h.EachOp(h.Init) {
 			if h.Ops.Kind[o] == Write {
 				if _, used := r.key[h.VerKey[h.Ops.Ver[o]]]; used || r.ranged && (op == nil || op(o)) {
 					r.add(o)

@@ -103,8 +103,7 @@ func (b *Builder) checkSize() error {
 // checkRows refuses predicate operations that name a row again: see RowRepeated.
 func (b *Builder) checkRows(h *History) error {
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if msg := h.RowRepeated(op); msg != "" {
 				return b.errorf(t, "ops", "%s", msg)
 			}

@@ -20,8 +20,7 @@ func (s *scene) appends(t, k uint32) {
 	if int(t) >= s.h.NumTxns() || !s.isList(k) {
 		return
 	}
-	lo, hi := s.h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range s.h.EachOp(t) {
 		if s.h.Ops.Kind[op] == history.Append && s.h.OpKey(op) == k {
 			s.element(k, s.h.Ops.Ver[op])
 		}
@@ -70,8 +69,7 @@ func (s *scene) allReaders() {
 // shown adds the elements of the short lists that a transaction read.
 func (s *scene) shown(t uint32) {
 	h := s.h
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		if h.Ops.Kind[op] != history.ReadList {
 			continue
 		}

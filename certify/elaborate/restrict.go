@@ -19,8 +19,7 @@ func (s *scene) history() *kernel.History {
 			return true
 		}
 		x := *head
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			x.Ops = s.operation(x.Ops, t, op)
 		}
 		for i := range x.Ops {
@@ -123,9 +122,7 @@ func (s *scene) match(t, op uint32) *kernel.Match {
 				add(w.v, s.cell(w.v))
 			}
 		}
-		lo, hi := h.TxnOps(t)
-		for own := lo; own < hi; own++ {
-			v := h.Ops.Ver[own]
+		for own, v := range h.EachOp(t) {
 			switch h.Ops.Kind[own] {
 			case history.Read, history.Write:
 				if h.VerKey[v] == a.k {
@@ -190,8 +187,7 @@ func (s *scene) until(op, key uint32) {
 // readsOf calls f with the key of each of a transaction's reads.
 func (s *scene) readsOf(t uint32, f func(k uint32)) {
 	h := s.h
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		switch i := h.Ops.Ver[op]; h.Ops.Kind[op] {
 		case history.Read, history.ReadList, history.Append: // an append may count as a read of its list
 			f(h.OpKey(op))

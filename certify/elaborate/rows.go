@@ -15,8 +15,7 @@ func (x *terms) rowColumns() (c *columns, at []uint32) {
 	x.held(c)
 	add := func(v uint32, kind history.OpKind) { c.Ver, c.Kind = append(c.Ver, v), append(c.Kind, kind) }
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			at[op] = uint32(len(c.Ver))
 			i, kind := h.Ops.Ver[op], h.Ops.Kind[op]
 			if kind == history.Read || kind == history.Write {
@@ -49,9 +48,7 @@ func (x *terms) ownRows() (why string) {
 			continue
 		}
 		own := map[uint32]uint32{}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			i := h.Ops.Ver[op]
+		for op, i := range h.EachOp(t) {
 			switch h.Ops.Kind[op] {
 			case history.Write:
 				own[h.VerKey[i]] = i

@@ -213,9 +213,7 @@ func (s *scene) want(ks []uint32) {
 		if !s.takesPart(t) {
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			v := h.Ops.Ver[op]
+		for op, v := range h.EachOp(t) {
 			switch h.Ops.Kind[op] {
 			case history.Read:
 				saw(t, v)
@@ -289,8 +287,7 @@ func (s *scene) close() error {
 // accesses calls f with each key that a transaction's operations access.
 func (s *scene) accesses(t uint32, f func(k uint32)) {
 	h := s.h
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		if k := h.OpKey(op); k != history.None {
 			f(k)
 			continue

@@ -76,8 +76,7 @@ func (s *scene) registers() error {
 	}
 	h := s.h
 	for t := range s.txns {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if k := h.Ops.Kind[op]; k != history.PredRead && k != history.PredWrite {
 				continue
 			}
@@ -99,9 +98,7 @@ func (s *scene) registers() error {
 // register.
 func (s *scene) allSources(a access, by map[uint32][]uint32) {
 	h := s.h
-	lo, hi := h.TxnOps(a.t)
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
+	for op, v := range h.EachOp(a.t) {
 		switch kind := h.Ops.Kind[op]; kind {
 		case history.Read:
 			if h.VerKey[v] == a.k {

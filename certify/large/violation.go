@@ -124,9 +124,7 @@ type wanted struct {
 // writes returns the keys of which a transaction's writes are wanted; nil: none.
 func (w *wanted) writes(h *history.History, t uint32) (keys map[uint32]bool) {
 	here := w.installed[h.Txns.ID[t]]
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
+	for op, v := range h.EachOp(t) {
 		other := h.VerKind[v] == history.Int && !w.values[h.VerN[v]] && t != h.Init && here == nil
 		if h.Ops.Kind[op] != history.Write || other {
 			continue
@@ -148,9 +146,7 @@ func (w *wanted) writes(h *history.History, t uint32) (keys map[uint32]bool) {
 // add adds a transaction to the history under construction: all of it, or only its writes of some keys.
 func add(b *history.Builder, h *history.History, t uint32, keys map[uint32]bool) {
 	b.Initial = valueOf(h, h.Initial).in(b)
-	lo, hi := h.TxnOps(t)
-	for at := lo; at < hi; at++ {
-		v := h.Ops.Ver[at]
+	for at, v := range h.EachOp(t) {
 		kind, k := h.Ops.Kind[at], h.VerKey[v]
 		key, val := valueOf(h, h.Keys[k]), valueOf(h, h.VerValue(v))
 		switch {

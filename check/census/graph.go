@@ -67,8 +67,7 @@ func (g *dependencies) writers(counts []bool) []uint32 {
 	last := map[uint32]uint32{} // key → the version that the transaction installs
 	for t := range uint32(h.NumTxns()) {
 		clear(last)
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch ver := h.Ops.Ver[op]; h.Ops.Kind[op] {
 			case history.Write:
 				if before, ok := last[h.VerKey[ver]]; ok {
@@ -143,9 +142,7 @@ func (g *dependencies) registers(counts []bool) {
 // wrote with the last version that the transaction writes.
 func (g *dependencies) accesses(t uint32, read, wrote map[uint32]uint32) {
 	h := g.h
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		ver := h.Ops.Ver[op]
+	for op, ver := range h.EachOp(t) {
 		switch h.Ops.Kind[op] {
 		case history.Read:
 			k := h.VerKey[ver]
@@ -200,8 +197,7 @@ func (g *dependencies) overwritten(readers []reader, initial, writes map[uint32]
 
 // versionOf returns the version of register k that transaction t installs.
 func (g *dependencies) versionOf(t, k uint32) (ver uint32) {
-	lo, hi := g.h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range g.h.EachOp(t) {
 		if v := g.h.Ops.Ver[op]; g.h.Ops.Kind[op] == history.Write && g.h.VerKey[v] == k {
 			ver = v
 		}

@@ -200,8 +200,7 @@ func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 			if unread != nil {
 				unread[[2]uint32{t, v.RKey[r]}] = true
 			}
-			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ { // the read, and its repetitions
+			for op := range h.EachOp(t) { // the read, and its repetitions
 				if h.Ops.Kind[op] == history.Read && h.Ops.Ver[op] == v.RVer(r) {
 					drop[op] = true
 				}

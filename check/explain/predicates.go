@@ -13,9 +13,7 @@ import (
 // ownKeys calls f with each predicate operation of t, and the keys that t has written before it.
 func ownKeys(h *history.History, t uint32, f func(op uint32, own map[uint32]bool)) {
 	own := make(map[uint32]bool)
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		at := h.Ops.Ver[op]
+	for op, at := range h.EachOp(t) {
 		switch h.Ops.Kind[op] {
 		case history.Write:
 			own[h.VerKey[at]] = true

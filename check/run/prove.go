@@ -274,8 +274,7 @@ func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op, core []minitxn.O
 	}
 	a := evidence.Anomaly{Kind: level.NonLinearizable, Key: reg.Key}
 	for _, op := range shown {
-		lo, hi := x.H.TxnOps(op.Txn)
-		for op := lo; op < hi; op++ {
+		for op := range x.H.EachOp(op.Txn) {
 			a.Ops = append(a.Ops, op)
 		}
 	}

@@ -325,8 +325,7 @@ func (w *whole) size(s *state) (txns, ops int) {
 
 // left counts the remaining operations of a transaction, with elements and rows.
 func (w *whole) left(s *state, t uint32) (n int) {
-	lo, hi := w.h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range w.h.EachOp(t) {
 		if !s.op[op] {
 			continue
 		}

@@ -287,8 +287,7 @@ func (s *search) dropTxns() bool {
 		func(run []int) bool {
 			done := s.try(func(st *state) {
 				for _, t := range run {
-					lo, hi := s.w.h.TxnOps(uint32(t))
-					for op := lo; op < hi; op++ {
+					for op := range s.w.h.EachOp(uint32(t)) {
 						s.w.take(st, op)
 					}
 				}

@@ -160,8 +160,7 @@ func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
 		}
 	}
 	var wrong []uint32
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
 		case history.Write:
 			x.wrote[h.VerKey[q]] = t + 1
@@ -281,8 +280,7 @@ func (o openOp) fits(v *prepass.View, k, ver uint32) bool {
 // openAt returns the predicate operations of t before its first write of k, a key that t does not read.
 func openAt(v *prepass.View, t, k uint32) (ops []openOp) {
 	h := v.H
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
 		case history.Write:
 			if h.VerKey[q] == k {

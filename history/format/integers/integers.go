@@ -172,8 +172,7 @@ func (n *Numbers) unknown() []bool {
 		if h.Txns.Status[t] == history.Committed {
 			todo = append(todo, t)
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Write {
 				if writer[v] == history.None || writer[v] == t {
 					writer[v] = t
@@ -204,8 +203,7 @@ func (n *Numbers) unknown() []bool {
 		if h.Txns.Status[t] != history.Unknown || stays[t] {
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Write && writer[v] == several {
 				gone[v] = true
 			}
