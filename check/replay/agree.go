@@ -32,16 +32,7 @@ func (e *engine) agree() []int32 {
 	c := &scheduler{e: e, s: s}
 	total := s.base.N()
 	c.g = graph.BuildFunc(total, func(emit func(u, v int32)) {
-		for u := range int32(total) {
-			for _, v := range s.base.Succ(u) {
-				emit(u, v)
-			}
-		}
-		for _, f := range s.found {
-			if f.From >= 0 {
-				emit(f.From, f.To)
-			}
-		}
+		s.edges(emit)
 		if e.pk != nil {
 			for _, g := range e.pk.Guards() {
 				if e.s.Value(g.Lit.Var()) != g.Lit.IsNeg() {

@@ -147,6 +147,20 @@ func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	}
 }
 
+// edges calls emit for each known and each found edge.
+func (s *settling) edges(emit func(u, v int32)) {
+	for u := range int32(s.base.N()) {
+		for _, v := range s.base.Succ(u) {
+			emit(u, v)
+		}
+	}
+	for _, f := range s.found {
+		if f.From >= 0 {
+			emit(f.From, f.To)
+		}
+	}
+}
+
 // stops reports whether to stop, by asking done.
 func (s *settling) stops() bool {
 	s.ended = s.ended || s.done(s.steps)
@@ -282,18 +296,7 @@ func (s *settling) add(total int) bool {
 			s.next[i].mark = mark
 		}
 		s.found = append(s.found, s.next...)
-		return s.reach.Rebuild(graph.BuildFunc(total, func(emit func(u, v int32)) {
-			for u := range int32(total) {
-				for _, v := range s.base.Succ(u) {
-					emit(u, v)
-				}
-			}
-			for _, f := range s.found {
-				if f.From >= 0 {
-					emit(f.From, f.To)
-				}
-			}
-		}))
+		return s.reach.Rebuild(graph.BuildFunc(total, s.edges))
 	}
 	mark := int32(len(s.found))
 	for _, f := range s.next {

@@ -89,8 +89,7 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 		return nil, err
 	}
 	for _, t := range l.backwards {
-		s.out.add(Violation{Axiom: TIMESTAMPS, Txn: t, Other: history.None, Key: history.None, Op: history.None,
-			Got: history.None, Want: history.None})
+		s.out.add(broken(TIMESTAMPS, t, history.None, history.None))
 	}
 	if o.Level.Sessions() {
 		s.session(l)
@@ -183,8 +182,7 @@ func (s *sweep) session(l *timeline) {
 			}
 			if last != history.None && (l.begin(t) < lastTS || s.serial && l.begin(t) == lastTS && l.writer[t] &&
 				!l.writer[last]) {
-				s.out.add(Violation{Axiom: SESSION, Txn: t, Other: last, Key: history.None, Op: history.None,
-					Got: history.None, Want: history.None})
+				s.out.add(broken(SESSION, t, last, history.None))
 			}
 			last, lastTS = t, l.end(t)
 		}
@@ -311,8 +309,7 @@ func (s *sweep) conflicts(l *timeline) {
 				return
 			}
 			for i := len(of) - 1; i >= 0 && h.Txns.CommitTS[of[i]] > h.Txns.StartTS[t]; i-- {
-				s.out.add(Violation{Axiom: NOCONFLICT, Txn: t, Other: of[i], Key: k, Op: history.None,
-					Got: history.None, Want: history.None})
+				s.out.add(broken(NOCONFLICT, t, of[i], k))
 			}
 			writers[k] = append(of, t)
 		})
@@ -344,8 +341,8 @@ func (s *sweep) readList(t, op uint32, now int64) {
 	got := h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]
 	committed := s.lists[k]
 	fails := func(a Axiom) {
-		x := Violation{Axiom: a, Txn: t, Other: history.None, Key: k, Op: op, Got: history.None, Want: history.None}
-		if a == EXT {
+		x := broken(a, t, history.None, k)
+		if x.Op = op; a == EXT {
 			x.Other = s.keys[k].by
 			x.Kind = s.listKind(t, got, committed, now)
 		}

@@ -144,8 +144,7 @@ type widener struct {
 func (x *widener) violation(f *Final) Violation {
 	h := x.h
 	t := uint32(f.Txn)
-	v := Violation{Axiom: f.Axiom, Txn: t, Other: history.None, Key: f.Key, Op: history.None, Got: history.None,
-		Want: history.None}
+	v := broken(f.Axiom, t, history.None, f.Key)
 	if f.Other != NoID {
 		v.Other = uint32(f.Other)
 	}

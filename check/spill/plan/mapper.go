@@ -159,15 +159,15 @@ func (m *Mapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
 			return err
 		}
 	}
-	return m.flush(0)
+	return m.flush()
 }
 
 const noLists = "lists are not checked out of core"
 
-// flush emits the chunks that are larger than above.
-func (m *Mapper) flush(above int) error {
+// flush emits the chunks.
+func (m *Mapper) flush() error {
 	for p := range m.w {
-		if w := &m.w[p]; w.info.Ops > 0 && w.size() > above {
+		if w := &m.w[p]; w.info.Ops > 0 && w.size() > 0 {
 			if err := m.emit(p); err != nil {
 				return err
 			}

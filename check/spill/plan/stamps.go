@@ -115,7 +115,7 @@ func (m *StampMapper) Batch(h *history.History, lo, hi uint32, base uint64) erro
 			return err
 		}
 	}
-	return m.flush(0)
+	return m.flush()
 }
 
 // refuse records why timestamps decide nothing.
