@@ -116,6 +116,7 @@ type History struct {
 	Notes []Note
 	// Positions says that the clients' times are positions in the file, because the file has no times of real time.
 	Positions bool
+	Run       *Run // what the file says about the run, if it is of Jepsen
 
 	Txns  Txns
 	Ops   Ops

@@ -61,7 +61,7 @@ func Items(h *History) *History {
 	b.notes = h.Notes
 	out, err := b.Build()
 	if err == nil {
-		out.Positions = h.Positions
+		out.Positions, out.Run = h.Positions, h.Run
 	}
 	if err != nil {
 		panic("history: its items are not a history: " + err.Error())

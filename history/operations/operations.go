@@ -66,7 +66,8 @@ type History struct {
 	// Times says that Call and Return are times instead of positions.
 	Times bool
 	// Go says that a Go program made the operations, with its own names for functions.
-	Go bool
+	Go     bool
+	Events []history.Event // operations of Jepsen's nemesis, if they have times
 	// Test has those settings of the test's map that workloads use, if the file has it.
 	Test Map
 }
@@ -313,6 +314,9 @@ func (h *History) pair(events []event) error {
 		case !client && !name && (e.process != nil || e.kind != "info"):
 			return bad("process", "found %s; expected an integer of 64 bits, or a name", Text(e.process))
 		case !client:
+			if f, _ := e.process.(string); e.time != NoTime && strings.HasPrefix(strings.Trim(f, ":"), "nemesis") {
+				h.Events = append(h.Events, history.Event{At: e.time, F: e.f})
+			}
 			continue
 		case e.f == "":
 			return bad("f", "found none; expected the operation's name")

@@ -52,7 +52,7 @@ func ReadMapped(ctx context.Context, paths []string, o format.Options, dir strin
 	if err != nil || h.Txns.Locking != nil {
 		return h, err
 	}
-	c = copying{ctx: ctx, o: o, dir: dir, name: h.File, notes: h.Notes, positions: h.Positions}
+	c = copying{ctx: ctx, o: o, dir: dir, name: h.File, notes: h.Notes, positions: h.Positions, run: h.Run}
 	if err := c.create(func(w *bufio.Writer) error { return native.Write(w, h) }); err != nil {
 		c.close()
 		return nil, err
@@ -110,6 +110,7 @@ type copying struct {
 	file      *os.File
 	notes     []history.Note
 	positions bool
+	run       *history.Run
 }
 
 // errKeeps says that a native file cannot express something in the history.
@@ -220,7 +221,7 @@ func (c *copying) mapped() (*history.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.File, h.Notes, h.Positions = c.name, c.notes, c.positions
+	h.File, h.Notes, h.Positions, h.Run = c.name, c.notes, c.positions, c.run
 	debug.FreeOSMemory()
 	return h, nil
 }

@@ -52,6 +52,7 @@ package jepsen
 
 import (
 	"bytes"
+	"strings"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -217,9 +218,11 @@ type reader struct {
 	dialect
 	names    map[string]int64 // of processes
 	noClient int              // operations of no client
-	wrapped  bool             // the operations are a field of a map
-	inLog    bool             // they are lines of a log
-	lists    []saidList       // by key
+	nemesis  []event          // those of the nemesis, and their :f
+	nemesisF []string
+	wrapped  bool       // the operations are a field of a map
+	inLog    bool       // they are lines of a log
+	lists    []saidList // by key
 	model    model
 	pairing
 
@@ -233,6 +236,13 @@ type reader struct {
 	buf   []byte
 }
 
+// byNemesis notes an operation of no client, for figures. f is its :f as text. The event's value becomes its place.
+func (r *reader) byNemesis(e event, f []byte) {
+	r.noClient++
+	e.value = len(r.events)
+	r.nemesis, r.nemesisF = append(r.nemesis, e), append(r.nemesisF, strings.Trim(string(f), `":`))
+}
+
 // pairing is the state after pairing invocations with completions, with the counts for notes.
 type pairing struct {
 	completion []int32 // invocation → its completion, and the reverse; -1: none
@@ -243,8 +253,9 @@ type pairing struct {
 	nilLine    uint32
 	again      int // repeated elements of reads of sets, and the place of the first
 	againLine  uint32
-	mark       []int32 // key → the last read of a set that contained it
-	reads      int32   // of sets
+	mark       []int32        // key → the last read of a set that contained it
+	reads      int32          // of sets
+	calls      []history.Call // that are not committed transactions
 }
 
 // dialect is the form of the operations read so far.
@@ -308,6 +319,7 @@ func (r *reader) build() (*history.History, error) {
 	}
 	h, err := r.b.Build()
 	if err == nil {
+		h.Run = &history.Run{Events: r.faults(), Calls: r.calls}
 		h.Positions = h.Txns.Start != nil && !r.byTime
 		h.Meta.Asks = r.asks(h)
 	}

@@ -194,10 +194,6 @@ func (r *reader) log() (*history.History, error) {
 			}
 			continue
 		}
-		if l.nemesis {
-			r.noClient++
-			continue
-		}
 		e := newEvent(begin)
 		e.kind, e.line = l.kind, uint32(n)
 		t := edn.Token{Kind: edn.Text, Text: l.process}
@@ -209,8 +205,8 @@ func (r *reader) log() (*history.History, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !client {
-			r.noClient++
+		if !client || l.nemesis {
+			r.byNemesis(e, l.f)
 			continue
 		}
 		f := edn.Token{Kind: edn.Word, Text: l.f[1:]}

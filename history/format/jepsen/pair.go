@@ -247,6 +247,17 @@ func (r *reader) txns() error {
 	return nil
 }
 
+// faults returns what the nemesis did.
+func (r *reader) faults() (out []history.Event) {
+	for i := range r.nemesis {
+		e := &r.nemesis[i]
+		if at := r.timeOf(e, e.value); at != history.NoTime && r.realTime != "none" {
+			out = append(out, history.Event{At: at, F: r.nemesisF[i]})
+		}
+	}
+	return out
+}
+
 // saySkipped adds notes about operations that are not judged.
 func (r *reader) saySkipped() {
 	if r.nils > 0 {
@@ -273,6 +284,7 @@ func (r *reader) txn(first, last int32) error {
 	h := history.NewTxnHead()
 	e := newEvent(0) // the one with the most content
 	h.Status = history.Unknown
+	end := int64(history.NoTime)
 	if first >= 0 {
 		e = r.events[first]
 		if timed {
@@ -281,6 +293,7 @@ func (r *reader) txn(first, last int32) error {
 	}
 	if last >= 0 {
 		c := r.events[last]
+		end = r.time(last)
 		if c.value < 0 {
 			c.value = e.value
 			if c.kind == ok && first >= 0 {
@@ -318,6 +331,9 @@ func (r *reader) txn(first, last int32) error {
 	}
 	if err == nil && !any && first >= 0 && h.Status == history.Committed {
 		any, err = r.unsaid(&e, r.events[first])
+	}
+	if err == nil && first >= 0 && timed && (!any || h.Status != history.Committed) {
+		r.calls = append(r.calls, history.Call{Start: h.Start, End: end, Status: h.Status})
 	}
 	if err != nil || !any {
 		return err
@@ -415,8 +431,11 @@ func (r *reader) microAt(at int) (in int, micro bool, err error) {
 }
 
 // time returns the time of an operation: its own, or its place in the file.
-func (r *reader) time(i int32) int64 {
-	switch e := &r.events[i]; {
+func (r *reader) time(i int32) int64 { return r.timeOf(&r.events[i], int(i)) }
+
+// timeOf is time for an operation that is the i-th.
+func (r *reader) timeOf(e *event, i int) int64 {
+	switch {
 	case r.byTime:
 		return e.time
 	case r.inLog:

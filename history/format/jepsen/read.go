@@ -76,6 +76,7 @@ func (r *reader) operations(t edn.Token, end edn.Kind) (err error) {
 func (r *reader) event(t edn.Token) error {
 	e := newEvent(t.Pos)
 	client, typed, process := true, false, false
+	var f []byte
 	for {
 		name, err := r.s.Next()
 		if err != nil {
@@ -109,7 +110,7 @@ func (r *reader) event(t edn.Token) error {
 		case "f":
 			var v edn.Token
 			if v, err = r.s.Next(); err == nil {
-				err = r.function(&e, v)
+				f, err = r.s.Data[v.Pos:r.s.Pos()], r.function(&e, v)
 			}
 		case "value":
 			e.value = r.s.Pos()
@@ -149,7 +150,7 @@ func (r *reader) event(t edn.Token) error {
 		return nil // a map around the history
 	}
 	if !client {
-		r.noClient++
+		r.byNemesis(e, f)
 		return nil
 	}
 	if !typed {
@@ -178,6 +179,7 @@ func (r *reader) vector(t, process edn.Token) error {
 	if v.Kind == edn.Close {
 		return r.s.Errorf(v.Pos, "f", "missing; expected [process type f value]")
 	}
+	f := r.s.Data[v.Pos:r.s.Pos()]
 	if err := r.function(&e, v); err != nil {
 		return err
 	}
@@ -197,7 +199,7 @@ func (r *reader) vector(t, process edn.Token) error {
 		}
 	}
 	if !client {
-		r.noClient++
+		r.byNemesis(e, f)
 		return nil
 	}
 	return r.add(e)
