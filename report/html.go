@@ -63,6 +63,7 @@ type pageData struct {
 	Deps                                         []pair
 	Stats                                        []pair
 	Order                                        *pageOrder
+	Run                                          *pageRun
 }
 
 type pair struct{ Name, Value string }
@@ -142,6 +143,7 @@ type HTMLOptions struct {
 	// Shrink is the command that finds the smallest history with the violation. "" means "isovet shrink" with name and
 	// level.
 	Shrink string
+	Whole  *history.History // the history of the run, if the result is about a part of it
 	// Small is a link, relative to the page, to the file with the smallest history, or "".
 	Small string
 }
@@ -152,7 +154,7 @@ func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error
 	d := pageData{Name: name, Level: r.Label(), About: r.Level.About(), Verdict: r.Verdict.String(), Reason: r.Reason,
 		Summary: Summary(r), Stats: statPairs(&r.Stats)}
 	if h := r.H; h != nil {
-		d.Meta = metaPairs(h)
+		d.Meta = MetaPairs(h)
 		for i := range r.Anomalies {
 			if i == maxAnomalies {
 				break
@@ -168,6 +170,9 @@ func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error
 		d.Deps = used(r.Anomalies)
 		d.Mechanisms = newPageMechanisms(r)
 		d.Order = newPageOrder(r)
+		if whole := cmp.Or(o.Whole, h); whole.Run != nil {
+			d.Run = newPageRun(whole, h, r.Anomalies, history.None, 0)
+		}
 	}
 	return d.write(w)
 }
@@ -222,8 +227,8 @@ func (d *pageData) write(w io.Writer) error {
 	return err
 }
 
-// metaPairs returns the fields of a history's header as names and values.
-func metaPairs(h *history.History) (out []pair) {
+// MetaPairs returns the fields of a history's header as names and values.
+func MetaPairs(h *history.History) (out []pair) {
 	for _, p := range []pair{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for", h.Meta.Isolation},
 		{"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
 		if p.Value != "" {

@@ -80,7 +80,7 @@ func LatticeHTML(w io.Writer, name string, results []*evidence.Result, holding, 
 	d.Lattice = markup(lattice(results, at))
 	d.Deps = used(shown)
 	if len(results) > 0 && results[0].H != nil {
-		d.Meta = metaPairs(results[0].H)
+		d.Meta = MetaPairs(results[0].H)
 	}
 	return d.write(w)
 }

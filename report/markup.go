@@ -83,15 +83,17 @@ func (p *pageWriter) page(d *pageData) {
 <meta charset="utf-8"/>
 <meta http-equiv="Content-Security-Policy" content="%s"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
-<title>%s: %s</title>
+<title>%s</title>
 %s
 </head>
 <body>
 %s
 <header>
 <h1>%s</h1>
-<p><span class="verdict %s">%s</span> at <b>%s</b></p>
-`, policy, d.Verdict, d.Name, styleElement, markup(heads()), d.Name, d.Verdict, d.Verdict, d.Level)
+`, policy, strings.TrimPrefix(d.Verdict+": "+d.Name, ": "), styleElement, markup(heads()), d.Name)
+	if d.Verdict != "" {
+		p.f("<p><span class=\"verdict %s\">%s</span> at <b>%s</b></p>\n", d.Verdict, d.Verdict, d.Level)
+	}
 	if d.About != "" {
 		p.f("<p class=\"soft\">%s promises: %s</p>\n", d.Level, d.About)
 	}
@@ -131,6 +133,7 @@ violates the level. It serves a bug report, and shows what went wrong.</p>
 		p.f("</section>\n")
 	}
 	p.order(d.Order)
+	p.run(d.Run)
 	p.legend(d.Deps)
 	p.f("<section><h2>Statistics</h2>\n<dl class=\"pairs\">")
 	for _, s := range d.Stats {
@@ -374,6 +377,21 @@ func (p *pageWriter) orderRows(g *orderGroupOf, shown int) {
 		p.f("\n")
 	}
 	p.f("</pre>")
+}
+
+// run writes the figures of a run.
+func (p *pageWriter) run(r *pageRun) {
+	if r == nil {
+		return
+	}
+	p.f("<section id=\"run\"><h2>The run</h2>\n<p class=\"soft\">%s</p>\n<div class=\"figure scroll\">%s</div>\n",
+		r.About, r.Figures)
+	for i, k := range r.Timelines {
+		p.f("<details class=\"text\"%s><summary>Timeline of %s</summary>\n<div class=\"figure scroll tall\" "+
+			"tabindex=\"0\" role=\"region\" aria-label=\"Timeline\">%s</div></details>\n",
+			[...]markup{` open="open"`, ""}[min(i, 1)], k.Name, markup(k.Value))
+	}
+	p.f("</section>\n")
 }
 
 func (p *pageWriter) legend(deps []pair) {

@@ -141,10 +141,11 @@ func (w *Work) HTML(to io.Writer, name string) error {
 		for _, i := range f.Ops {
 			p.Operations = append(p.Operations, w.Operation(i))
 		}
-		p.Timeline = markup(operationsTimeline(w, f.Ops))
+		p.Timeline = operationsTimeline(w, f.Ops)
 		d.Anomalies = append(d.Anomalies, p)
 	}
 	d.More -= len(a.Findings)
+	d.Run = w.run()
 	for _, s := range a.Stats {
 		d.Stats = append(d.Stats, pair{s.Name, fmt.Sprint(s.Value)})
 	}

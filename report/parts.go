@@ -22,6 +22,28 @@ func OpText(h *history.History, op uint32) string { return opText(h, op) }
 // SessionName returns the name of a session, from its number in the file.
 func SessionName(h *history.History, s uint32) string { return sessionName(h, s) }
 
+// EachKey calls f for each key of an operation, and says whether the operation reads and whether it writes it.
+func EachKey(h *history.History, op uint32, f func(k uint32, reads, writes bool)) {
+	switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
+	case history.Read:
+		f(h.VerKey[v], true, false)
+	case history.Write, history.Append:
+		f(h.VerKey[v], false, true)
+	case history.ReadList:
+		f(h.Lists.Key[v], true, false)
+	case history.PredRead, history.PredWrite:
+		for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
+			was, now := h.Preds.Old[j], h.Preds.New[j]
+			switch {
+			case now != history.None:
+				f(h.VerKey[now], was != history.None, true)
+			case was != history.None:
+				f(h.VerKey[was], true, false)
+			}
+		}
+	}
+}
+
 // Sentence says why an edge holds, as a page does. rests lists the operations behind it with their places in the file,
 // the assumptions and, for an edge of anomaly a, the argument that settled it. Cost: linear in the two transactions
 // and the anomaly.

@@ -47,8 +47,8 @@ const (
 
 // Result is the smallest history found.
 type Result struct {
-	// H is the history; its transactions have the ids that they have in the whole.
-	H *history.History
+	// H is the history, a part of Whole; its transactions have the ids that they have there.
+	H, Whole *history.History
 	// Answer is the certified answer for H.
 	Answer *evidence.Result
 	// From and To count transactions, the initial one apart, and operations before and after.
@@ -132,7 +132,8 @@ func History(ctx context.Context, h *history.History, l level.Level, o Options) 
 
 // result returns the smallest history so far.
 func (s *search) result() *Result {
-	return &Result{H: s.part.h, Answer: s.answer, From: sizeOf(s.w.h), To: sizeOf(s.part.h), Tried: s.tried}
+	return &Result{H: s.part.h, Whole: s.w.h, Answer: s.answer, From: sizeOf(s.w.h), To: sizeOf(s.part.h),
+		Tried: s.tried}
 }
 
 func sizeOf(h *history.History) Size {

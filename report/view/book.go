@@ -20,6 +20,7 @@ import (
 	"isovet/internal/escape"
 	"isovet/internal/safego"
 	"isovet/predicates"
+	"isovet/report"
 )
 
 // book is a history that the viewer has opened.
@@ -251,11 +252,8 @@ func (x *axis) json() *historyJSON {
 			j.Outcomes[s]++
 		}
 	}
-	for _, p := range [][2]string{{"name", h.Meta.Name}, {"database", h.Meta.DB}, {"isolation asked for",
-		h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
-		if p[1] != "" {
-			j.Meta = append(j.Meta, [2]string{p[0], escape.XML(p[1])})
-		}
+	for _, p := range report.MetaPairs(h) {
+		j.Meta = append(j.Meta, [2]string{p.Name, escape.XML(p.Value)})
 	}
 	for _, n := range h.Notes {
 		j.Notes = append(j.Notes, escape.XML(n.Text))

@@ -89,7 +89,7 @@ func (b *book) deps(t uint32) depsJSON {
 func (a *around) keys() (out []uint32) {
 	lo, hi := a.h.TxnOps(a.t)
 	for op := lo; op < hi; op++ {
-		eachKey(a.h, op, func(k uint32, _, _ bool) {
+		report.EachKey(a.h, op, func(k uint32, _, _ bool) {
 			if len(out) < maxKeys && !slices.Contains(out, k) {
 				out = append(out, k)
 			}

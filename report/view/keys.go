@@ -32,28 +32,6 @@ type keyStat struct {
 	overlaps uint64
 }
 
-// eachKey calls f for each key of an operation, and says whether the operation reads and whether it writes it.
-func eachKey(h *history.History, op uint32, f func(k uint32, reads, writes bool)) {
-	switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
-	case history.Read:
-		f(h.VerKey[v], true, false)
-	case history.Write, history.Append:
-		f(h.VerKey[v], false, true)
-	case history.ReadList:
-		f(h.Lists.Key[v], true, false)
-	case history.PredRead, history.PredWrite:
-		for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
-			was, now := h.Preds.Old[j], h.Preds.New[j]
-			switch {
-			case now != history.None:
-				f(h.VerKey[now], was != history.None, true)
-			case was != history.None:
-				f(h.VerKey[was], true, false)
-			}
-		}
-	}
-}
-
 // newKeys makes the table. It calls told with its progress in percent. Errors: ctx's. Cost: three passes over the
 // operations, and sorting each key's transactions by time. Memory: 5 bytes for each transaction and key that it
 // touches, and 40 for each key.
@@ -77,7 +55,7 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 		}
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
-			eachKey(h, op, func(key uint32, reads, writes bool) {
+			report.EachKey(h, op, func(key uint32, reads, writes bool) {
 				if seen[key] != t+1 {
 					seen[key] = t + 1
 					k.off[key+1]++
@@ -107,7 +85,7 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 		}
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
-			eachKey(h, op, func(key uint32, _, writes bool) {
+			report.EachKey(h, op, func(key uint32, _, writes bool) {
 				if seen[key] != t+1 {
 					seen[key] = t + 1
 					k.txns[next[key]] = t
@@ -201,7 +179,7 @@ func (k *keys) of(key uint32) []uint32 { return k.txns[k.off[key]:k.off[key+1]] 
 func writes(h *history.History, t, key uint32) (yes bool) {
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi && !yes; op++ {
-		eachKey(h, op, func(k uint32, _, writes bool) { yes = yes || writes && k == key })
+		report.EachKey(h, op, func(k uint32, _, writes bool) { yes = yes || writes && k == key })
 	}
 	return yes
 }

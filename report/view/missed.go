@@ -60,7 +60,7 @@ func (a *around) missedRows() {
 			}
 			first, last := h.TxnOps(w)
 			for o := first; o < last; o++ {
-				eachKey(h, o, func(k uint32, _, writes bool) {
+				report.EachKey(h, o, func(k uint32, _, writes bool) {
 					if writes && len(keys) < missedKeys && !slices.Contains(keys, k) &&
 						truths.Of(h.Ops.Ver[op], k, wroteLast(h, w, k)) == predicates.True {
 						keys = append(keys, k)
@@ -185,7 +185,7 @@ func open(h *history.History, t, op, k uint32) bool {
 	lo, _ := h.TxnOps(t)
 	touched := false
 	for o := lo; o <= op; o++ {
-		eachKey(h, o, func(key uint32, _, writes bool) { touched = touched || key == k && (writes || o == op) })
+		report.EachKey(h, o, func(key uint32, _, writes bool) { touched = touched || key == k && (writes || o == op) })
 	}
 	return !touched
 }

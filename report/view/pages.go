@@ -18,6 +18,7 @@ import (
 
 	"isovet/check"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/escape"
 	"isovet/level"
@@ -121,6 +122,11 @@ func (s *Server) bookRoutes(m *http.ServeMux) {
 		answerWith(w, true, b.shrink(a, s.o.Check, s.holdBook))
 	})
 	s.ofBook(m, "GET /book/{book}/{file}", true, s.saved)
+	s.ofBook(m, "GET /book/{book}/run.html", true, func(w http.ResponseWriter, r *http.Request, b *book) {
+		framed(w)
+		key := uint32(number(r, "key", int64(history.None)))
+		_ = report.RunHTML(w, b.name, b.axis.h, key, int(number(r, "from", 0))) // an error: the client has gone
+	})
 }
 
 // ofBook adds an address of a history. If ready is set, it refuses requests until the server has read the history.
@@ -303,16 +309,20 @@ func (s *Server) saved(w http.ResponseWriter, r *http.Request, b *book) {
 		return
 	}
 	if ext == "html" {
-		// The page has a policy of its own, by hashes; this one says which pages may frame it.
-		w.Header().Set("Content-Security-Policy", "frame-ancestors 'self'")
-		w.Header().Del("X-Frame-Options")
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		framed(w)
 	} else {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		name := strings.TrimSuffix(filepath.Base(b.name), filepath.Ext(b.name)) + "-" + base + "." + ext
 		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	}
 	_, _ = w.Write(out.Bytes())
+}
+
+// framed sets the headers of a page for a frame. It has a policy of its own, by hashes; this one says who may frame it.
+func framed(w http.ResponseWriter) {
+	w.Header().Set("Content-Security-Policy", "frame-ancestors 'self'")
+	w.Header().Del("X-Frame-Options")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 }
 
 // shownFiles has the extensions of the files that the server sends from a folder of results.

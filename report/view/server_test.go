@@ -257,6 +257,20 @@ func TestOddParameters(t *testing.T) {
 	}
 }
 
+// TestRun: only the viewer's own page may frame the page of the run, and odd parameters do no harm.
+func TestRun(t *testing.T) {
+	s := served(t, Options{Paths: []string{skewed(t, 100)}})
+	ready(t, s)
+	for q, want := range map[string]string{"": `class="run"`, "?key=1&from=50": `class="jepsen"`, "?key=1e12": "",
+		"?key=-2&from=x": ""} {
+		status, body, h := asked(t, "GET", s.URL()+"book/1/run.html"+q, nil)
+		must.Equal(t, h.Get("Content-Security-Policy"), "frame-ancestors 'self'", "who may frame it")
+		if status != 200 || !strings.Contains(body, want) || strings.Count(body, "<script") != 1 {
+			t.Errorf("%s: %d, no %s in %.300s", q, status, want, body)
+		}
+	}
+}
+
 // TestRestsIsAList: an edge that rests on no single operation, such as one between predicate writes, has a list.
 func TestRestsIsAList(t *testing.T) {
 	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "booking", Txns: 50, Seed: 7}))(t)

@@ -108,7 +108,8 @@ func runReport(ctx context.Context, e *console.Env, f *shrinkFlags, args []strin
 	case reportText:
 		err = e.WriteFile(f.out, func(w io.Writer) error { return report.Markdown(w, f.issue(path, r)) })
 	case reportPage:
-		err = e.WriteFile(f.out, func(w io.Writer) error { return report.HTML(w, path, r.Answer) })
+		o := report.HTMLOptions{Whole: r.Whole}
+		err = e.WriteFile(f.out, func(w io.Writer) error { return report.HTMLWith(w, path, r.Answer, o) })
 	case reportFolder:
 		err = e.Incident(r, f.out)
 	}

@@ -1,6 +1,6 @@
 // The page as a whole: what is looked at, how far it is, search, checks, and which panel is shown.
 
-import {el, put, id, get, ask, tell, tellAll, setAxis, many, count, span, button, bookNumber} from "./dom.js";
+import {el, put, id, get, ask, tell, tellAll, setAxis, many, count, span, button, bookNumber, bookURL} from "./dom.js";
 import {Timeline} from "./timeline.js";
 import {Graph} from "./graph.js";
 import {Keys, transaction, answer, badge} from "./panels.js";
@@ -26,7 +26,7 @@ function bar(what, text, done, total) {
 
 // Tabs.
 
-const TABS = ["answer", "txn", "graph", "keys"];
+const TABS = ["answer", "txn", "graph", "keys", "run"];
 
 function tab(name, focus) {
   for (const t of TABS) {
@@ -200,6 +200,7 @@ function begin(s) {
     beside: tried(async by => { const next = by > 0 ? app.txn?.after : app.txn?.before; if (next !== undefined) await app.open(next); })});
   app.graph = new Graph(id("panel-graph"), {open: t => app.open(t)});
   app.keys = new Keys(id("panel-keys"), app);
+  put(id("panel-run"), el("iframe", {class: "evidence", loading: "lazy", src: bookURL("run.html"), title: "Latency and rate over time"}));
   app.line.loadOverview();
   search();
 }

@@ -69,6 +69,7 @@ export class Keys {
       el("dl", {class: "facts"}, fact("writers", count(d.writers)), fact("readers", count(d.readers)), fact("versions", count(d.versions)), fact("pairs at once", count(d.overlaps))),
       el("div", {class: "tools"}, button("← all keys", () => this.load()), button("← page", () => this.one(key, d.page - 1), {disabled: d.page === 0}), button("page →", () => this.one(key, d.page + 1), {disabled: d.page + 1 >= d.pages}),
         el("output", {}, `${many(d.txns, "transaction")}, page ${d.page + 1} of ${d.pages}, in the order of the file`)),
+      el("details", {class: "line"}, el("summary", {}, "Timeline by process"), el("iframe", {class: "evidence", loading: "lazy", src: bookURL(`run.html?key=${key}&from=${50 * d.page}`), title: `Timeline of ${d.name}`})),
       el("div", {class: "scroll"}, el("table", {}, el("thead", {}, el("tr", {}, ["transaction", "session", "began", "what it did to the key"].map(h => el("th", {scope: "col"}, h)))),
         el("tbody", {}, d.rows.map(r => el("tr", {}, el("td", {}, link(r, this.app.open)), el("td", {}, r.session), el("td", {class: "num"}, moment(r.start, 1e3)), el("td", {class: "mono"}, r.text)))))));
   }
