@@ -167,35 +167,42 @@ func (s etcdState) step(q *etcdRequest, a *etcdAnswer) (fits bool, to etcdState)
 			to = s.with(&etcdItem{mod: s[0].mod, version: n})
 		}
 		return a == nil || done == (a.ClientError == "") && late == strings.Contains(a.ClientError, "future"), to
+	case q.Watch != nil: // it shows that the revision existed
+		return a == nil || s[0].mod >= a.Revision, s
 	default: // a defragmentation, of a member
 		return true, s
 	}
 	return fits && (a == nil || a.Revision == to[0].mod), to
 }
 
-// etcdModel is etcd as the model of its robustness tests has it: keys, revisions, leases, compaction. A request without
-// an answer may make neither a revision that another surely made, nor one at which an answer shows another value.
-func etcdModel(made map[int64]int, shown map[int64]string) *linear.Model[etcdState] {
+// model is etcd as the model of its robustness tests has it: keys, revisions, leases, compaction. A request without an
+// answer may make neither a revision that another surely made, nor one at which an answer shows another value. All make
+// the events that watches show.
+func (l *etcdLog) model() *linear.Model[etcdState] {
+	equal := func(a, b etcdState) bool {
+		return slices.EqualFunc(a, b, func(x, y *etcdItem) bool { return x == y || *x == *y })
+	}
 	return &linear.Model[etcdState]{
 		Init: func() etcdState { return etcdState{{mod: 1, version: -1}} },
 		Step: func(s etcdState, input, output any) (bool, etcdState) {
 			q := input.(*etcdRequest)
 			a, known := output.(*etcdAnswer)
 			rev := s[0].mod + 1
-			if _, sure := made[rev]; sure && !known && q.Txn != nil {
+			_, sure := l.made[rev]
+			if sure && !known && q.Txn != nil {
 				return false, s
 			}
 			fits, to := s.step(q, a)
-			if name, is := shown[rev]; is && !known && to[0].mod == rev {
+			if to[0].mod != rev {
+				return fits && (known || !equal(s, to)), to // one that changes nothing may as well never happen
+			}
+			if name, is := l.shown[rev]; is && !known {
 				item := to.get(name)
-				_, sure := made[rev]
 				fits = !sure && item != nil && item.mod == rev
 			}
-			return fits, to
+			return fits && l.agreed(s, to, rev), to
 		},
-		Equal: func(a, b etcdState) bool {
-			return slices.EqualFunc(a, b, func(x, y *etcdItem) bool { return x == y || *x == *y })
-		},
+		Equal: equal,
 		Observes: func(input, output any) bool {
 			a, _ := output.(*etcdAnswer)
 			return !input.(*etcdRequest).writes(a)
@@ -207,7 +214,7 @@ func etcdModel(made map[int64]int, shown map[int64]string) *linear.Model[etcdSta
 // writes reports whether a request with answer a may change something.
 func (q *etcdRequest) writes(a *etcdAnswer) bool {
 	if q.Txn == nil {
-		return q.Range == nil && q.Defragment == nil
+		return q.Range == nil && q.Defragment == nil && q.Watch == nil
 	}
 	list := slices.Concat(q.Txn.OperationsOnSuccess, q.Txn.OperationsOnFailure)
 	if a != nil && a.Txn.Failure {
@@ -218,18 +225,24 @@ func (q *etcdRequest) writes(a *etcdAnswer) bool {
 	return slices.ContainsFunc(list, func(op etcdOperation) bool { return op.Type != "range-operation" })
 }
 
-// etcd judges the operations that etcd's robustness tests report: first by the revisions that answers give, then by a
-// search for an order. A range of an old revision must have the answer that it had when that revision was the last.
+// etcd judges the operations and watches that etcd's robustness tests report: first by the revisions that answers and
+// events give, then by a search for an order. A range of an old revision must have the answer that it had when that
+// revision was the last.
 func etcd(ctx context.Context, j *judge) error {
-	l := etcdLog{j: j, made: map[int64]int{}, shown: map[int64]string{}}
+	l := etcdLog{j: j, made: map[int64]int{}, shown: map[int64]string{}, events: map[int64][]*etcdSeen{},
+		seen: map[etcdAt]*etcdSeen{}, looks: map[int64]linear.Op{}}
 	for i := range j.h.Ops {
 		if err := l.read(i); err != nil {
 			return err
 		}
 	}
-	j.stat("not-judged", len(j.h.Ops)-len(l.ops))
-	if l.revisions(); j.a.Verdict == evidence.Violated {
-		j.stat("operation-count", len(l.ops))
+	j.stat("not-judged", len(j.h.Ops)-len(l.ops)-len(l.watches))
+	requests := len(l.ops)
+	if l.merge(); j.a.Verdict == evidence.Holds {
+		l.revisions()
+	}
+	if j.a.Verdict == evidence.Violated {
+		j.stat("operation-count", requests)
 		return nil
 	}
 	for i := range l.ops {
@@ -241,9 +254,17 @@ func etcd(ctx context.Context, j *judge) error {
 			l.ops[i].Call = min(l.ops[i].Call, call)
 		}
 	}
-	m := etcdModel(l.made, l.shown)
+	ops, at := l.ops[:requests], l.at[:requests]
+	for i, seen := range l.ops[requests:] { // what surely made a revision was done when a watch showed it
+		if n, is := l.made[seen.Output.(*etcdAnswer).Revision]; is {
+			ops[n].Return = min(ops[n].Return, seen.Return)
+		} else {
+			ops, at = append(ops, seen), append(at, l.at[requests+i])
+		}
+	}
+	m := l.model()
 	search := func(ctx context.Context, ops []linear.Op, o linear.Options) (linear.Answer, error) {
 		return linear.Check(ctx, m, ops, o)
 	}
-	return j.linear(ctx, linear.Object{Check: search}, l.ops, l.at, m.Text)
+	return j.linear(ctx, linear.Object{Check: search}, ops, at, m.Text)
 }

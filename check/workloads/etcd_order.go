@@ -23,6 +23,10 @@ type etcdLog struct {
 	unsure map[string]bool
 	// revoked is set once a lease may have been revoked.
 	revoked bool
+	watches []*etcdWatching
+	events  map[int64][]*etcdSeen // by revision
+	seen    map[etcdAt]*etcdSeen
+	looks   map[int64]linear.Op // of watches, that a revision exists; Client is the watch's index in the history
 }
 
 func (l *etcdLog) request(i int) *etcdRequest { return l.ops[i].Input.(*etcdRequest) }
@@ -36,6 +40,9 @@ func (l *etcdLog) answer(i int) *etcdAnswer {
 // read parses an operation's request and answer.
 func (l *etcdLog) read(i int) error {
 	op := &l.j.h.Ops[i]
+	if op.F == "watch" {
+		return l.watch(i)
+	}
 	q, a := &etcdRequest{}, &etcdAnswer{}
 	x := linear.Op{Client: op.Process, Input: q, Call: op.Call, Return: op.Return,
 		Maybe: op.Status == operations.Unknown}
@@ -84,7 +91,7 @@ func (l *etcdLog) found(why string, core ...int) {
 	for _, i := range core {
 		list, at = append(list, l.ops[i]), append(at, l.at[i])
 	}
-	l.j.shows(why, list, at, func(op *linear.Op) string { return describeEtcd(op.Input, op.Output) })
+	l.j.shows("non-linearizable", why, list, at, etcdText)
 }
 
 // branch returns the operations of the transaction's branch that was executed.
@@ -193,7 +200,7 @@ func (l *etcdLog) replay(all, maybe []int) {
 		if maker, is := l.made[rev]; rev > now && is && maker == i {
 			missed--
 		}
-		if now = max(now, rev); missed > 0 {
+		if missed > 0 {
 			if gaps += missed; gaps > int64(may) || gaps < 0 {
 				l.found("there are more revisions by then than requests that may have created them", i)
 				return
@@ -203,6 +210,10 @@ func (l *etcdLog) replay(all, maybe []int) {
 				l.unsure[name] = true
 			}
 		}
+		if rev > now && !l.fit(rev) {
+			return
+		}
+		now = max(now, rev)
 		if why, core := l.fits(i, rev); why != "" {
 			l.found(why, append(core, i)...)
 			return

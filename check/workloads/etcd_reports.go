@@ -47,14 +47,35 @@ type (
 		LeaseGrant, LeaseRevoke *etcdLease
 		Defragment              *struct{}
 		Compact                 *struct{ Revision int64 }
+		Watch                   *etcdWatch
+	}
+	etcdWatch struct {
+		Key                                        string
+		Revision                                   int64
+		WithPrefix, WithProgressNotify, WithPrevKV bool
+	}
+	// etcdResponse is a response to a watch.
+	etcdResponse struct {
+		Events           []etcdEvent
+		IsProgressNotify bool
+		Revision, Time   int64
+		Error            any // not looked at
+	}
+	etcdEvent struct {
+		Type, Key string
+		Value     etcdValue
+		Revision  int64
+		IsCreate  bool
+		PrevValue *etcdKV
+	}
+	etcdKV struct {
+		Key                  string
+		Value                etcdValue
+		ModRevision, Version int64
 	}
 	// etcdResult is the answer to a range or to an operation in a transaction.
 	etcdResult struct {
-		KVs []struct {
-			Key                  string
-			Value                etcdValue
-			ModRevision, Version int64
-		}
+		KVs            []etcdKV
 		Count, Deleted int64
 	}
 	etcdAnswer struct {
@@ -125,6 +146,8 @@ func describeEtcd(input, output any) string {
 			}
 		}
 		say = strings.Join(words, ", ")
+	case q.Watch != nil:
+		say += fmt.Sprintf(" %q from revision %d", q.Watch.Key, q.Watch.Revision)
 	case q.Compact != nil:
 		say += fmt.Sprint(" ", q.Compact.Revision)
 	case q.LeaseGrant != nil:

@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -94,6 +93,18 @@ func TestGoTables(t *testing.T) {
 	seen.mixed(t)
 }
 
+// refused demands an error.
+func refused(t *testing.T, name, file, want string) {
+	t.Helper()
+	h, err := operations.Read([]byte(file), "h.edn")
+	if w, _, bad := Lookup(name); err == nil && bad == nil {
+		_, err = w.Check(t.Context(), h, Options{})
+	}
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v; expected %s\n%s", err, want, file)
+	}
+}
+
 // TestGoErrors: what is wrong is named by its line and member.
 func TestGoErrors(t *testing.T) {
 	const good = `{"Input": {"Op": "put", "Value": 1}, "Call": 1, "Return": 2}` + "\n"
@@ -111,12 +122,6 @@ func TestGoErrors(t *testing.T) {
 		"call,return,op,value\n1,2,write\n":                                            `2: wrong number of fields`,
 		"call,return,op,value\n1,2,write,[1\n":                                         `2: field "value"`,
 	} {
-		h, err := operations.Read([]byte(file), "h")
-		if w, _, bad := Lookup("register"); err == nil && bad == nil {
-			_, err = w.Check(context.Background(), h, Options{})
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v; expected %s\n%s", err, want, file)
-		}
+		refused(t, "register", file, want)
 	}
 }

@@ -122,16 +122,12 @@ func (t *traffic) add(v any) (ok bool) {
 	m, _ := operations.Items(v)
 	switch {
 	case len(m) == 3 && word(m[0]) == "send":
-		x := message{keyText(m[1]), operations.Text(m[2]), -1}
+		x, ok := message{keyText(m[1]), operations.Text(m[2]), -1}, true
 		if p, is := operations.Items(m[2]); is && len(p) == 2 {
-			if x.value = operations.Text(p[1]); p[0] != nil {
-				if x.offset, is = p[0].(int64); !is {
-					return false
-				}
-			}
+			ok = x.pair(p)
 		}
 		t.sent = append(t.sent, x)
-		return true
+		return ok
 	case len(m) == 1 && word(m[0]) == "poll":
 		return true
 	case len(m) != 2 || word(m[0]) != "poll":
@@ -142,21 +138,24 @@ func (t *traffic) add(v any) (ok bool) {
 		t.asked = append(t.asked, keyText(l.Key))
 		list, is := operations.Items(l.Value)
 		for _, v := range list {
-			p, pair := operations.Items(v)
-			if !pair || len(p) != 2 {
+			x := message{keyText(l.Key), "", -1}
+			if p, pair := operations.Items(v); !pair || len(p) != 2 || !x.pair(p) {
 				return false
-			}
-			x := message{keyText(l.Key), operations.Text(p[1]), -1}
-			if p[0] != nil {
-				if x.offset, pair = p[0].(int64); !pair {
-					return false
-				}
 			}
 			t.polled = append(t.polled, x)
 		}
 		ok = ok && (is || l.Value == nil)
 	}
 	return ok || m[1] == nil
+}
+
+// pair sets the offset, unless nil, and the value.
+func (m *message) pair(p []any) (ok bool) {
+	m.value = operations.Text(p[1])
+	if p[0] != nil {
+		m.offset, ok = p[0].(int64)
+	}
+	return ok || p[0] == nil
 }
 
 // keyText returns a key as text, since JSON turns the keys of objects into texts.

@@ -3,6 +3,7 @@ package workloads
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -10,111 +11,69 @@ import (
 	"isovet/history/operations"
 )
 
-// kafkaLag is how long a process had not seen the end of a log: at least Lag seconds, when it called a poll at Time.
+// kafkaLag says that a process had not seen the end of a log for Lag seconds or more, when it called a poll at Time.
 type kafkaLag struct {
-	Time    float64 `json:"time"`
-	Lag     float64 `json:"lag"`
-	Process int64   `json:"process"`
-	Key     string  `json:"key"`
+	Time float64 `json:"time"`
+	Lag  float64 `json:"lag"`
 }
 
 func (l kafkaLag) String() string {
-	if l.Lag == 0 {
-		return "0s"
-	}
-	text := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-	return fmt.Sprintf("%v (process %d, key %s, at %v)", text(l.Lag), l.Process, l.Key, text(l.Time))
-}
-
-// expiry says that offsets below one were known not to be a log's last from a time on.
-type expiry struct{ offset, time int64 }
-
-// expiries returns, for each key, the offsets that completed operations showed, each with the time at which it, or a
-// later one, was first known. Both increase.
-func (k *kafkaRun) expiries() map[string][]expiry {
-	known := map[string][]expiry{}
-	for i := range k.h.Ops {
-		if op := &k.h.Ops[i]; op.Status != operations.Failed && op.End != operations.NoTime {
-			for _, m := range slices.Concat(k.moved[i].sent, k.moved[i].polled) {
-				known[m.key] = append(known[m.key], expiry{m.offset, op.End})
-			}
-		}
-	}
-	for key, all := range known {
-		slices.SortStableFunc(all, func(a, b expiry) int { return cmp.Compare(a.time, b.time) })
-		end := int64(-1)
-		known[key] = slices.DeleteFunc(all, func(e expiry) bool {
-			if e.offset <= end {
-				return true
-			}
-			end = e.offset
-			return false
-		})
-	}
-	return known
+	return fmt.Sprintf("%v at %v", time.Duration(l.Lag*1e9), time.Duration(l.Time*1e9))
 }
 
 // lag reports the worst lag in real time, as Jepsen's checker does: for each poll and each key that its process polled
 // or was assigned, the time from the first completion that showed an offset above the process's latest one, to the call
 // of the poll. An assignment forgets the offsets of other keys, a subscription all.
 func (k *kafkaRun) lag() {
-	known, worst := k.expiries(), kafkaLag{}
-	var done []int
+	type expiry struct{ offset, time int64 }
+	known := map[string][]expiry{} // by key, the latest offset that was known from a time on
 	for i := range k.h.Ops {
-		if op := &k.h.Ops[i]; op.Status == operations.OK && op.Time != operations.NoTime {
-			done = append(done, i)
-		}
-	}
-	if len(done) == 0 {
-		return
-	}
-	slices.SortStableFunc(done, func(a, b int) int { return cmp.Compare(k.h.Ops[a].Return, k.h.Ops[b].Return) })
-	latest := map[int64]map[string]int64{} // offsets by process and key; -1: none yet
-	for _, i := range done {
-		op, was := &k.h.Ops[i], latest[k.h.Ops[i].Process]
-		now := map[string]int64{}
-		see := func(key string, offset int64) {
-			if old, is := now[key]; !is || offset > old {
-				now[key] = offset
+		for _, m := range slices.Concat(k.moved[i].sent, k.moved[i].polled) {
+			if op := &k.h.Ops[i]; op.Status != operations.Failed && op.End != operations.NoTime {
+				known[m.key] = append(known[m.key], expiry{m.offset, op.End})
 			}
 		}
-		switch op.F {
+	}
+	for _, all := range known {
+		slices.SortFunc(all, func(a, b expiry) int { return cmp.Compare(a.time, b.time) })
+		for n := 1; n < len(all); n++ {
+			all[n].offset = max(all[n].offset, all[n-1].offset)
+		}
+	}
+	latest, worst := map[int64]map[string]int64{}, kafkaLag{} // by process and key, the offset after the last
+	for i := range k.h.Ops {
+		op := &k.h.Ops[i]
+		if !slices.Contains(fs("assign", "subscribe", "poll", "txn"), op.F) || op.Status != operations.OK ||
+			op.Time == operations.NoTime {
+			continue
+		}
+		was, now := latest[op.Process], map[string]int64{}
+		switch keys, _ := operations.Items(op.Out); op.F {
 		case "assign":
-			keys, _ := operations.Items(op.Out)
 			for _, v := range keys {
-				see(keyText(v), -1)
-				if old, is := was[keyText(v)]; is {
-					see(keyText(v), old)
-				}
+				now[keyText(v)] = was[keyText(v)]
 			}
-		case "subscribe":
 		case "poll", "txn":
-			if now = was; now == nil {
-				now = map[string]int64{}
-			}
+			maps.Copy(now, was)
 			for _, key := range k.moved[i].asked {
-				see(key, -1)
+				now[key] += 0
 			}
 			for _, m := range slices.Concat(k.moved[i].sent, k.moved[i].polled) {
-				if m.offset >= 0 {
-					see(m.key, m.offset)
+				if m.offset >= now[m.key] {
+					now[m.key] = m.offset + 1
 				}
 			}
-			for key, offset := range now {
+			for key, next := range now {
 				all := known[key]
-				n := sort.Search(len(all), func(n int) bool { return all[n].offset > offset })
-				if n == len(all) {
-					continue
-				}
-				l := kafkaLag{float64(op.Time) / 1e9, float64(op.Time-all[n].time) / 1e9, op.Process, key}
-				if l.Lag > worst.Lag || l.Lag == worst.Lag && l.Lag > 0 && l.Time == worst.Time && key < worst.Key {
-					worst = l
+				n := sort.Search(len(all), func(n int) bool { return all[n].offset >= next })
+				if n < len(all) && float64(op.Time-all[n].time)/1e9 > worst.Lag {
+					worst = kafkaLag{float64(op.Time) / 1e9, float64(op.Time-all[n].time) / 1e9}
 				}
 			}
-		default:
-			continue
 		}
 		latest[op.Process] = now
 	}
-	k.stat("worst-realtime-lag", worst)
+	if len(latest) > 0 { // the history has times
+		k.stat("worst-realtime-lag", worst)
+	}
 }

@@ -164,11 +164,6 @@ var cycleSteps = []cycleStep{
 	{"G0-realtime", "strong-PL-1-cycle-exists", false, 2}, {"G1c-realtime", "strong-PL-2-cycle-exists", true, 2},
 }
 
-// within reports whether all edges of a graph are in another, whose cycles then say nothing new.
-func (s *cycleStep) within(other *cycleStep) bool {
-	return (!s.reads || other.reads) && s.order <= other.order
-}
-
 // cycles looks, in each component of the graph with all edges, for cycles of operations in each of which one polls what
 // the one before it sends, or else follows it in its process, or else in real time. With setting ww-deps the order of
 // the logs counts too; such cycles are then allowed. As Jepsen's checker does, it reports a cycle and that one exists.
@@ -202,7 +197,9 @@ func (k *kafkaRun) cycles() {
 		slices.SortStableFunc(parts, func(a, b []int32) int { return cmp.Compare(len(a), len(b)) })
 		for _, part := range parts { // the first of a component is the smallest
 			c := comp[part[0]]
-			if !slices.ContainsFunc(found[c], func(s *cycleStep) bool { return s.within(step) }) {
+			if !slices.ContainsFunc(found[c], func(s *cycleStep) bool { // whose edges are among the step's
+				return (!s.reads || step.reads) && s.order <= step.order
+			}) {
 				found[c] = append(found[c], step)
 				cycle, _ := search.ShortestCycle(g, part, 1<<22)
 				k.cyclic(step, cycle, part)

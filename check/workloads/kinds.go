@@ -6,8 +6,8 @@ type Kind struct{ Name, About string }
 // Kinds returns the kinds of all workloads; their other findings are anomalies of package level.
 func Kinds() []Kind {
 	return []Kind{
-		{"PL-1-cycle-exists", "operations precede each other by the order of the logs"},
-		{"PL-2-cycle-exists", "operations precede each other by their sends and polls"},
+		{"PL-1-cycle-exists", "operations precede each other in the logs"},
+		{"PL-2-cycle-exists", "operations precede each other by sends and polls"},
 		{"bad", "a read has a later part of a key but lacks an earlier one"},
 		{"broken-link", "an operation does not follow the position that it links to"},
 		{"dirty", "a value was read that no final read has"},
@@ -41,6 +41,14 @@ func Kinds() []Kind {
 		{"unexpected-key", "a read shows an unknown account"},
 		{"unseen", "an acknowledged value was never polled"},
 		{"value-reorder", "the order of the rows contradicts their values"},
+		{"watch-atomic", "a watch has the events of one revision in several responses"},
+		{"watch-bookmarkable", "a watch has an event that a notification of progress excludes"},
+		{"watch-event", "a watch has an event that differs from another watch, or from what the request did"},
+		{"watch-filter", "a watch has an event of another key, or an earlier revision, than it asks for"},
+		{"watch-ordered", "the revisions of a watch's events fall"},
+		{"watch-previous", "an event is wrong about its key's previous value, or whether there was one"},
+		{"watch-reliable", "a watch lacks an event between others of its events, or up to its progress"},
+		{"watch-unique", "a watch has an event twice"},
 		{"wrong-final-read", "a final read differs from every possible sum of the additions"},
 		{"wrong-read", "a read returns another value than the last write"},
 		{"wrong-total", "the balances of a read do not add up to the total"},

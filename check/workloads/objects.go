@@ -88,11 +88,11 @@ func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(o
 	case a.Why != "":
 		why += " (" + a.Why + ")"
 	}
-	j.shows(why, linear.Pick(ops, a.Core), linear.Pick(at, a.Core), text)
+	j.shows("non-linearizable", why+j.given, linear.Pick(ops, a.Core), linear.Pick(at, a.Core), text)
 }
 
 // shows reports a violation, with the operations involved in words; at has their indexes in the history.
-func (j *judge) shows(why string, ops []linear.Op, at []int, text func(op *linear.Op) string) {
+func (j *judge) shows(kind, why string, ops []linear.Op, at []int, text func(op *linear.Op) string) {
 	const most = 20
 	var say []string
 	for n, i := range at {
@@ -107,7 +107,7 @@ func (j *judge) shows(why string, ops []linear.Op, at []int, text func(op *linea
 		}
 		say = append(say, fmt.Sprintf("%sline %d: process %d: %s", file, op.Line, op.Process, text(&ops[n])))
 	}
-	j.found("non-linearizable", at, "%s:\n  %s", why, strings.Join(say, "\n  "))
+	j.found(kind, at, "%s:\n  %s", why, strings.Join(say, "\n  "))
 }
 
 // linearOps returns the operations that an object's model judges, with their indexes in the history; skipped counts the

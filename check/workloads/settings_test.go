@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"isovet/evidence"
-	"isovet/history/operations"
-	"isovet/internal/test/must"
 )
 
 // TestSettings: a setting without a meaning is an error that says what was expected.
@@ -39,14 +37,8 @@ func TestLastMoment(t *testing.T) {
 		"queue": line("enqueue", "1", "null", first, first+1) + line("dequeue", "null", "1", last-1, last),
 		"stack": line("push", "1", "null", first, first+1) + line("pop", "null", "1", last-1, last),
 	} {
-		h := must.Get(operations.Read([]byte(text), "t"))(t)
-		w, settings, err := Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := w.Check(t.Context(), h, Options{Settings: settings})
-		if err != nil || a.Verdict != evidence.Holds {
-			t.Errorf("%s: %v, %+v", name, err, a)
+		if a := judged(t, name, text); a.Verdict != evidence.Holds {
+			t.Errorf("%s: %+v", name, a)
 		}
 	}
 }

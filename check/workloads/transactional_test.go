@@ -80,6 +80,15 @@ func TestTransactional(t *testing.T) {
 		{"dirty-read", "lost", []string{"write 7", "strong-read nil → #{8}"}},
 		{"dirty-read", "nodes-disagree", []string{"write 7", "strong-read nil → #{7 8}", "strong-read nil → #{7}"}},
 		{"dirty-read", "?", []string{"write 7"}},
+		{"kafka", "", []string{"send [[:send 1 5]] → [[:send 1 [0 5]]]", "poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
+		{"kafka", "", []string{"send [[:send 1 5]] → [[:send 1 [nil 5]]]", "poll [[:poll]] → [[:poll {1 [[3 5]]}]]"}},
+		{"kafka", "?", []string{"assign [1]", "poll [[:poll]] → [[:poll {}]]"}},
+		{"kafka", "?", []string{"send [[:send 1 5]] → [[:send 1 [0 5]]]", "send [[:send 1 5]] → [[:send 1 [1 5]]]",
+			"poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
+		{"kafka", "", []string{"subscribe [1]", "poll [[:poll]] → [[:poll {1 [[0 5]]}]]",
+			"poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
+		{"kafka", "int-nonmonotonic-poll", []string{"poll [[:poll]] → [[:poll {1 [[1 6] [0 5]]}]]"}},
+		{"kafka", "", []string{"poll [[:poll]] → [[:poll {1 [[1 6] [0 5]]}]] | :rebalance-log [{:keys [1]}]"}},
 	} {
 		a := judged(t, c.name, done(c.ops...))
 		expected := want(c.kind != "")

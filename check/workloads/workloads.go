@@ -81,7 +81,7 @@ func All() []Workload {
 	}
 	all = append(all, transactional()...)
 	all = append(all, Workload{"etcd", "reports of etcd's robustness tests: linearizable, with revisions",
-		fs("range", "txn", "leaseGrant", "leaseRevoke", "defragment", "compact"), nil, etcd})
+		fs("range", "txn", "leaseGrant", "leaseRevoke", "defragment", "compact", "watch"), nil, etcd})
 	for _, o := range linear.Objects() {
 		all = append(all, Workload{o.Name, "linearizable: " + o.About, objectFs[o.Name], objectSettings[o.Name],
 			linearizable(o)})
@@ -343,6 +343,7 @@ type judge struct {
 	ok int // operations that took effect
 	// holdsEmpty: "empty" is a value in the queue or stack, not the answer that it is empty.
 	holdsEmpty bool
+	given      string // what a refutation takes for granted
 }
 
 // bad returns an error for an operation that does not belong to the workload.

@@ -3,6 +3,7 @@ package workloads
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,8 +33,7 @@ type edn struct {
 
 func (b *edn) op(process int, kind, f string, value any) {
 	fmt.Fprintf(b, "{:index %d, :time %d, :process %d, :type :%s, :f :%s, :value %v}\n", b.n, 700_000*b.n, process,
-		kind,
-		f, value)
+		kind, f, value)
 	b.n++
 }
 
@@ -105,10 +105,7 @@ func (v verdicts) mixed(t *testing.T) {
 }
 
 func want(bad bool) evidence.Verdict {
-	if bad {
-		return evidence.Violated
-	}
-	return evidence.Holds
+	return map[bool]evidence.Verdict{true: evidence.Violated, false: evidence.Holds}[bad]
 }
 
 // TestCounter compares the bounds with those that a loop over all events gives for each read.
@@ -126,10 +123,8 @@ func TestCounter(t *testing.T) {
 			if f == "read" {
 				return fmt.Sprint(sum + r.IntN(5)/4)
 			}
-			var n int
-			fmt.Sscan(v, &n)
 			if took {
-				sum += n
+				sum += number(v)
 			}
 			return v
 		})
@@ -143,18 +138,14 @@ func TestCounter(t *testing.T) {
 			low, high, got := 0, 0, 0
 			fmt.Sscan(e.value.(string), &got)
 			for k, a := range all {
-				n := 0
-				fmt.Sscan(fmt.Sprint(a.value), &n)
+				n := number(a.value.(string))
 				if a.f != "add" {
 					continue
 				}
 				if a.kind == "ok" && k < e.invoked {
 					low += n
 				}
-				failed := false
-				for _, c := range all {
-					failed = failed || c.kind == "fail" && c.invoked == k
-				}
+				failed := slices.ContainsFunc(all, func(c plain) bool { return c.kind == "fail" && c.invoked == k })
 				if a.kind == "invoke" && k < i && !failed {
 					high += n
 				}
@@ -256,20 +247,13 @@ func TestSets(t *testing.T) {
 		})
 		all := events(t, file)
 		has := func(e plain, v string) bool {
-			for _, w := range strings.Fields(strings.Trim(e.value.(string), "#{}")) {
-				if w == v {
-					return true
-				}
-			}
-			return false
+			return slices.Contains(strings.Fields(strings.Trim(e.value.(string), "#{}")), v)
 		}
 		tried, acked := map[string]bool{}, map[string]bool{}
 		last := -1
 		for i, e := range all {
 			tried[e.value.(string)] = tried[e.value.(string)] || e.f == "add"
-			if e.f == "add" && e.kind == "ok" {
-				acked[e.value.(string)] = true
-			}
+			acked[e.value.(string)] = acked[e.value.(string)] || e.f == "add" && e.kind == "ok"
 			if e.f == "read" && e.kind == "ok" {
 				last = i
 			}
@@ -325,8 +309,7 @@ func TestSets(t *testing.T) {
 			}
 			if full[b.Verdict]++; b.Verdict != expected || b.Counts["lost"] != lost {
 				t.Fatalf("%s: %v %v, expected %v, %d lost, %d stable, %d stale\n%s", name, b.Verdict, b.Counts,
-					expected,
-					lost, stable, stale, file)
+					expected, lost, stable, stale, file)
 			}
 		}
 	})
@@ -367,7 +350,7 @@ func TestBank(t *testing.T) {
 		wrong := 0
 		half := func() string { return fmt.Sprintf("{0 %d, 1 %d, 2 %d}", of[0], of[1], of[2]) }
 		var b edn
-		for i := range 10 {
+		for range 10 {
 			from, amount := r.IntN(3), 1+r.IntN(3)
 			to := (from + 1 + r.IntN(2)) % 3
 			value := fmt.Sprintf("{:from %d, :to %d, :amount %d}", from, to, amount)
@@ -376,16 +359,14 @@ func TestBank(t *testing.T) {
 			b.op(1, "invoke", "transfer", value)
 			b.op(0, "invoke", "read", "nil")
 			of[from] -= amount
-			if torn := r.IntN(20) == 0; torn {
+			seen := half()
+			if of[to] += amount; r.IntN(20) == 0 {
 				wrong++
-				b.op(0, "ok", "read", half())
-				of[to] += amount
 			} else {
-				of[to] += amount
-				b.op(0, "ok", "read", half())
+				seen = half()
 			}
+			b.op(0, "ok", "read", seen)
 			b.op(1, "ok", "transfer", value)
-			_ = i
 		}
 		a := judged(t, "bank:total=30,negative=yes", b.String())
 		if seen[a.Verdict]++; a.Counts["wrong-total"] != wrong || a.Verdict != want(wrong > 0) {
@@ -421,10 +402,6 @@ func TestBank(t *testing.T) {
 // TestEdges are histories of odd values that a rule could take wrongly.
 func TestEdges(t *testing.T) {
 	const huge = "9223372036854775807"
-	call := func(b *edn, f, in, kind, out string) {
-		b.op(0, "invoke", f, in)
-		b.op(0, kind, f, out)
-	}
 	for _, c := range []struct {
 		name, workload, why string
 		steps               [][4]string // f, value, outcome, its value
@@ -450,7 +427,8 @@ func TestEdges(t *testing.T) {
 	} {
 		var b edn
 		for _, s := range c.steps {
-			call(&b, s[0], s[1], s[2], s[3])
+			b.op(0, "invoke", s[0], s[1])
+			b.op(0, s[2], s[0], s[3])
 		}
 		if a := judged(t, c.workload, b.String()); a.Verdict != c.want {
 			t.Errorf("%s: %s: %v; expected %v: %s\n%s", c.workload, c.name, a.Verdict, c.want, c.why, b.String())

@@ -8,7 +8,7 @@ import (
 )
 
 // etcdTypes are the requests of etcd's robustness tests.
-var etcdTypes = []string{"range", "txn", "leaseGrant", "leaseRevoke", "defragment", "compact"}
+var etcdTypes = []string{"range", "txn", "leaseGrant", "leaseRevoke", "defragment", "compact", "watch"}
 
 // isEtcd reports whether an input is a request of etcd's robustness tests: it has a type, and a member with the type's
 // name.
@@ -38,10 +38,27 @@ func (r *goReader) etcd(in Map, at map[string]any, name map[string]string) error
 	return r.times(at, name)
 }
 
-// EtcdFiles returns the files in which etcd's robustness tests report operations: client-N/operations.json.
+// watchEvent reads a watch of etcd's robustness tests, with its responses in Extra; it lasts from first to last.
+func watchEvent(m Map, line int) event {
+	e := event{own: true, golang: true, f: "watch", value: Map{{"Type", "watch"}, {"Watch", m.Get("Request")}},
+		extra: Map{{"Responses", m.Get("Responses")}}, line: line}
+	list, _ := Items(m.Get("Responses"))
+	for _, r := range list {
+		response, _ := r.(Map)
+		t, _ := response.Get("Time").(int64)
+		e.start, e.end = cmp.Or(e.start, t), max(e.end, t)
+	}
+	return e
+}
+
+// EtcdFiles returns the files in which etcd's robustness tests report operations, client-N/operations.json, and then
+// those with watches, client-N/watch.json. It returns nil if there are only watches.
 func EtcdFiles(dir string) []string {
 	dir = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", `\`, `\\`).Replace(dir)
 	files, _ := filepath.Glob(filepath.Join(dir, "client-*", "operations.json")) // the pattern is good
+	if watches, _ := filepath.Glob(filepath.Join(dir, "client-*", "watch.json")); files != nil {
+		files = append(files, watches...)
+	}
 	return files
 }
 

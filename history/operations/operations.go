@@ -189,6 +189,8 @@ func operation(s *edn.Scanner, t edn.Token) (e event, err error) {
 		return e, bad
 	case m.isGo():
 		return goEvent(m, bad)
+	case m.Get("Request") != nil:
+		return watchEvent(m, line), nil
 	}
 	return eventOf(m, bad)
 }

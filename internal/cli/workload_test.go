@@ -118,11 +118,13 @@ func TestEtcdFolder(t *testing.T) {
 			`"OperationsOnSuccess": [{"Type": "put-operation", "Put": {"Key": "x", "Value": {"Value": "a"}}}]}}, `+
 			`"Call": %d, "Output": {"Txn": {"Results": [{}]}, "Revision": %d}, "Return": %d}`, i, call, 3-i, call+1), 0o600))
 	}
-	file := filepath.Join(dir, "client-1", "operations.json")
-	for path, want := range map[string]string{dir: "valid as etcd", file: "expected the report's folder"} {
+	file, watch := filepath.Join(dir, "client-1", "operations.json"), filepath.Join(dir, "client-2", "watch.json")
+	must.OK(t, os.WriteFile(watch, []byte(`{"Request": {"Key": "x", "Revision": 2}, "Responses": [{"Events": [{"Type": `+
+		`"put-operation", "Key": "x", "Value": {"Value": "b"}, "Revision": 2, "IsCreate": true}], "Time": 3}]}`), 0o600))
+	for path, want := range map[string]string{dir: `"x" is not what was done`, file: "expected the report's folder"} {
 		var out bytes.Buffer
 		got := Main([]string{"check", path}, nil, &out, &out)
-		if !strings.Contains(out.String(), want) || (got == 0) != (path == dir) {
+		if !strings.Contains(out.String(), want) || (got == 1) != (path == dir) {
 			t.Errorf("%s: exit status %d, %q; expected %q", path, got, out.String(), want)
 		}
 	}
