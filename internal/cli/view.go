@@ -32,35 +32,18 @@ type viewFlags struct {
 
 func newView(e *console.Env) *cobra.Command {
 	var f viewFlags
-	c := &cobra.Command{
-		Use:     "view [flags] HISTORY [CERT]",
-		GroupID: "work",
-		Short:   "Show a history in the browser: load, keys, transactions, violations",
-		Long: `view shows a history in the browser: load, keys, transactions, dependencies and violations, at any level.
-
-HISTORY is a file of any format, a run of Jepsen, a folder of isovet watch, or results of isovet bench reproduce. For
-operations on objects, view shows the page of their check. view prints the page's address, which contains a secret
-token; only this machine can reach it. A native file (isovet convert h.jsonl h.ivh) opens at once. For other large
-files view first makes a temporary copy. With CERT, a certificate, view replays and shows it first. Ctrl-C ends view.
-docs/view.md has pictures.`,
-		Example: `  isovet view --open h.jsonl
-  isovet view h.ivh h.cert
-  isovet view --addr 127.0.0.1:8080 h.jsonl.zst      over ssh -L 8080:127.0.0.1:8080
-  isovet view w                                      the folder of isovet watch`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) > 2 && !f.loading.Together {
-				return console.Usagef("expected HISTORY and perhaps CERT; usage: %s", c.UseLine())
-			}
-			return nil
-		},
-		ValidArgsFunction: console.HistoryFiles,
-		RunE: func(c *cobra.Command, args []string) error {
-			if f.skew < 0 {
-				return console.Usagef("--clock-skew %v is negative", f.skew)
-			}
-			return runView(c.Context(), e, &f, args)
-		},
-	}
+	c := console.Command("view", func(c *cobra.Command, args []string) error {
+		if len(args) == 0 || len(args) > 2 && !f.loading.Together {
+			return console.Usagef("expected HISTORY and perhaps CERT; usage: %s", c.UseLine())
+		}
+		return nil
+	}, func(c *cobra.Command, args []string) error {
+		if f.skew < 0 {
+			return console.Usagef("--clock-skew %v is negative", f.skew)
+		}
+		return runView(c.Context(), e, &f, args)
+	})
+	c.ValidArgsFunction = console.HistoryFiles
 	console.LevelFlag(c, &f.level)
 	f.loading.Flags(c, "format", "HISTORY")
 	f.loading.TogetherFlag(c)

@@ -35,20 +35,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // Root returns the tree of these commands. Its help also shows the examples before and behind. The caller adds its own
 // commands and calls [console.SetUp].
 func Root(e *console.Env, before, behind string) *cobra.Command {
-	root := &cobra.Command{
-		Use:   "isovet",
-		Short: "Did the database keep its isolation promise?",
-		Long: `isovet decides whether a database kept an isolation level, and proves the answer.
-
-It reads a history: the transactions that clients ran, with the values that they read and wrote. "Valid" comes with
-an order of the transactions that explains every read, "violation" with a cycle or with wrong reads. You can check
-both by hand. A separate certifier verifies the answer before isovet prints it.
-
-` + console.ExitHelp,
-		Example: before + `  isovet stats h.jsonl                                          what is in it
-  isovet check h.jsonl                                          is it serializable?
-` + behind,
-	}
+	root := console.Command("isovet", nil, nil)
+	root.Example = before + root.Example + "\n" + behind
 	root.Version = strings.TrimPrefix(console.BuildVersion().String(), "isovet ") // "isovet version" stands before it
 	root.AddGroup(
 		&cobra.Group{ID: "work", Title: "Histories:"},

@@ -26,30 +26,12 @@ const ablateTxns = 1000
 
 func newAblate(e *console.Env) *cobra.Command {
 	f := ablateFlags{}
-	c := &cobra.Command{
-		Use:   "ablate [flags]",
-		Short: "Measure every choice of vbox's pipeline against each other",
-		Long: `ablate measures the checker vbox with every combination of its choices, and prints a table sorted by time.
-
-The choices are closure, pruning, encoding, theory (it keeps the graph acyclic), phase (the variables' first values)
-and solver. Each flag takes a list such as purdom+,purdom, or all. --one-at-a-time varies one choice and leaves the
-others at their first value: fifty runs instead of hundreds. --technique omits techniques. docs/adding-an-encoding.md
-shows how to add an encoding.
-
-If two combinations give different verdicts, the exit status is 1. "Unknown" differs from no verdict.
-
-` + console.ExitHelp,
-		Example: `  isovet bench ablate --one-at-a-time --workload blindw --txns 10000
-  isovet bench ablate --history h.jsonl --closure purdom+ --phase time --solver cdcl
-  isovet bench ablate --encoding vbox,cobra --pruning none --theory closure,order,lazy --json`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.compare.takeHistories(c, args); err != nil {
-				return err
-			}
-			return runAblate(c.Context(), e, &f)
-		},
-	}
+	c := console.Command("ablate", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+		if err := f.compare.takeHistories(c, args); err != nil {
+			return err
+		}
+		return runAblate(c.Context(), e, &f)
+	})
 	g := &f.compare
 	g.gen.Add(c)
 	g.gen.Spec.Txns = ablateTxns

@@ -38,10 +38,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // NewBench returns the command bench.
 func NewBench(e *console.Env) *cobra.Command {
-	c := &cobra.Command{
-		Use: "bench", Short: "Measure checkers against each other, and the papers' figures again",
-		Long: "bench measures checkers. Each run has its own process.\n\n" + console.ExitHelp,
-	}
+	c := console.Command("bench", nil, nil)
 	c.AddCommand(newCompare(e), newReproduce(e), newAblate(e))
 	return c
 }
@@ -86,35 +83,13 @@ type compareFlags struct {
 
 func newCompare(e *console.Env) *cobra.Command {
 	f := compareFlags{}
-	c := &cobra.Command{
-		Use:   "compare [flags]",
-		Short: "Compare checkers on a workload, or on histories",
-		Long: `compare runs every checker on a workload or on your histories, each in its own process, and prints the verdict, the
-time, the memory and the size of the problem.
-
-In --checkers, "vbox" is a checker with its default solver, "vbox:gini" with another solver, and
-"vbox:encoding=order,theory=lazy" with settings. "all" means every checker of the level, "all:all" every checker with
-every solver. isovet checkers --json lists the settings. --encoding, --closure, --solver, --theory and --technique
-vary every checker that supports the choice. A checker that trusts timestamps decides a stricter level, and has a
-column of its own.
-
-If two checkers give different verdicts, the exit status is 1. "Unknown" differs from no verdict.
-
-` + console.ExitHelp,
-		Example: `  isovet bench compare --workload blindw
-  isovet bench compare --workload blindw --variant all --txns 100000 --checkers vbox --repeat 5
-  isovet bench compare --workload rmw --level sser --checkers vbox:all,cobra --timeout 1m
-  isovet bench compare --checkers vbox --encoding all --theory closure,order
-  isovet bench compare --checkers vbox,cobra,cobra:warshall --times none
-  isovet bench compare --history a.jsonl --history b.jsonl --json`,
-		Args: cobra.ArbitraryArgs, // --history a b: the words after the first are histories too
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.takeHistories(c, args); err != nil {
-				return err
-			}
-			return runCompare(c.Context(), e, &f)
-		},
-	}
+	// --history a b: the words after the first are histories too
+	c := console.Command("compare", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+		if err := f.takeHistories(c, args); err != nil {
+			return err
+		}
+		return runCompare(c.Context(), e, &f)
+	})
 	f.gen.Add(c)
 	console.LevelFlag(c, &f.level)
 	fl := c.Flags()
@@ -200,17 +175,8 @@ func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
 		return console.Usagef("unexpected argument %q; histories are given with --history FILE", args[0])
 	}
 	f.history = append(f.history, args...)
-	return console.Crossed(c, Crossings)
+	return console.Crossed(c)
 }
-
-// generated lists the flags that say which history to generate.
-var generated = console.Crossing{With: "history",
-	Flag: "workload variant txns sessions keys ops isolation seed fault fault-at times hint timestamps skew " +
-		"fence-every shape abort-rate unknown-rate no-aborted long-txn",
-	Say: "--history and --{} contradict each other: --{} describes a history to generate; leave one out"}
-
-// Crossings lists the flags that exclude each other.
-var Crossings = console.Crossings{"compare": {generated}, "ablate": {generated}}
 
 func (f *compareFlags) validate() error {
 	if err := errors.Join(workloads.PartVariant(&f.gen.Spec.Workload, &f.variant), f.gen.Finish()); err != nil {

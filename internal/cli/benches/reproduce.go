@@ -26,65 +26,43 @@ type reproduceFlags struct {
 	quiet                        bool
 }
 
-const reproduceHelp = `reproduce measures figures of the papers again: one figure (vbox/fig6), all figures of a paper (vbox), or --all.
-
-Each checker runs in its own process, on generated histories. Figures about databases start the servers that are
-installed. --out names the folder for raw data, charts, and a page that compares the paper's claims with our results.
---quick measures all figures in ten minutes. --full uses the paper's sizes. --resume continues after an interruption.
-
-` + console.ExitHelp
-
-const reproduceExamples = `  isovet bench reproduce --list
-  isovet bench reproduce vbox/fig8a
-  isovet bench reproduce vbox --out results
-  isovet bench reproduce vbox/fig6 --full --memory 12GiB
-  isovet bench reproduce vbox --full --resume
-  isovet bench reproduce --all --quick --out quick
-  isovet bench reproduce --page`
-
 func newReproduce(e *console.Env) *cobra.Command {
 	f := reproduceFlags{}
-	c := &cobra.Command{
-		Use:     "reproduce [FIGURE…]",
-		Short:   "Measure the papers' tables and figures again",
-		Long:    reproduceHelp,
-		Example: reproduceExamples,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var ids []string
-			for _, g := range bench.Figures() {
-				ids = append(ids, g.ID+"\t"+g.Title)
+	c := console.Command("reproduce", nil, func(c *cobra.Command, args []string) error {
+		if f.list {
+			if len(args) > 0 {
+				return console.Usagef("--list lists all figures; leave the names out")
 			}
-			return ids, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			if f.list {
-				if len(args) > 0 {
-					return console.Usagef("--list lists all figures; leave the names out")
-				}
-				return bench.WriteFigureList(e.Stdout, bench.Figures())
+			return bench.WriteFigureList(e.Stdout, bench.Figures())
+		}
+		if !bench.HasCharts() {
+			return console.Usagef("this program cannot draw charts; reproduce needs the full isovet")
+		}
+		if f.page {
+			if len(args) > 0 {
+				return console.Usagef("--page shows all measured figures; leave the names out")
 			}
-			if !bench.HasCharts() {
-				return console.Usagef("this program cannot draw charts; reproduce needs the full isovet")
+			if err := bench.SaveIndex(f.out); err != nil {
+				return console.Usagef("%v", err)
 			}
-			if f.page {
-				if len(args) > 0 {
-					return console.Usagef("--page shows all measured figures; leave the names out")
-				}
-				if err := bench.SaveIndex(f.out); err != nil {
-					return console.Usagef("%v", err)
-				}
-				fmt.Fprintf(e.Stdout, "%s\n", filepath.Join(f.out, bench.IndexName))
-				return nil
-			}
-			args, err := f.figures(args)
-			if err != nil {
-				return err
-			}
-			if f.quick && !c.Flags().Changed("out") {
-				f.out = filepath.Join(f.out, "quick")
-			}
-			return runReproduce(c.Context(), e, &f, args)
-		},
+			fmt.Fprintf(e.Stdout, "%s\n", filepath.Join(f.out, bench.IndexName))
+			return nil
+		}
+		args, err := f.figures(args)
+		if err != nil {
+			return err
+		}
+		if f.quick && !c.Flags().Changed("out") {
+			f.out = filepath.Join(f.out, "quick")
+		}
+		return runReproduce(c.Context(), e, &f, args)
+	})
+	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var ids []string
+		for _, g := range bench.Figures() {
+			ids = append(ids, g.ID+"\t"+g.Title)
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
 	fl := c.Flags()
 	fl.BoolVar(&f.list, "list", false, "list the figures")

@@ -54,29 +54,21 @@ type CheckFlags struct {
 
 func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 	f := CheckFlags{unknownStatus: console.StatusUnknown}
-	c := &cobra.Command{
-		Use:               "check [flags] HISTORY…",
-		GroupID:           "work",
-		Short:             "Decide whether histories satisfy an isolation level, and prove it",
-		Long:              checkHelp,
-		Example:           checkExamples,
-		Args:              console.Exactly("HISTORY…"),
-		ValidArgsFunction: console.HistoryFiles,
-		RunE: func(c *cobra.Command, args []string) error {
-			f.levelSet = c.Flags().Changed("level")
-			if err := f.onEngine(); err != nil {
-				return err
-			}
-			if err := errors.Join(console.Crossed(c, Crossings), f.validateSpill()); err != nil {
-				return err
-			}
-			args = f.loading.Histories(args)
-			if f.all {
-				return runLattice(c.Context(), e, &f, args)
-			}
-			return runCheck(c.Context(), e, &f, args)
-		},
-	}
+	c := console.Command("check", console.Exactly("HISTORY…"), func(c *cobra.Command, args []string) error {
+		f.levelSet = c.Flags().Changed("level")
+		if err := f.onEngine(); err != nil {
+			return err
+		}
+		if err := errors.Join(console.Crossed(c), f.validateSpill()); err != nil {
+			return err
+		}
+		args = f.loading.Histories(args)
+		if f.all {
+			return runLattice(c.Context(), e, &f, args)
+		}
+		return runCheck(c.Context(), e, &f, args)
+	})
+	c.ValidArgsFunction = console.HistoryFiles
 	f.spill.engine = x
 	f.spill.flags(c)
 	c.Flags().Var(latticeValue{console.Level(&f.level), &f.all}, "level",

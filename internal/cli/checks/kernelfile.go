@@ -17,10 +17,6 @@ import (
 )
 
 func (f *verifyFlags) kernelFileFlag(c *cobra.Command) {
-	c.Long += `
-
---kernel-file FILE verifies a file in the format of isovet-kernel, without a certificate and a history. It uses
-isovet's port of the kernel, which has no proof.`
 	c.Flags().StringVar(&f.kernelFile, "kernel-file", "", "verify only `FILE`, in the format of isovet-kernel")
 }
 

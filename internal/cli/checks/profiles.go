@@ -15,54 +15,43 @@ import (
 // NewProfiles returns the command that lists the values of --profile.
 func NewProfiles(e *console.Env) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{
-		Use: "profiles", GroupID: "lists", Short: "List how databases implement their isolation levels",
-		Long: `profiles lists how databases implement their isolation levels. The names are values of --profile for leopard.
-
-A profile says which versions a transaction or statement reads, which operations lock rows, whether the first updater
-wins, and whether the database prevents cycles of dependencies. The databases in the second column share a profile. To
-use your own profile, write a file with one JSON object such as --json prints (docs/checkers/leopard.md).`,
-		Example: `  isovet profiles
-  isovet check --checker leopard --profile postgresql:repeatable-read h.jsonl`,
-		Args: console.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			all := mechanism.Profiles()
-			if asJSON {
-				for i := range all {
-					if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			rows := make([][]string, len(all))
+	c := console.Command("profiles", console.Exactly(), func(*cobra.Command, []string) error {
+		all := mechanism.Profiles()
+		if asJSON {
 			for i := range all {
-				p := &all[i]
-				reads := string(p.Reads)
-				if p.Snapshot != "" {
-					reads += ", " + string(p.Snapshot)
+				if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
+					return err
 				}
-				if p.StaleReads {
-					reads += ", stale"
-				}
-				locks := "none"
-				if p.ReadLocks {
-					locks = "reads, writes"
-				} else if p.WriteLocks {
-					locks = "writes"
-				}
-				first := "no"
-				if p.FirstUpdaterWins {
-					first = "yes"
-				}
-				rows[i] = []string{p.Name(), strings.Join(p.Systems, " "), reads, locks, first, string(p.Certifier),
-					p.Level.String(), p.Note}
 			}
-			return console.Table(e.Stdout, []string{"profile", "also", "reads of", "locks", "first updater wins",
-				"certifier",
-				"promises", "note"}, rows)
-		},
-	}
+			return nil
+		}
+		rows := make([][]string, len(all))
+		for i := range all {
+			p := &all[i]
+			reads := string(p.Reads)
+			if p.Snapshot != "" {
+				reads += ", " + string(p.Snapshot)
+			}
+			if p.StaleReads {
+				reads += ", stale"
+			}
+			locks := "none"
+			if p.ReadLocks {
+				locks = "reads, writes"
+			} else if p.WriteLocks {
+				locks = "writes"
+			}
+			first := "no"
+			if p.FirstUpdaterWins {
+				first = "yes"
+			}
+			rows[i] = []string{p.Name(), strings.Join(p.Systems, " "), reads, locks, first, string(p.Certifier),
+				p.Level.String(), p.Note}
+		}
+		return console.Table(e.Stdout, []string{"profile", "also", "reads of", "locks", "first updater wins",
+			"certifier",
+			"promises", "note"}, rows)
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }

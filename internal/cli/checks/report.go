@@ -44,29 +44,14 @@ func reportFormOf(out string) reportForm {
 
 func NewReport(e *console.Env) *cobra.Command {
 	f := shrinkFlags{out: "-"}
-	c := &cobra.Command{
-		Use: "report [flags] HISTORY", GroupID: "work",
-		Short: "Write a bug report of a violation, with the smallest history and how to verify it",
-		Long: `report writes a bug report of a violation: the promised level, the history, why it is wrong, how to verify it.
-
-report first reduces the history to the smallest that still violates the level (isovet shrink), then prints
-Markdown. -o DIR writes a folder for the database's maintainers: report, sessions side by side, history,
-certificate, page. If the name ends in .md or .html, report writes only the text or only the page.
-
-Exit status: 0 written, 2 nothing to report (the history satisfies the level, or that is unknown), 130 interrupted.`,
-		Example: `  isovet report --level serializable h.jsonl > issue.md
-  isovet report --level snapshot-isolation h.jsonl.zst -o bug
-  isovet report --level session-snapshot-isolation w/evidence/000017.jsonl -o bug.html`,
-		Args:              console.Exactly("HISTORY"),
-		ValidArgsFunction: console.HistoryFiles,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := console.Crossed(c, Crossings); err != nil {
-				return err
-			}
-			f.check.levelSet = c.Flags().Changed("level")
-			return runReport(c.Context(), e, &f, args)
-		},
-	}
+	c := console.Command("report", console.Exactly("HISTORY"), func(c *cobra.Command, args []string) error {
+		if err := console.Crossed(c); err != nil {
+			return err
+		}
+		f.check.levelSet = c.Flags().Changed("level")
+		return runReport(c.Context(), e, &f, args)
+	})
+	c.ValidArgsFunction = console.HistoryFiles
 	console.LevelFlag(c, &f.check.level)
 	fromHeader(c)
 	f.check.judging(c)

@@ -33,34 +33,18 @@ type shrinkFlags struct {
 
 func NewShrink(e *console.Env) *cobra.Command {
 	f := shrinkFlags{to: console.Auto}
-	c := &cobra.Command{
-		Use:     "shrink [flags] HISTORY -o OUT",
-		GroupID: "work",
-		Short:   "Find the smallest history that still violates the level",
-		Long: `shrink finds the smallest history that still violates the level.
-
-It removes transactions, keys, operations, list elements and rows as long as the rest still violates the level. Names
-remain; with --rename, keys become a, b, c, values become 1, 2, 3, and times become ranks. The extension of OUT
-selects its format. After an interruption or at --timeout, OUT has the smallest history so far.
-
-Exit status: 0 done, 2 nothing to shrink (the history satisfies the level, or that is unknown), 130 interrupted.`,
-		Example: `  isovet shrink h.jsonl -o small.jsonl
-  isovet shrink --level snapshot-isolation --timeout 1m h.jsonl.zst -o small.jsonl
-  isovet shrink --checker chronos --level snapshot-isolation ts.jsonl -o small.jsonl`,
-		Args:              console.OneHistory(&f.check.loading, "HISTORY"),
-		ValidArgsFunction: console.HistoryFiles,
-		RunE: func(c *cobra.Command, args []string) error {
-			args = f.check.loading.Histories(args)
-			if f.out == "" {
-				return console.Usagef("-o OUT is missing; usage: %s", c.UseLine())
-			}
-			if err := console.Crossed(c, Crossings); err != nil {
-				return err
-			}
-			f.check.levelSet = c.Flags().Changed("level")
-			return runShrink(c.Context(), e, &f, args)
-		},
-	}
+	c := console.Command("shrink", console.OneHistory(&f.check.loading, "HISTORY"), func(c *cobra.Command, args []string) error {
+		args = f.check.loading.Histories(args)
+		if f.out == "" {
+			return console.Usagef("-o OUT is missing; usage: %s", c.UseLine())
+		}
+		if err := console.Crossed(c); err != nil {
+			return err
+		}
+		f.check.levelSet = c.Flags().Changed("level")
+		return runShrink(c.Context(), e, &f, args)
+	})
+	c.ValidArgsFunction = console.HistoryFiles
 	console.LevelFlag(c, &f.check.level)
 	fromHeader(c)
 	f.check.judging(c)

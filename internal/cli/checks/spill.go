@@ -26,10 +26,6 @@ import (
 	"isovet/internal/room"
 )
 
-// startSpill is the example for --spill in the help.
-const startSpill = `
-  isovet check --spill files --memory 2GiB --level sser parts/`
-
 // spilling has the settings for checking a history that does not fit in memory.
 type spilling struct {
 	dir       string

@@ -35,49 +35,42 @@ type verifyFlags struct {
 
 func NewVerify(e *console.Env) *cobra.Command {
 	var f verifyFlags
-	c := &cobra.Command{
-		Use: "verify [flags] CERT HISTORY", GroupID: "work",
-		Short:   "Replay a certificate without the checker that wrote it",
-		Long:    verifyHelp,
-		Example: "  isovet check --certificate h.cert h.jsonl; isovet verify h.cert h.jsonl",
-		Args: func(c *cobra.Command, args []string) error {
-			if f.kernelFile != "" {
-				return console.Exactly()(c, args)
+	c := console.Command("verify", func(c *cobra.Command, args []string) error {
+		if f.kernelFile != "" {
+			return console.Exactly()(c, args)
+		}
+		return console.OneHistory(&f.from, "CERT", "HISTORY")(c, args)
+	}, func(c *cobra.Command, args []string) error {
+		if err := console.Crossed(c); err != nil {
+			return err
+		}
+		switch {
+		case f.kernelFile != "" && f.limits.Timeout >= 0:
+			return judgeFile(c.Context(), e, &f)
+		case f.kernelFile == "" && args[0] == "-" && args[1] == "-":
+			return console.Usagef("standard input is named twice")
+		case f.skew < 0:
+			return console.Usagef("--clock-skew %v is negative", f.skew)
+		case f.limits.Timeout < 0:
+			return console.Usagef("--timeout %v is negative", f.limits.Timeout)
+		}
+		if f.from.Together {
+			args = append(args[:1:1], f.from.Histories(args[1:])...)
+		}
+		cert, path := args[0], args[1]
+		if IsCertificate(path) && !IsCertificate(cert) {
+			cert, path = path, cert
+		}
+		if f.kernel = f.kernel || f.proof != ""; IsLarge(cert) {
+			if f.kernel {
+				return console.Usagef("--kernel and --proof: %s certifies a check out of core, which the kernel "+
+					"does not judge", cert)
 			}
-			return console.OneHistory(&f.from, "CERT", "HISTORY")(c, args)
-		},
-		ValidArgsFunction: console.HistoryFiles,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := console.Crossed(c, Crossings); err != nil {
-				return err
-			}
-			switch {
-			case f.kernelFile != "" && f.limits.Timeout >= 0:
-				return judgeFile(c.Context(), e, &f)
-			case f.kernelFile == "" && args[0] == "-" && args[1] == "-":
-				return console.Usagef("standard input is named twice")
-			case f.skew < 0:
-				return console.Usagef("--clock-skew %v is negative", f.skew)
-			case f.limits.Timeout < 0:
-				return console.Usagef("--timeout %v is negative", f.limits.Timeout)
-			}
-			if f.from.Together {
-				args = append(args[:1:1], f.from.Histories(args[1:])...)
-			}
-			cert, path := args[0], args[1]
-			if IsCertificate(path) && !IsCertificate(cert) {
-				cert, path = path, cert
-			}
-			if f.kernel = f.kernel || f.proof != ""; IsLarge(cert) {
-				if f.kernel {
-					return console.Usagef("--kernel and --proof: %s certifies a check out of core, which the kernel "+
-						"does not judge", cert)
-				}
-				return verifyLarge(c.Context(), e, &f, cert, path)
-			}
-			return runVerify(c.Context(), e, &f, cert, path)
-		},
-	}
+			return verifyLarge(c.Context(), e, &f, cert, path)
+		}
+		return runVerify(c.Context(), e, &f, cert, path)
+	})
+	c.ValidArgsFunction = console.HistoryFiles
 	fl := c.Flags()
 	fl.BoolVar(&f.json, "json", false, "print one JSON object")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "the --clock-skew that isovet check had")

@@ -31,29 +31,7 @@ type campaignFlags struct {
 
 func NewCampaign(e *console.Env) *cobra.Command {
 	var f campaignFlags
-	c := &cobra.Command{
-		Use: "campaign FILE|default -o DIR [flags]", GroupID: "work",
-		Short: "Hunt through a table of databases, isolations, levels, workloads and faults",
-		Long: `campaign hunts through a table of databases, isolation levels, workloads and faults, each for a slice of time.
-
-The table is in FILE, or it is the default: every database that this program contains or can start. DIR/runs.jsonl
-gets a line for each hunt, and campaign.html shows the results. The next campaign in DIR continues with the cells
-hunted least. With --shard I/N, N machines share a campaign. An example of FILE:
-
-  databases:
-    - db: postgres:start
-      isolations: [repeatable-read, serializable]   # default: all
-      levels: [serializable]                        # default: what the documentation promises
-      faults: [none, "kill:2s"]
-  workloads: [rmw, smallbank]
-  slice: 20s
-
-Exit status: 0 no violation, 1 a violation, 2 all cells are inconclusive or undecided.`,
-		Example: `  isovet campaign default --for 30m -o campaign/
-  isovet campaign plan.yaml --for 8h --jobs 4 --shard 1/2 -o campaign/`,
-		Args: console.Exactly("FILE"),
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), e, args[0]) },
-	}
+	c := console.Command("campaign", console.Exactly("FILE"), func(c *cobra.Command, args []string) error { return f.run(c.Context(), e, args[0]) })
 	fl := c.Flags()
 	fl.StringVarP(&f.out, "out", "o", "", "`FOLDER` of the campaign")
 	fl.DurationVar(&f.limit, "for", 60*time.Second, "total time to hunt")

@@ -133,36 +133,6 @@ func (f *collectFlags) tell(p *console.Progress) func(collect.Progress) {
 	}
 }
 
-const collectHelp = `collect runs a workload with many sessions on a database, and writes the history that the clients saw.
-
-collect creates tables named isovet_… and removes them at the end. If the database refuses a transaction, collect
-records it as aborted and tries again. If the answer to a commit is lost, the outcome is unknown. During the run the
-recording is in FILE.partial, which isovet check can read. --check LEVEL checks the history at the end. --watch
-verifies the database's mechanisms during the run. collect records no passwords.
-
-isovet databases lists databases, isolation levels and servers to start; docs/collect.md describes the faults.
-Exit status with --check or --watch: 1 a violation, 2 unknown, or only violations of the profile.`
-
-const collectExamples = `  isovet collect --db sqlite: --workload smallbank -o h.jsonl && isovet check h.jsonl
-  isovet collect --db postgres://me@host/test --isolation repeatable-read --workload rmw -o h.jsonl
-  isovet collect --db galera:start:3 --for 10s --fault kill:2s -o h.jsonl
-  isovet collect --db postgres:start --workload transfers.yaml -o h.jsonl
-  isovet collect --db badger: --for 12h --rotate 256MiB -o long/`
-
-// Crossings are flags that exclude each other.
-var Crossings = console.Crossings{"collect": {
-	{Flag: "json", With: "out=-", Say: "--json and -o - both write to standard output; choose one"},
-	{Flag: "watch", With: "out=-", Say: "--watch and -o - both write to standard output; choose one"},
-	{Flag: "profile clock-skew", With: "!watch", Say: "--profile and --clock-skew need --watch"},
-	{Flag: "rotate", With: "out=-",
-		Say: "--rotate writes parts into a folder; expected -o FOLDER"},
-	{Flag: "timestamps", With: "rotate",
-		Say: "--timestamps with --rotate: isovet reads the database's timestamps after the run, but writes parts " +
-			"during it; leave one out"},
-	{Flag: "incident", With: "!check", Say: "--incident needs --check"},
-	{Flag: "check", With: "rotate", Say: "--check does not work with --rotate; run isovet check FOLDER afterwards"},
-}}
-
 func NewCollect(e *console.Env) *cobra.Command {
 	var f collectFlags
 	var out, to string
@@ -170,36 +140,29 @@ func NewCollect(e *console.Env) *cobra.Command {
 	var live liveFlags
 	var rotate collect.Rotate
 	var after checkAfter
-	c := &cobra.Command{
-		Use: "collect --db URL [flags] -o FILE", GroupID: "work",
-		Short:   "Record a history from a real database: many sessions run a workload",
-		Long:    collectHelp,
-		Example: collectExamples,
-		Args:    console.Exactly(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if out == "" {
-				return console.Usagef("-o FILE is missing; -o - writes to standard output")
-			}
-			if err := console.Crossed(c, Crossings); err != nil {
+	c := console.Command("collect", console.Exactly(), func(c *cobra.Command, _ []string) error {
+		if out == "" {
+			return console.Usagef("-o FILE is missing; -o - writes to standard output")
+		}
+		if err := console.Crossed(c); err != nil {
+			return err
+		}
+		if c.Flags().Changed("rotate") {
+			if err := rotating(&rotate, out, to); err != nil {
 				return err
 			}
-			if c.Flags().Changed("rotate") {
-				if err := rotating(&rotate, out, to); err != nil {
-					return err
-				}
-				f.cfg.Rotate = &rotate
-			} else if err := console.Writable(out, to, "--format"); err != nil {
-				return err
-			}
-			if err := errors.Join(f.finish(c), after.validate()); err != nil {
-				return err
-			}
-			if f.cfg.Duration > 0 && !c.Flags().Changed("txns") {
-				f.cfg.Txns = 0
-			}
-			return runCollect(c.Context(), e, &f, &live, &after, out, to, asJSON, quiet)
-		},
-	}
+			f.cfg.Rotate = &rotate
+		} else if err := console.Writable(out, to, "--format"); err != nil {
+			return err
+		}
+		if err := errors.Join(f.finish(c), after.validate()); err != nil {
+			return err
+		}
+		if f.cfg.Duration > 0 && !c.Flags().Changed("txns") {
+			f.cfg.Txns = 0
+		}
+		return runCollect(c.Context(), e, &f, &live, &after, out, to, asJSON, quiet)
+	})
 	f.add(c)
 	to = console.Auto
 	fl := c.Flags()

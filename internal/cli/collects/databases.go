@@ -20,38 +20,29 @@ type databaseItem struct {
 // NewDatabases returns the command databases: the values of --db and --isolation.
 func NewDatabases(e *console.Env) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{
-		Use: "databases", GroupID: "lists", Short: "List the databases: the values of --db and --isolation",
-		Long: `databases lists the values of --db, the isolation levels of each database, and the servers to start.
-
-isovet starts a server from installed programs and removes its files at the end (docs/collect.md). Settings may
-follow the name: postgres:start?synchronous_commit=off.`,
-		Example: "  isovet databases",
-		Args:    console.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			var all []databaseItem
-			for _, d := range driver.All() {
-				all = append(all, databaseItem{d.URLs[0] + ":", d.About, d.Isolations})
-			}
-			for _, s := range server.All() {
-				name, about, _ := strings.Cut(s.About, " (")
-				all = append(all, databaseItem{name, strings.TrimSuffix("a server to start: "+about, ")"), nil})
-			}
-			rows := make([][]string, len(all))
-			for i := range all {
-				if asJSON {
-					if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
-						return err
-					}
-				}
-				rows[i] = []string{all[i].DB, strings.TrimSpace(all[i].About), strings.Join(all[i].Isolations, ", ")}
-			}
+	c := console.Command("databases", console.Exactly(), func(*cobra.Command, []string) error {
+		var all []databaseItem
+		for _, d := range driver.All() {
+			all = append(all, databaseItem{d.URLs[0] + ":", d.About, d.Isolations})
+		}
+		for _, s := range server.All() {
+			name, about, _ := strings.Cut(s.About, " (")
+			all = append(all, databaseItem{name, strings.TrimSuffix("a server to start: "+about, ")"), nil})
+		}
+		rows := make([][]string, len(all))
+		for i := range all {
 			if asJSON {
-				return nil
+				if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
+					return err
+				}
 			}
-			return console.Table(e.Stdout, []string{"--db", "what it is", "--isolation"}, rows)
-		},
-	}
+			rows[i] = []string{all[i].DB, strings.TrimSpace(all[i].About), strings.Join(all[i].Isolations, ", ")}
+		}
+		if asJSON {
+			return nil
+		}
+		return console.Table(e.Stdout, []string{"--db", "what it is", "--isolation"}, rows)
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }

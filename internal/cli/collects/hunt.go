@@ -23,21 +23,6 @@ import (
 	"isovet/report"
 )
 
-const huntHelp = `hunt collects histories from a database and checks them, round after round, until one violates the level.
-
-hunt writes this history to FILE, a page to FILE.html, a certificate to FILE.cert, and the smallest history to
-FILE.small.jsonl. FILE.incident is a folder for the database's maintainers, with settings, the sessions' SQL, and a
-schedule that repeats the violation (isovet replay). Without --workload, hunt alternates between the workloads that
-find most violations. --seed repeats the clients' requests, but not the database's timing.
-
-A hunt is inconclusive if fewer than 100 transactions committed, or if the database refused 90 % of them. hunt then
-prints the most frequent reason. isovet databases lists the values of --db and --isolation; docs/collect.md has more.
-Exit status: 0 no violation, 1 a violation, 2 inconclusive, or some rounds are undecided.`
-
-const huntExamples = `  isovet hunt --db postgres:start --isolation repeatable-read --level serializable --for 60s
-  isovet hunt --db galera:start:3 --level snapshot-isolation -o lost.jsonl
-  isovet hunt --db postgres:start:standby --workload longfork --level snapshot-isolation`
-
 func NewHunt(e *console.Env) *cobra.Command {
 	var f collectFlags
 	var l level.Level
@@ -45,25 +30,18 @@ func NewHunt(e *console.Env) *cobra.Command {
 	var out string
 	var asJSON, quiet, small, goOn bool
 	var in findFlags
-	c := &cobra.Command{
-		Use: "hunt --db URL --level L [flags]", GroupID: "work",
-		Short:   "Collect and check histories until one violates a level or the time is up",
-		Long:    huntHelp,
-		Example: huntExamples,
-		Args:    console.Exactly(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if out == "" || out == "-" {
-				return console.Usagef("-o %q; expected a file name: the explanation goes beside it", out)
-			}
-			if limit <= 0 {
-				return console.Usagef("--for %v; expected a positive time", limit)
-			}
-			if err := errors.Join(f.finish(c), in.validate()); err != nil {
-				return err
-			}
-			return runHunt(c.Context(), e, &f, &in, l, limit, out, goOn, asJSON, quiet, small)
-		},
-	}
+	c := console.Command("hunt", console.Exactly(), func(c *cobra.Command, _ []string) error {
+		if out == "" || out == "-" {
+			return console.Usagef("-o %q; expected a file name: the explanation goes beside it", out)
+		}
+		if limit <= 0 {
+			return console.Usagef("--for %v; expected a positive time", limit)
+		}
+		if err := errors.Join(f.finish(c), in.validate()); err != nil {
+			return err
+		}
+		return runHunt(c.Context(), e, &f, &in, l, limit, out, goOn, asJSON, quiet, small)
+	})
 	f.add(c)
 	f.cfg.Workload = ""
 	named := c.Flags().Lookup("workload")

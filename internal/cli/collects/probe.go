@@ -40,35 +40,17 @@ type probeFlags struct {
 
 func NewProbe(e *console.Env) *cobra.Command {
 	f := probeFlags{output: "text", incidents: "contradictions"}
-	c := &cobra.Command{
-		Use: "probe --db URL [flags]", GroupID: "work",
-		Short: "Find out which anomalies a database allows at each of its isolation levels",
-		Long: `probe finds out which anomalies a database allows at each of its isolation levels.
-
-It runs schedules of two to four sessions, then checks histories of random load at every level. The table shows which
-anomaly was seen at which level, and what the database's documentation promises. Every anomaly in the table is
-certified. "-" means that probe did not see the anomaly, which proves nothing. --out saves histories, certificates and
-incident folders.
-
-isovet databases lists the values of --db and --isolation. docs/databases.md explains the table and the schedules.
-Exit status: 0 done, 1 probe saw an anomaly that the documentation forbids.`,
-		Example: `  isovet probe --db sqlite:
-  isovet probe --db postgres:start --for 30s --out probe/
-  isovet probe --db mariadb:start --isolation repeatable-read --isolation snapshot-isolation
-  isovet probe --db postgres://user@localhost/test --output markdown > isolation.md`,
-		Args: console.Exactly(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if len(f.cfg.DB) == 0 {
-				return console.Usagef(noDatabase, c.CommandPath())
-			}
-			if f.cfg.Load < 0 || f.cfg.Timeout <= 0 || f.cfg.Sessions < 1 {
-				return console.Usagef("--for %v, --op-timeout %v, --sessions %d; expected no negative time, and a "+
-					"session",
-					f.cfg.Load, f.cfg.Timeout, f.cfg.Sessions)
-			}
-			return runProbe(c.Context(), e, &f)
-		},
-	}
+	c := console.Command("probe", console.Exactly(), func(c *cobra.Command, _ []string) error {
+		if len(f.cfg.DB) == 0 {
+			return console.Usagef(noDatabase, c.CommandPath())
+		}
+		if f.cfg.Load < 0 || f.cfg.Timeout <= 0 || f.cfg.Sessions < 1 {
+			return console.Usagef("--for %v, --op-timeout %v, --sessions %d; expected no negative time, and a "+
+				"session",
+				f.cfg.Load, f.cfg.Timeout, f.cfg.Sessions)
+		}
+		return runProbe(c.Context(), e, &f)
+	})
 	fl := c.Flags()
 	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
 	fl.StringArrayVar(&f.cfg.Isolations, "isolation", nil, "level to probe; repeat it for more (default: all)")

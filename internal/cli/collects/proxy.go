@@ -42,29 +42,7 @@ type proxyFlags struct {
 // NewProxy returns the command proxy.
 func NewProxy(e *console.Env) *cobra.Command {
 	f := proxyFlags{judge: watches.Beside{Level: level.SnapshotIsolation}}
-	c := &cobra.Command{
-		Use: "proxy --db URL -o DIR", GroupID: "work",
-		Short: "Record the transactions of any program that uses PostgreSQL",
-		Long: `proxy records the transactions of programs on PostgreSQL. The programs connect to --listen instead of the database.
-
-Programs in any language log in as before and get the same answers. You need not declare tables, because the proxy
-adds PostgreSQL's xmin to each statement to identify row versions. Ctrl-C ends the recording. isovet check DIR
-checks the recording, even while it grows. With --watch, proxy checks transactions as they end, like isovet watch.
-If it cannot keep up, it skips transactions and counts them.
-
-The proxy does not record statements that it does not understand. At the end it lists them with reasons and counts.
---doctor shows in advance which tables it can record.
-
-Exit status: 0 recorded, 2 nothing was recorded, 254 the database is unreachable or the folder is not empty. With
---watch also: 1 violations, 2 undecided or skipped transactions.`,
-		Example: `  isovet proxy --db postgres://localhost/shop -o shop/
-  psql postgres://me@localhost:6432/shop                    a program, through the proxy
-  isovet proxy --db postgres://me:secret@db/shop --doctor
-  isovet proxy --db postgres://localhost/shop -o shop/ --watch --metrics :9090
-  isovet check shop/ --level snapshot-isolation`,
-		Args: console.Exactly(),
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), e) },
-	}
+	c := console.Command("proxy", console.Exactly(), func(c *cobra.Command, _ []string) error { return f.run(c.Context(), e) })
 	console.LevelFlag(c, &f.judge.Level)
 	fl := c.Flags()
 	fl.StringVar(&f.db, "db", "", "PostgreSQL's `URL`")

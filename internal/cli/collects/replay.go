@@ -31,31 +31,17 @@ type replayFlags struct {
 
 func NewReplay(e *console.Env) *cobra.Command {
 	f := replayFlags{cfg: collect.Config{Sessions: 1}}
-	c := &cobra.Command{
-		Use: "replay [flags] HISTORY|DIR --db URL", Aliases: []string{"replay-schedule"}, GroupID: "work",
-		Short: "Run the schedule of a history or an incident on new tables, several times",
-		Long: `replay runs the schedule of an incident or a history on new tables, and reports how often the level is violated.
-
-The sessions begin, read, write and commit in a fixed order; a blocked session continues when the database lets it.
-The schedule comes from an incident folder, with its isolation, level and SQL, or from the times of a history's
-operations. isovet databases lists the values of --db and --isolation.
-
-Exit status: 0 no violation, 1 a violation in some run, 2 no violation, but some runs are undecided.`,
-		Example: `  isovet replay violation.incident --db mariadb:start
-  isovet replay violation.incident/schedule.json --db mysql://me@host/test --runs 100 --json
-  isovet replay small.jsonl --level snapshot-isolation --db galera:start:3 -o again.jsonl`,
-		Args:              console.Exactly("HISTORY|DIR"),
-		ValidArgsFunction: console.HistoryFiles,
-		RunE: func(c *cobra.Command, args []string) error {
-			if f.runs < 1 {
-				return console.Usagef("--runs %d; expected at least 1", f.runs)
-			}
-			if len(f.cfg.DB) == 0 {
-				return console.Usagef(noDatabase, c.CommandPath())
-			}
-			return f.run(c.Context(), e, args[0])
-		},
-	}
+	c := console.Command("replay", console.Exactly("HISTORY|DIR"), func(c *cobra.Command, args []string) error {
+		if f.runs < 1 {
+			return console.Usagef("--runs %d; expected at least 1", f.runs)
+		}
+		if len(f.cfg.DB) == 0 {
+			return console.Usagef(noDatabase, c.CommandPath())
+		}
+		return f.run(c.Context(), e, args[0])
+	})
+	c.Aliases = []string{"replay-schedule"}
+	c.ValidArgsFunction = console.HistoryFiles
 	fl := c.Flags()
 	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
 	fl.StringVar(&f.cfg.Isolation, "isolation", "", "isolation level of transactions (default: the schedule's)")

@@ -18,20 +18,29 @@ type Crossing struct {
 	Say string
 }
 
-// Crossings has the crossings of commands, by the commands' names.
-type Crossings map[string][]Crossing
+// CrossingsOf returns the crossings of a command, by its name.
+func CrossingsOf(command string) (all []Crossing) {
+	for _, part := range partsOf(command) {
+		if flags, is := strings.CutPrefix(part.name, "not "); is {
+			flag, with, _ := strings.Cut(flags, " with ")
+			all = append(all, Crossing{flag, with, strings.ReplaceAll(part.text, "\n", " ")})
+		}
+	}
+	return all
+}
 
 // Crossed returns an error about the first crossing in a command line.
-func Crossed(c *cobra.Command, all Crossings) error {
-	for _, x := range all[c.Name()] {
-		if err := x.of(c.Flags()); err != nil {
+func Crossed(c *cobra.Command) error {
+	for _, x := range CrossingsOf(c.Name()) {
+		if err := x.Of(c.Flags()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (x *Crossing) of(fl *pflag.FlagSet) error {
+// Of returns an error if the flags have the crossing.
+func (x *Crossing) Of(fl *pflag.FlagSet) error {
 	for _, with := range strings.Fields(x.With) {
 		if !holds(fl, with) {
 			return nil

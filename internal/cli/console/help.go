@@ -18,67 +18,6 @@ import (
 // HelpLines bounds the lines of a help before its flags, on a terminal with [HelpColumns] columns.
 const HelpLines = 24
 
-// shownFlags lists the flags that a command's help shows first, and those that only --help=all shows.
-type shownFlags struct{ first, rare string }
-
-// flagsOf has the shownFlags of each command.
-var flagsOf = map[string]shownFlags{
-	"check": {"level workload checker report certificate json",
-		"anomalies empty-ok keep max-window mechanisms-only nil profile proof read-only-at-start solver " +
-			"text-numbers unknown-exit"},
-	"verify":  {"json kernel", "kernel-file nil proof spill text-numbers"},
-	"shrink":  {"out level timeout", "mechanisms-only nil read-only-at-start solver text-numbers to"},
-	"report":  {"out level", "mechanisms-only nil read-only-at-start solver text-numbers"},
-	"view":    {"level open addr", "nil text-numbers"},
-	"stats":   {"json", "nil text-numbers"},
-	"convert": {"to from out", "nil text-numbers"},
-	"encode":  {"level to out solution", "nil text-numbers"},
-	"gen": {"workload txns fault isolation seed out",
-		"abort-rate anomaly break fault-at fence-every hard hint long-txn memory no-aborted shape shards truth " +
-			"unknown-old unknown-rate"},
-	"collect": {"db workload isolation for txns out",
-		"fault-script format op-timeout profile clock-skew reproduce setup-sql think timestamps values"},
-	"hunt": {"db level isolation workload for out",
-		"fault-script incident op-timeout reproduce setup-sql think timestamps values shrink"},
-	"proxy":    {"db listen out rotate doctor", "tls-cert tls-key"},
-	"probe":    {"db isolation for out", "op-timeout incidents"},
-	"replay":   {"db level runs out", "op-timeout setup-sql session-sql"},
-	"campaign": {"for out", "reproduce shrink"},
-	"watch": {"state source level checker lateness metrics config",
-		"accept-loss all-violations attach checkpoint credentials durable evidence horizon incident-folders " +
-			"log-format max-body max-jump metrics-token-file no-token read-only-at-start suspects timestamp-unit " +
-			"violations-max webhook-file webhook-secret-file"},
-	"compare": {"workload txns checkers level json",
-		"abort-rate break fault-at faults fence-every hint long-txn no-aborted shape skew unknown-old " +
-			"unknown-rate values tidy program ignore-predicates clock-skew"},
-	"ablate": {"workload txns one-at-a-time json",
-		"abort-rate break fault-at faults fence-every hint long-txn no-aborted shape skew unknown-old " +
-			"unknown-rate values tidy at-most-one isolation"},
-	"reproduce": {"list quick out", ""},
-}
-
-// flagGroups has the other flags of all commands, by heading.
-var flagGroups = []struct{ title, names string }{
-	{"Input", "format from history initial nil real-time text-numbers together clock-skew"},
-	{"Source", "source once tls-cert tls-key tls-ca token-file no-token credentials durable max-body"},
-	{"Database", "db isolation listen doctor stall stall-for session-sql setup-sql op-timeout timestamps"},
-	{"Workload", "workload variant shape txns sessions keys ops values zipf seed think for hard anomaly long-txn " +
-		"fence-every abort-rate unknown-rate unknown-old no-aborted times no-times hint skew break"},
-	{"Fault", "fault faults fault-at fault-script"},
-	{"Judging", "level checker checkers solver ignore-predicates profile mechanisms-only read-only-at-start " +
-		"kernel empty-ok horizon check watch go-on program encoding"},
-	{"Choice", "closure pruning theory phase technique at-most-one one-at-a-time pruned"},
-	{"Arrival", "lateness patience max-jump idle attach timestamp-unit"},
-	{"Folder", "state checkpoint standby accept-loss"},
-	{"Limit", "timeout memory spill max-window keep repeat runs jobs shard shards shard-size rotate"},
-	{"Incident", "incident incidents incident-folders reproduce shrink evidence all-violations violations-max " +
-		"suspects"},
-	{"Report", "metrics metrics-token-file webhook webhook-file webhook-secret-file log-format config"},
-	{"Output", "out to output json csv markdown report dot certificate proof solution map lossy truth plot tidy " +
-		"anomalies kernel-file rename list all quick full page resume no-servers addr open unknown-exit quiet " +
-		"version help"},
-}
-
 // helpValue is the value of --help: true, false, or all.
 type helpValue struct{ shown, all bool }
 
@@ -118,8 +57,15 @@ type FlagGroup struct {
 // FlagGroups returns the flags of a command by heading, and the number of rare ones that are left out. Flags that are
 // in no table are under "More".
 func FlagGroups(c *cobra.Command, all bool) (groups []FlagGroup, left int) {
-	shown := flagsOf[c.Name()]
-	rare := strings.Fields(shown.rare)
+	first, rare := "", []string(nil)
+	for _, part := range partsOf(c.Name()) {
+		switch part.name {
+		case "first":
+			first = part.text
+		case "rare":
+			rare = strings.Fields(part.text)
+		}
+	}
 	taken := map[string]bool{}
 	add := func(title string, names []string) {
 		g := FlagGroup{Title: title}
@@ -139,9 +85,9 @@ func FlagGroups(c *cobra.Command, all bool) (groups []FlagGroup, left int) {
 			groups = append(groups, g)
 		}
 	}
-	add("Flags", strings.Fields(shown.first))
-	for _, g := range flagGroups {
-		add(g.title+" flags", strings.Fields(g.names))
+	add("Flags", strings.Fields(first))
+	for _, part := range partsOf("flags") {
+		add(part.name+" flags", strings.Fields(part.text))
 	}
 	var others []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { others = append(others, f.Name) })

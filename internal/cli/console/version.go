@@ -10,17 +10,14 @@ import (
 
 func NewVersion(e *Env) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{
-		Use: "version", Short: "Show the version", Args: Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			v := BuildVersion()
-			if asJSON {
-				return JSONLine(e.Stdout, v)
-			}
-			_, err := fmt.Fprintln(e.Stdout, v)
-			return err
-		},
-	}
+	c := Command("version", Exactly(), func(*cobra.Command, []string) error {
+		v := BuildVersion()
+		if asJSON {
+			return JSONLine(e.Stdout, v)
+		}
+		_, err := fmt.Fprintln(e.Stdout, v)
+		return err
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

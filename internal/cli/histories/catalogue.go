@@ -46,55 +46,46 @@ func levelInfo(l level.Level) levelJSON {
 
 func NewLevels(e *console.Env) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{
-		Use: "levels [LEVEL…]", GroupID: "lists", Short: "Explain the isolation levels: the values of --level",
-		Long: `levels lists the isolation levels, their short names and what they promise.
-
-With names, it shows which orders a level must respect, which levels it implies and which anomalies it forbids
-(docs/levels.md).`,
-		Example: `  isovet levels
-  isovet levels si causal`,
-		ValidArgsFunction: cobra.FixedCompletions(console.LevelCompletions(), cobra.ShellCompDirectiveNoFileComp),
-		RunE: func(_ *cobra.Command, args []string) error {
-			of := level.All()
-			if len(args) > 0 {
-				of = nil
+	c := console.Command("levels", nil, func(_ *cobra.Command, args []string) error {
+		of := level.All()
+		if len(args) > 0 {
+			of = nil
+		}
+		for _, a := range args {
+			var l level.Level
+			if err := (console.Level(&l)).Set(a); err != nil {
+				return console.Usagef("%v", err)
 			}
-			for _, a := range args {
-				var l level.Level
-				if err := (console.Level(&l)).Set(a); err != nil {
-					return console.Usagef("%v", err)
+			of = append(of, l)
+		}
+		var rows [][]string
+		for i, l := range of {
+			j := levelInfo(l)
+			switch {
+			case asJSON:
+				if err := console.JSONLine(e.Stdout, &j); err != nil {
+					return err
 				}
-				of = append(of, l)
-			}
-			var rows [][]string
-			for i, l := range of {
-				j := levelInfo(l)
-				switch {
-				case asJSON:
-					if err := console.JSONLine(e.Stdout, &j); err != nil {
-						return err
-					}
-				case len(args) == 0:
-					rows = append(rows, []string{j.Name, strings.Join(j.Short, " "), j.About,
-						strings.Join(j.Orders, ", ")})
-				default:
-					if i > 0 {
-						fmt.Fprintln(e.Stdout)
-					}
-					if _, err := fmt.Fprintf(e.Stdout, "%s (%s): %s\n  orders that it must respect: %s\n"+
-						"  implies: %s\n  forbids: %s\n", j.Name, strings.Join(j.Short, ", "), j.About,
-						orNone(j.Orders), orNone(j.Implies), orNone(j.Forbids)); err != nil {
-						return err
-					}
+			case len(args) == 0:
+				rows = append(rows, []string{j.Name, strings.Join(j.Short, " "), j.About,
+					strings.Join(j.Orders, ", ")})
+			default:
+				if i > 0 {
+					fmt.Fprintln(e.Stdout)
+				}
+				if _, err := fmt.Fprintf(e.Stdout, "%s (%s): %s\n  orders that it must respect: %s\n"+
+					"  implies: %s\n  forbids: %s\n", j.Name, strings.Join(j.Short, ", "), j.About,
+					orNone(j.Orders), orNone(j.Implies), orNone(j.Forbids)); err != nil {
+					return err
 				}
 			}
-			if rows == nil {
-				return nil
-			}
-			return console.Table(e.Stdout, []string{"name", "short", "what it promises", "orders"}, rows)
-		},
-	}
+		}
+		if rows == nil {
+			return nil
+		}
+		return console.Table(e.Stdout, []string{"name", "short", "what it promises", "orders"}, rows)
+	})
+	c.ValidArgsFunction = cobra.FixedCompletions(console.LevelCompletions(), cobra.ShellCompDirectiveNoFileComp)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }
@@ -148,61 +139,51 @@ func completeAnomaly(*cobra.Command, []string, string) ([]cobra.Completion, cobr
 
 func NewAnomalies(e *console.Env) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{
-		Use: "anomalies [NAME…]", GroupID: "lists",
-		Short: "Explain the anomalies: names, levels that forbid them, examples",
-		Long: `anomalies lists the anomalies. With names, it explains each, lists the levels that forbid it, and shows an example.
-
-An example is a history on one line. s1, s2, … are sessions; r reads, w writes, a appends; pr{…}[…] is a predicate
-read with its result. "!" means aborted, "?" unknown outcome, "@[1,2]" from time 1 to 2 (docs/anomalies.md).`,
-		Example: `  isovet anomalies
-  isovet anomalies write-skew G1c-session`,
-		ValidArgsFunction: completeAnomaly,
-		RunE: func(_ *cobra.Command, args []string) error {
-			all := anomalyInfos()
-			of := all
-			if len(args) > 0 {
-				of = nil
-			}
-			for _, a := range args {
-				i := slices.IndexFunc(all, func(j anomalyJSON) bool {
-					return strings.EqualFold(j.Kind, a) || strings.EqualFold(j.Name, a)
-				})
-				if i < 0 {
-					var names []string
-					for _, j := range all {
-						names = append(names, j.Kind)
-					}
-					return console.Usagef("unknown anomaly %q%s; isovet anomalies lists them", a,
-						console.Suggest(a, names, ""))
+	c := console.Command("anomalies", nil, func(_ *cobra.Command, args []string) error {
+		all := anomalyInfos()
+		of := all
+		if len(args) > 0 {
+			of = nil
+		}
+		for _, a := range args {
+			i := slices.IndexFunc(all, func(j anomalyJSON) bool {
+				return strings.EqualFold(j.Kind, a) || strings.EqualFold(j.Name, a)
+			})
+			if i < 0 {
+				var names []string
+				for _, j := range all {
+					names = append(names, j.Kind)
 				}
-				of = append(of, all[i])
+				return console.Usagef("unknown anomaly %q%s; isovet anomalies lists them", a,
+					console.Suggest(a, names, ""))
 			}
-			var rows [][]string
-			for i := range of {
-				j := &of[i]
-				switch {
-				case asJSON:
-					if err := console.JSONLine(e.Stdout, j); err != nil {
-						return err
-					}
-				case len(args) == 0:
-					rows = append(rows, []string{j.Kind, j.About, strings.Join(j.Weakest, " ")})
-				default:
-					if i > 0 {
-						fmt.Fprintln(e.Stdout)
-					}
-					if err := j.print(e); err != nil {
-						return err
-					}
+			of = append(of, all[i])
+		}
+		var rows [][]string
+		for i := range of {
+			j := &of[i]
+			switch {
+			case asJSON:
+				if err := console.JSONLine(e.Stdout, j); err != nil {
+					return err
+				}
+			case len(args) == 0:
+				rows = append(rows, []string{j.Kind, j.About, strings.Join(j.Weakest, " ")})
+			default:
+				if i > 0 {
+					fmt.Fprintln(e.Stdout)
+				}
+				if err := j.print(e); err != nil {
+					return err
 				}
 			}
-			if rows == nil {
-				return nil
-			}
-			return console.Table(e.Stdout, []string{"name", "what it is", "weakest levels that forbid it"}, rows)
-		},
-	}
+		}
+		if rows == nil {
+			return nil
+		}
+		return console.Table(e.Stdout, []string{"name", "what it is", "weakest levels that forbid it"}, rows)
+	})
+	c.ValidArgsFunction = completeAnomaly
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }

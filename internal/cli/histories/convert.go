@@ -14,51 +14,31 @@ import (
 	"isovet/internal/guard"
 )
 
-// Crossings lists the flags that exclude each other.
-var Crossings = console.Crossings{"convert": {
-	{Flag: "shards", With: "shard-size", Say: "--shards and --shard-size both say where to cut; expected one of them"},
-}}
-
 func NewConvert(e *console.Env) *cobra.Command {
 	v := conversion{to: console.Auto, stderr: e.Stderr}
-	c := &cobra.Command{
-		Use: "convert [flags] IN OUT", GroupID: "work",
-		Short: "Convert a history between formats",
-		Long: `convert reads a history in one format and writes it in another.
-
-The extension of OUT selects its format; .gz and .zst compress it. Without an extension OUT gets JSON lines. If the
-format cannot express something, convert fails and names it; --lossy omits it. --shards and --shard-size write a
-folder of parts. convert reads large files batch by batch (docs/scale.md). isovet formats lists the formats.`,
-		Example: `  isovet convert h.jsonl.zst h.jsonl
-  isovet convert - h.jsonl.gz < h.jsonl
-  isovet convert --lossy h.jsonl history.bincode
-  isovet convert --shard-size 1GiB big.jsonl.zst big/
-  isovet convert --together 'day-*.jsonl' week.ivh`,
-		Args: func(c *cobra.Command, args []string) error {
-			if v.out != "" {
-				args = append(args, v.out)
-			}
-			if v.from.Together && len(args) >= 2 {
-				return nil
-			}
-			return console.Exactly("IN", "OUT")(c, args)
-		},
-		ValidArgsFunction: console.HistoryFiles,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := console.Crossed(c, Crossings); err != nil {
-				return err
-			}
-			if c.Flags().Changed("shards") && v.shards < 1 {
-				return console.Usagef("--shards %d; expected at least 1", v.shards)
-			}
-			if v.out != "" {
-				args = append(args, v.out)
-			}
-			last := len(args) - 1
-			v.in, v.out = v.from.Histories(args[:last])[0], args[last]
-			return runConvert(c.Context(), e, &v)
-		},
-	}
+	c := console.Command("convert", func(c *cobra.Command, args []string) error {
+		if v.out != "" {
+			args = append(args, v.out)
+		}
+		if v.from.Together && len(args) >= 2 {
+			return nil
+		}
+		return console.Exactly("IN", "OUT")(c, args)
+	}, func(c *cobra.Command, args []string) error {
+		if err := console.Crossed(c); err != nil {
+			return err
+		}
+		if c.Flags().Changed("shards") && v.shards < 1 {
+			return console.Usagef("--shards %d; expected at least 1", v.shards)
+		}
+		if v.out != "" {
+			args = append(args, v.out)
+		}
+		last := len(args) - 1
+		v.in, v.out = v.from.Histories(args[:last])[0], args[last]
+		return runConvert(c.Context(), e, &v)
+	})
+	c.ValidArgsFunction = console.HistoryFiles
 	v.from.Flags(c, "from", "IN")
 	v.from.TogetherFlag(c)
 	console.EnumFlag(c, &v.to, "to", "format", "format of OUT (isovet formats)", console.FormatNames())

@@ -76,85 +76,71 @@ func yesNo(b bool) string {
 }
 
 // NewList returns a command that prints a list.
-func NewList(e *console.Env, use, short, long string, items func() []ListItem) *cobra.Command {
+func NewList(e *console.Env, name string, items func() []ListItem) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{
-		Use: use, GroupID: "lists", Short: short, Long: long, Example: "  isovet " + use, Args: console.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			all := items()
-			if asJSON {
-				for i := range all {
-					if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			columns := []struct {
-				name string
-				get  func(*ListItem) string
-			}{
-				{"name", func(i *ListItem) string { return i.Name }},
-				{"what it is", func(i *ListItem) string {
-					if i.Hidden {
-						return i.About + " (only when named)"
-					}
-					return i.About
-				}},
-				{"from", func(i *ListItem) string { return i.Paper }},
-				{"levels", func(i *ListItem) string { return strings.Join(i.short, " ") }},
-				{"solvers", func(i *ListItem) string { return strings.Join(i.Solvers, " ") }},
-				{"items", taking(func(t *takes) string { return yesNo(t.Items) })},
-				{"predicates", taking((*takes).predicates)},
-				{"lists", taking(func(t *takes) string { return t.Lists })},
-				{"unknown outcomes", taking(func(t *takes) string { return t.Unknown })},
-				{"duplicates", taking(func(t *takes) string { return yesNo(t.Duplicates) })},
-				{"variants", func(i *ListItem) string { return strings.Join(i.Variants, " ") }},
-				{"written", func(i *ListItem) string {
-					switch {
-					case i.Writes == nil:
-						return ""
-					case *i.Writes:
-						return "yes"
-					}
-					return "no"
-				}},
-				{"endings", func(i *ListItem) string { return strings.Join(i.Endings, " ") }},
-				{"can hold", func(i *ListItem) string { return strings.Join(i.Holds, ", ") }},
-			}
-			var header []string
-			rows := make([][]string, len(all))
-			for _, col := range columns {
-				cells, any := make([]string, len(all)), false
-				for i := range all {
-					cells[i] = col.get(&all[i])
-					any = any || cells[i] != ""
-				}
-				if !any {
-					continue // a column that none of these lists has
-				}
-				header = append(header, col.name)
-				for i := range all {
-					rows[i] = append(rows[i], cells[i])
+	c := console.Command(name, console.Exactly(), func(*cobra.Command, []string) error {
+		all := items()
+		if asJSON {
+			for i := range all {
+				if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
+					return err
 				}
 			}
-			return console.Table(e.Stdout, header, rows)
-		},
-	}
+			return nil
+		}
+		columns := []struct {
+			name string
+			get  func(*ListItem) string
+		}{
+			{"name", func(i *ListItem) string { return i.Name }},
+			{"what it is", func(i *ListItem) string {
+				if i.Hidden {
+					return i.About + " (only when named)"
+				}
+				return i.About
+			}},
+			{"from", func(i *ListItem) string { return i.Paper }},
+			{"levels", func(i *ListItem) string { return strings.Join(i.short, " ") }},
+			{"solvers", func(i *ListItem) string { return strings.Join(i.Solvers, " ") }},
+			{"items", taking(func(t *takes) string { return yesNo(t.Items) })},
+			{"predicates", taking((*takes).predicates)},
+			{"lists", taking(func(t *takes) string { return t.Lists })},
+			{"unknown outcomes", taking(func(t *takes) string { return t.Unknown })},
+			{"duplicates", taking(func(t *takes) string { return yesNo(t.Duplicates) })},
+			{"variants", func(i *ListItem) string { return strings.Join(i.Variants, " ") }},
+			{"written", func(i *ListItem) string {
+				switch {
+				case i.Writes == nil:
+					return ""
+				case *i.Writes:
+					return "yes"
+				}
+				return "no"
+			}},
+			{"endings", func(i *ListItem) string { return strings.Join(i.Endings, " ") }},
+			{"can hold", func(i *ListItem) string { return strings.Join(i.Holds, ", ") }},
+		}
+		var header []string
+		rows := make([][]string, len(all))
+		for _, col := range columns {
+			cells, any := make([]string, len(all)), false
+			for i := range all {
+				cells[i] = col.get(&all[i])
+				any = any || cells[i] != ""
+			}
+			if !any {
+				continue // a column that none of these lists has
+			}
+			header = append(header, col.name)
+			for i := range all {
+				rows[i] = append(rows[i], cells[i])
+			}
+		}
+		return console.Table(e.Stdout, header, rows)
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
 }
-
-const checkersHelp = `checkers lists the values of --checker, with papers, levels, solvers (the default first), and supported histories.
-
-  items             reads and writes of registers
-  predicates        predicate operations at all of its levels, or at the named ones (else --ignore-predicates)
-  lists             read: lists; beside predicates: also together with predicates; told: rewritten as registers
-  unknown outcomes  read: they committed if a transaction read from them; tried: also if both outcomes give one
-                    verdict; decided: over all outcomes
-  duplicates        values that several transactions wrote to one key
-
-For any other history the verdict is "unknown", with the reason (docs/takes.md).`
 
 // taking returns a column of a table of what checkers can decide.
 func taking(get func(*takes) string) func(*ListItem) string {
@@ -167,50 +153,43 @@ func taking(get func(*takes) string) func(*ListItem) string {
 }
 
 func NewCheckers(e *console.Env) *cobra.Command {
-	return NewList(e, "checkers", "List the checkers: the values of isovet check --checker", checkersHelp,
-		func() (items []ListItem) {
-			for _, c := range check.All() {
-				in := c.Info()
-				it := ListItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers,
-					Takes: takesOf(&in), Hidden: in.Hidden || in.Partial}
-				if len(in.Settings) > 0 {
-					it.Settings = map[string][]string{}
-				}
-				for _, s := range in.Settings {
-					it.Settings[s.Name] = s.Values
-				}
-				for _, l := range in.Levels {
-					it.Levels = append(it.Levels, l.String())
-					it.short = append(it.short, l.ShortNames()[0])
-				}
-				items = append(items, it)
+	return NewList(e, "checkers", func() (items []ListItem) {
+		for _, c := range check.All() {
+			in := c.Info()
+			it := ListItem{Name: in.Name, About: in.About, Paper: in.Paper, Solvers: in.Solvers,
+				Takes: takesOf(&in), Hidden: in.Hidden || in.Partial}
+			if len(in.Settings) > 0 {
+				it.Settings = map[string][]string{}
 			}
-			return items
-		})
+			for _, s := range in.Settings {
+				it.Settings[s.Name] = s.Values
+			}
+			for _, l := range in.Levels {
+				it.Levels = append(it.Levels, l.String())
+				it.short = append(it.short, l.ShortNames()[0])
+			}
+			items = append(items, it)
+		}
+		return items
+	})
 }
 
 func NewSolvers(e *console.Env) *cobra.Command {
-	return NewList(e, "solvers", "List the solvers: the values of isovet check --solver",
-		"solvers lists the solvers of SAT-based checkers, the values of --solver. The first is the default.",
-		func() (items []ListItem) {
-			for _, s := range check.Solvers() {
-				items = append(items, ListItem{Name: s.Name, About: s.About})
-			}
-			return items
-		})
+	return NewList(e, "solvers", func() (items []ListItem) {
+		for _, s := range check.Solvers() {
+			items = append(items, ListItem{Name: s.Name, About: s.About})
+		}
+		return items
+	})
 }
 
 func NewFormats(e *console.Env) *cobra.Command {
-	return NewList(e, "formats", "List the file formats: the values of isovet check --format",
-		"formats lists the file formats, what each can express, and whether isovet convert can write it.\n\n"+
-			"isovet recognises a format by the file's content. It reads gzip, zstd, xz, bzip2 and zip "+
-			"(docs/formats.md).",
-		func() (items []ListItem) {
-			for _, f := range format.All() {
-				writes := f.Write != nil || f.WriteDir != nil
-				items = append(items, ListItem{Name: f.Name, About: f.About, Paper: f.Tool, Endings: f.Ext,
-					Holds: f.Holds.Names(), Writes: &writes})
-			}
-			return items
-		})
+	return NewList(e, "formats", func() (items []ListItem) {
+		for _, f := range format.All() {
+			writes := f.Write != nil || f.WriteDir != nil
+			items = append(items, ListItem{Name: f.Name, About: f.About, Paper: f.Tool, Endings: f.Ext,
+				Holds: f.Holds.Names(), Writes: &writes})
+		}
+		return items
+	})
 }

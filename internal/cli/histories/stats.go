@@ -108,44 +108,33 @@ func NewStats(e *console.Env) *cobra.Command {
 	var asJSON bool
 	var from console.Loading
 	var memory int64
-	c := &cobra.Command{
-		Use: "stats [flags] HISTORY…", GroupID: "work",
-		Short: "Show what a history contains",
-		Long: `stats shows what histories contain: transactions and outcomes, sessions, operations, keys, times, overlap.
-
-Most checkers need unique values, and the strict levels need start and end times. stats reports whether the history
-has them. It reads files of 512 MiB and more, parts, and all files with --memory batch by batch. It reports if the
-numbers of keys and versions are then estimates.`,
-		Example:           "  isovet stats h.jsonl\n  isovet stats --json *.jsonl.zst",
-		Args:              console.Exactly("HISTORY…"),
-		ValidArgsFunction: console.HistoryFiles,
-		RunE: func(c *cobra.Command, args []string) error {
-			worst := console.StatusOK
-			for i, path := range from.Histories(args) {
-				s, err := statsOf(c.Context(), e, path, from, memory)
-				if err != nil {
-					if c.Context().Err() != nil {
-						return console.OrInterrupted(err, "loading "+path)
-					}
-					fmt.Fprintf(e.Stderr, "isovet: %v\n", err)
-					worst = console.Worse(worst, console.StatusOf(err))
-					continue
+	c := console.Command("stats", console.Exactly("HISTORY…"), func(c *cobra.Command, args []string) error {
+		worst := console.StatusOK
+		for i, path := range from.Histories(args) {
+			s, err := statsOf(c.Context(), e, path, from, memory)
+			if err != nil {
+				if c.Context().Err() != nil {
+					return console.OrInterrupted(err, "loading "+path)
 				}
-				if asJSON {
-					err = console.JSONLine(e.Stdout, s)
-				} else {
-					if i > 0 {
-						fmt.Fprintln(e.Stdout)
-					}
-					err = s.text(e.Stdout)
-				}
-				if err != nil {
-					return err
-				}
+				fmt.Fprintf(e.Stderr, "isovet: %v\n", err)
+				worst = console.Worse(worst, console.StatusOf(err))
+				continue
 			}
-			return console.Status(worst)
-		},
-	}
+			if asJSON {
+				err = console.JSONLine(e.Stdout, s)
+			} else {
+				if i > 0 {
+					fmt.Fprintln(e.Stdout)
+				}
+				err = s.text(e.Stdout)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return console.Status(worst)
+	})
+	c.ValidArgsFunction = console.HistoryFiles
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each history")
 	c.Flags().Var(console.Size(&memory), "memory", "read batch by batch within this memory")
 	from.Flags(c, "format", "the files")

@@ -57,44 +57,6 @@ const minWatchMemory = 16 << 20
 // watchCheckers are the checkers of streams.
 var watchCheckers = []string{"replay", "aion", "leopard"}
 
-const watchHelp = `watch checks transactions as they arrive, and reports violations of the isolation level while the database runs.
-
-Each transaction is a JSON line of the history format, from standard input, files, HTTP, JetStream or Kafka. watch
-writes it to a log in FOLDER before it acknowledges it. After a crash, start the same command again: watch loses no
-violation and reports none twice. FOLDER is also a history, which check, shrink and report can read.
-
---checker replay needs the clients' start and end times, aion the database's timestamps, and leopard a profile.
-watch reports a violation when no later arrival can change it (--lateness, --patience, --idle), as a JSON line on
-standard output and in FOLDER/violations.jsonl. docs/watch.md explains each line and flag.
-
-Exit status: 0 no violation, 1 violations, 2 only undecided, late or unproven reports; SIGTERM ends watch with 0.`
-
-const watchExamples = `  isovet watch --state w < stream.jsonl
-  isovet watch --state w --source http://127.0.0.1:8090 --metrics :9090
-  isovet watch --state w --source kafka://127.0.0.1:9092/txns --level strict-serializable
-  isovet watch --state w --checker leopard --profile postgresql:repeatable-read < stream.jsonl`
-
-// Crossings are flags that exclude each other.
-var Crossings = console.Crossings{"watch": {
-	{Flag: "profile", With: "checker=replay", Say: "only checker leopard takes --profile; add --checker leopard"},
-	{Flag: "read-only-at-start", With: "checker=replay",
-		Say: "checker replay uses client times, not timestamps; --read-only-at-start needs --checker aion"},
-	{Flag: "timestamp-unit", With: "checker=replay",
-		Say: "checker replay uses client times, not timestamps; --timestamp-unit needs --checker aion"},
-	{Flag: "horizon", With: "checker=leopard",
-		Say: "checker leopard needs no --horizon; leave it out"},
-	{Flag: "read-only-at-start", With: "checker=leopard",
-		Say: "checker leopard uses client times, not timestamps; leave --read-only-at-start out"},
-	{Flag: "timestamp-unit", With: "checker=leopard",
-		Say: "checker leopard uses client times in ns; leave --timestamp-unit out"},
-	{Flag: "profile clock-skew", With: "checker=aion",
-		Say: "only checker leopard takes --profile and --clock-skew; add --checker leopard"},
-	{Flag: "horizon", With: "checker=aion", Say: "only checker replay takes --horizon; add --checker replay"},
-	{Flag: "webhook-file", With: "webhook", Say: "--webhook and --webhook-file are two addresses; leave one out"},
-	{Flag: "webhook-secret-file", With: "!webhook !webhook-file",
-		Say: "--webhook-secret-file without an address; expected --webhook or --webhook-file too"},
-}}
-
 // NewWatch returns the command watch.
 func NewWatch(e *console.Env) *cobra.Command {
 	_, c := newWatch(e)
@@ -107,28 +69,21 @@ func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
 		checker: watchCheckers[0], logFormat: logFormats[0]}
 	config := ""
-	c := &cobra.Command{
-		Use: "watch [flags]", GroupID: "work",
-		Short:   "Check transactions online, as they arrive",
-		Long:    watchHelp,
-		Example: watchExamples,
-		Args:    console.Exactly(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.webhook.public(); err != nil { // of the command line, not of the file
+	c := console.Command("watch", console.Exactly(), func(c *cobra.Command, _ []string) error {
+		if err := f.webhook.public(); err != nil { // of the command line, not of the file
+			return err
+		}
+		if config != "" {
+			if err := configure(c, config); err != nil {
 				return err
 			}
-			if config != "" {
-				if err := configure(c, config); err != nil {
-					return err
-				}
-			}
-			if err := console.Crossed(c, Crossings); err != nil {
-				return err
-			}
-			f.given = c.Flags().Changed
-			return runWatch(c.Context(), e, f)
-		},
-	}
+		}
+		if err := console.Crossed(c); err != nil {
+			return err
+		}
+		f.given = c.Flags().Changed
+		return runWatch(c.Context(), e, f)
+	})
 	console.EnumFlag(c, &f.checker, "checker", "checker", "replay (client times), aion (timestamps) or leopard",
 		watchCheckers)
 	console.LevelFlag(c, &f.level)

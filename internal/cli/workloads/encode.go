@@ -36,32 +36,13 @@ func NewEncode(e *console.Env) *cobra.Command {
 	for _, x := range encode.Exports() {
 		forms = append(forms, x.Name)
 	}
-	c := &cobra.Command{
-		Use: "encode [flags] HISTORY", GroupID: "work",
-		Short: "Write a history's check as a formula for another solver, or certify its solution",
-		Long: `encode writes a formula for other solvers. It is satisfiable if and only if the history satisfies the level.
-
-  dimacs  DIMACS CNF for any SAT solver; its clauses keep the graph acyclic
-  gnf     MonoSAT's GNF: clauses and a graph that must be acyclic
-  smt2    SMT-LIB 2: clauses, and a number for each node that increases along edges (QF_IDL)
-
-FILE.map explains the variables, as JSON lines. --solution reads a solver's answer; repeat the flags that made the
-formula. Exit status: 0 the model gives a certified order, 1 it does not, 2 "unsatisfiable", which has no certificate.
-
-Exit status 2 also means that the formula cannot express the history, or is too large (docs/output.md).`,
-		Example: `  isovet encode --to dimacs -o h.cnf h.jsonl; kissat h.cnf > h.out
-  isovet encode --solution h.out h.jsonl
-  isovet encode --level si --encoding cobra --to gnf -o h.gnf h.jsonl
-  isovet encode --to smt2 --pruned h.jsonl | z3 -in`,
-		Args:              console.OneHistory(&f.from, "HISTORY"),
-		ValidArgsFunction: console.HistoryFiles,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := console.Crossed(c, Crossings); err != nil {
-				return err
-			}
-			return runEncode(c.Context(), e, &f, f.from.Histories(args)[0])
-		},
-	}
+	c := console.Command("encode", console.OneHistory(&f.from, "HISTORY"), func(c *cobra.Command, args []string) error {
+		if err := console.Crossed(c); err != nil {
+			return err
+		}
+		return runEncode(c.Context(), e, &f, f.from.Histories(args)[0])
+	})
+	c.ValidArgsFunction = console.HistoryFiles
 	console.LevelFlag(c, &f.level)
 	console.EnumFlag(c, &f.encoding, "encoding", "encoding",
 		"encoding of choices: "+strings.Join(check.FormulaEncodings(), ", "), check.FormulaEncodings())

@@ -152,78 +152,45 @@ func (g *GenFlags) Finish() error {
 	return nil
 }
 
-const genHelp = `gen runs a workload on a store in memory, in simulated time, and writes the history that the clients saw.
-
---isolation sets the store's isolation level. --fault plants anomalies; the file's header names their transactions and
-the levels that they violate. --keys sets the size of the data, --zipf its skew. With --shards N, -o is a folder of N
-parts, and memory does not grow with --txns. docs/workloads.md describes the workloads, faults and hard families.`
-
-const genExamples = `  isovet gen --workload blindw --fault write-skew -o bad.jsonl && isovet check bad.jsonl
-  isovet gen --workload rmw --isolation snapshot-isolation --seed 7 -o si.jsonl
-  isovet gen --workload blindw --variant RH --txns 100000 -o rh.jsonl.zst
-  isovet gen --hard 3sat --txns 20 --seed 3 -o 3sat.jsonl
-  isovet gen --txns 100000000 --times txns --shards 100 -o big/`
-
-// Crossings are the flags that have no meaning together.
-var Crossings = console.Crossings{
-	"gen": {
-		{Flag: "json", With: "out=-", Say: "--json and -o - both write to standard output; choose one"},
-		{Flag: "times", With: "no-times times!=none", Say: "--no-times and --times {times} contradict each other"},
-		{Flag: "faults", With: "!fault", Say: "--faults without --fault; --fault names the anomalies to plant"},
-		{Flag: "truth", With: "!fault", Say: "--truth without --fault: nothing is planted"},
-		{Flag: "shards", With: "out=-", Say: "--shards writes a folder, not standard output; expected -o DIR"},
-	},
-	"encode": {
-		{Flag: "certificate", With: "!solution", Say: "--certificate certifies a solution; add --solution FILE"},
-	},
-}
-
 func NewGen(e *console.Env) *cobra.Command {
 	var g GenFlags
 	var o genOut
 	var noTimes bool
-	c := &cobra.Command{
-		Use: "gen [flags] -o FILE", GroupID: "work",
-		Short:   "Generate a history: run a workload on a store in memory, and plant faults",
-		Long:    genHelp,
-		Example: genExamples,
-		Args:    console.Exactly(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := console.Crossed(c, Crossings); err != nil {
-				return err
-			}
-			if c.Flags().Changed("hard") || c.Flags().Changed("anomaly") {
-				return runGenHard(c, e, &g, o)
-			}
-			if o.file == "" {
-				return console.Usagef("-o FILE is missing; -o - writes to standard output")
-			}
-			if noTimes {
-				g.times = "none"
-			}
-			if err := errors.Join(PartVariant(&g.Spec.Workload, &g.Spec.Variant), g.Finish()); err != nil {
-				return err
-			}
-			if slices.Contains(objects.Names(), g.Spec.Workload) {
-				return runGenObject(c, e, &g, o)
-			}
-			if g.Spec.Faults < 0 {
-				return console.Usagef("--faults %d; expected at least 1", g.Spec.Faults)
-			}
-			switch sharded := c.Flags().Changed("shards"); {
-			case sharded && o.shards < 1:
-				return console.Usagef("--shards %d; expected at least 1", o.shards)
-			case sharded:
-				return runGenShards(c.Context(), e, &g, o)
-			case console.Folderish(o.file):
-				return console.Usagef("-o %s is a folder; expected --shards N with it, or a file", o.file)
-			}
-			if err := console.Writable(o.file, o.format, "--format"); err != nil {
-				return err
-			}
-			return runGen(c.Context(), e, g.Spec, o)
-		},
-	}
+	c := console.Command("gen", console.Exactly(), func(c *cobra.Command, _ []string) error {
+		if err := console.Crossed(c); err != nil {
+			return err
+		}
+		if c.Flags().Changed("hard") || c.Flags().Changed("anomaly") {
+			return runGenHard(c, e, &g, o)
+		}
+		if o.file == "" {
+			return console.Usagef("-o FILE is missing; -o - writes to standard output")
+		}
+		if noTimes {
+			g.times = "none"
+		}
+		if err := errors.Join(PartVariant(&g.Spec.Workload, &g.Spec.Variant), g.Finish()); err != nil {
+			return err
+		}
+		if slices.Contains(objects.Names(), g.Spec.Workload) {
+			return runGenObject(c, e, &g, o)
+		}
+		if g.Spec.Faults < 0 {
+			return console.Usagef("--faults %d; expected at least 1", g.Spec.Faults)
+		}
+		switch sharded := c.Flags().Changed("shards"); {
+		case sharded && o.shards < 1:
+			return console.Usagef("--shards %d; expected at least 1", o.shards)
+		case sharded:
+			return runGenShards(c.Context(), e, &g, o)
+		case console.Folderish(o.file):
+			return console.Usagef("-o %s is a folder; expected --shards N with it, or a file", o.file)
+		}
+		if err := console.Writable(o.file, o.format, "--format"); err != nil {
+			return err
+		}
+		return runGen(c.Context(), e, g.Spec, o)
+	})
 	g.Add(c)
 	names := &c.Flags().Lookup("workload").Value.(*WorkloadValue).Choices
 	*names = append(*names, objects.Names()...)
@@ -345,25 +312,22 @@ func faultCompletions() (out []cobra.Completion) {
 }
 
 func NewWorkloads(e *console.Env) *cobra.Command {
-	return histories.NewList(e, "workloads", "List the workloads: the values of isovet gen --workload",
-		"workloads lists the values of --workload for isovet gen and isovet bench compare, with their variants, "+
-			"the default first.",
-		func() (items []histories.ListItem) {
-			for _, w := range workload.All() {
-				it := histories.ListItem{Name: w.Name, About: w.About, Paper: w.Paper, Keys: w.Keys,
-					Scales: cmp.Or(w.Scales,
-						"keys"), Ops: w.Ops, Zipf: w.Zipf}
-				for _, v := range w.Variants {
-					if v.Name != "" {
-						it.Variants = append(it.Variants, v.Name)
-					}
+	return histories.NewList(e, "workloads", func() (items []histories.ListItem) {
+		for _, w := range workload.All() {
+			it := histories.ListItem{Name: w.Name, About: w.About, Paper: w.Paper, Keys: w.Keys,
+				Scales: cmp.Or(w.Scales,
+					"keys"), Ops: w.Ops, Zipf: w.Zipf}
+			for _, v := range w.Variants {
+				if v.Name != "" {
+					it.Variants = append(it.Variants, v.Name)
 				}
-				items = append(items, it)
 			}
-			for _, name := range objects.Names() {
-				items = append(items, histories.ListItem{Name: name, About: objects.About(name),
-					Variants: []string{"default", "faulty"}})
-			}
-			return items
-		})
+			items = append(items, it)
+		}
+		for _, name := range objects.Names() {
+			items = append(items, histories.ListItem{Name: name, About: objects.About(name),
+				Variants: []string{"default", "faulty"}})
+		}
+		return items
+	})
 }
