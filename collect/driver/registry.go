@@ -3,6 +3,7 @@ package driver
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"isovet/internal/pattern"
@@ -55,8 +56,27 @@ func all() []Scheme {
 
 // Register adds a database. It may be called at any time by any goroutine.
 func Register(s Scheme, open func(ctx context.Context, urls []string, isolation string, o Options) (DB, error)) {
-	s.open, s.Promises = open, append(s.Promises, promisesOf(s.Name)...)
+	s.open = open
+	s.tabled()
 	register(s)
+}
+
+// schemes.tsv has isovet's own databases: the fields of a Scheme, with the names of those that are true, and remarks on
+// isolations.
+//
+//go:embed schemes.tsv
+var schemesTSV string
+
+// tabled sets what schemes.tsv has of a driver, and its promises.
+func (s *Scheme) tabled() {
+	for row := range strings.Lines(schemesTSV) {
+		if c := strings.Split(row, "\t"); c[0] == s.Name {
+			s.URLs, s.Isolations, s.About = strings.Fields(c[1]), strings.Fields(c[2]), c[4]
+			is := strings.Fields(c[3])
+			s.SQL, s.Embedded = slices.Contains(is, "sql"), slices.Contains(is, "embedded")
+			s.Timestamps, s.Promises = slices.Contains(is, "timestamps"), promisesOf(s.Name)
+		}
+	}
 }
 
 // register adds a scheme. It panics if the name or a URL is registered already.

@@ -16,19 +16,7 @@ import (
 	"isovet/datasets/workload"
 )
 
-func init() {
-	driver.Register(driver.Scheme{
-		Name:  "badger",
-		URLs:  []string{"badger"},
-		About: "Badger inside this program: badger: (in memory), badger:DIR",
-		Isolations: []string{
-			"serializable=ser=default=session-serializable=strict-serializable",
-			"no-conflicts=none", // conflict detection is off: reads from a snapshot, lost updates
-		},
-		Timestamps: true,
-		Embedded:   true,
-	}, openBadger)
-}
+func init() { driver.Register(driver.Scheme{Name: "badger"}, openBadger) }
 
 type badgerDB struct {
 	db   *badger.DB

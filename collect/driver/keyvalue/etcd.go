@@ -20,21 +20,7 @@ import (
 	"isovet/collect/driver/dial"
 )
 
-func init() {
-	driver.Register(driver.Scheme{
-		Name:  "etcd",
-		URLs:  []string{"etcd", "etcds"},
-		About: "etcd: reads at one revision, then a transaction that compares the keys that the level requires",
-		Isolations: []string{
-			"serializable=ser=default=session-serializable=strict-serializable", // the keys read are unchanged
-			// the keys written are unchanged since the snapshot
-			"snapshot-isolation=si=snapshot=session-snapshot-isolation",
-			"none=read-committed=rc", // nothing is compared
-		},
-		Timestamps: true,
-		Code:       etcdCode,
-	}, openEtcd)
-}
+func init() { driver.Register(driver.Scheme{Name: "etcd", Code: etcdCode}, openEtcd) }
 
 // etcdDB uses etcd's JSON gateway, which all servers of the last years have. The gRPC client would be by far the
 // largest dependency of isovet.

@@ -16,17 +16,7 @@ import (
 	"isovet/collect/driver/dial"
 )
 
-func init() {
-	driver.Register(driver.Scheme{
-		Name:  "redis",
-		URLs:  []string{"redis", "rediss"},
-		About: "Redis: WATCH, reads, then MULTI and EXEC with the writes",
-		Isolations: []string{
-			"serializable=ser=default=watch=session-serializable=strict-serializable",
-			"none=read-committed=rc", // no WATCH
-		},
-	}, openRedis)
-}
+func init() { driver.Register(driver.Scheme{Name: "redis"}, openRedis) }
 
 type redisDB struct {
 	url   string

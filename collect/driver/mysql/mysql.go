@@ -23,25 +23,7 @@ import (
 	"isovet/datasets/workload"
 )
 
-func init() {
-	driver.Register(driver.Scheme{
-		Name:  "mysql",
-		URLs:  []string{"mysql", "mariadb", "galera"},
-		About: "MariaDB, Galera, MySQL, and other databases with their protocol",
-		Isolations: []string{
-			"default",
-			"serializable=ser=session-serializable",
-			"repeatable-read=rr",
-			// MariaDB: repeatable read with innodb_snapshot_isolation
-			"snapshot-isolation=si=snapshot=session-snapshot-isolation",
-			"read-committed=rc",
-			"read-uncommitted=ru",
-		},
-		SQL:    true,
-		Broken: broken,
-		Code:   code,
-	}, open)
-}
+func init() { driver.Register(driver.Scheme{Name: "mysql", Broken: broken, Code: code}, open) }
 
 type server struct {
 	o      driver.Options

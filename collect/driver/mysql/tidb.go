@@ -6,20 +6,7 @@ import (
 	"isovet/collect/driver"
 )
 
-func init() {
-	driver.Register(driver.Scheme{
-		Name:  "tidb",
-		URLs:  []string{"tidb"},
-		About: "TiDB, by MySQL's protocol: its optimistic and its pessimistic transactions",
-		Isolations: []string{
-			"default",
-			"optimistic=snapshot-isolation=si=snapshot",
-			"pessimistic=repeatable-read=rr",
-			"read-committed=rc", // of pessimistic transactions
-		},
-		SQL: true,
-	}, openTiDB)
-}
+func init() { driver.Register(driver.Scheme{Name: "tidb"}, openTiDB) }
 
 // openTiDB forbids the server to repeat a transaction by itself, because the client would not see the repeated reads.
 func openTiDB(ctx context.Context, urls []string, iso string, o driver.Options) (driver.DB, error) {

@@ -6,23 +6,7 @@ import (
 	"isovet/collect/driver"
 )
 
-func init() {
-	driver.Register(driver.Scheme{
-		Name:  "h2",
-		URLs:  []string{"h2"},
-		About: "H2, by PostgreSQL's protocol (org.h2.tools.Server -pg)",
-		Isolations: []string{
-			"default",
-			"serializable=ser=session-serializable",
-			"snapshot=snapshot-isolation=si=session-snapshot-isolation",
-			"repeatable-read=rr",
-			"read-committed=rc",
-			"read-uncommitted=ru",
-		},
-		Timestamps: true,
-		SQL:        true,
-	}, openH2)
-}
+func init() { driver.Register(driver.Scheme{Name: "h2"}, openH2) }
 
 // openH2 opens H2 by PostgreSQL's protocol. H2's text type is a large object, of which every append to a list would
 // make a new one. H2 detects a deadlock only when a time-out ends.

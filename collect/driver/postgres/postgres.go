@@ -20,23 +20,7 @@ import (
 	"isovet/datasets/workload"
 )
 
-func init() {
-	driver.Register(driver.Scheme{
-		Name:  "postgres",
-		URLs:  []string{"postgres", "postgresql", "cockroachdb", "cockroach", "yugabyte", "yugabytedb"},
-		About: "PostgreSQL and databases with its protocol: CockroachDB, YugabyteDB",
-		Isolations: []string{
-			"default",
-			"serializable=ser=session-serializable",
-			"repeatable-read=rr=snapshot-isolation=si=snapshot=session-snapshot-isolation",
-			"read-committed=rc",
-			"read-uncommitted=ru",
-		},
-		Timestamps: true,
-		SQL:        true,
-		Broken:     broken,
-	}, open)
-}
+func init() { driver.Register(driver.Scheme{Name: "postgres", Broken: broken}, open) }
 
 type server struct {
 	o     driver.Options

@@ -22,21 +22,7 @@ import (
 	"isovet/internal/filelock"
 )
 
-func init() {
-	driver.Register(driver.Scheme{
-		Name:  "sqlite",
-		URLs:  []string{"sqlite", "sqlite3"},
-		About: "SQLite inside this program: sqlite: (a throw-away file), sqlite:FILE",
-		Isolations: []string{
-			"serializable=ser=deferred=default=session-serializable=strict-serializable",
-			"immediate=exclusive", // the write lock at begin
-		},
-		Embedded: true,
-		SQL:      true,
-		Broken:   broken,
-		Code:     code,
-	}, open)
-}
+func init() { driver.Register(driver.Scheme{Name: "sqlite", Broken: broken, Code: code}, open) }
 
 type database struct {
 	o      driver.Options
