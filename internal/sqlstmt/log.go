@@ -178,7 +178,7 @@ func (l *Log) Miss(sql, why string, write bool, tables ...string) {
 		}
 		i = len(l.stats.Missed)
 		l.missed[id] = i
-		l.stats.Missed = append(l.stats.Missed, Missed{SQL: sql, Why: why, Instead: hints[why], Write: write})
+		l.stats.Missed = append(l.stats.Missed, Missed{SQL: sql, Why: why, Instead: hint(why), Write: write})
 		ok = true
 	}
 	if ok {

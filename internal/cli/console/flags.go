@@ -63,19 +63,14 @@ func described(what string, names []string) []cobra.Completion {
 		for _, f := range format.All() {
 			about[f.Name] = f.About
 		}
-	case "real time":
-		about["time"] = "the file's times"
-		about["index"] = "the order of invocations and completions in the file"
-		about["none"] = "nothing"
 	case "profile":
 		for _, p := range mechanism.Profiles() {
 			about[p.Name()] = "promises " + p.Level.String()
 		}
-	case "choice of times":
-		about["all"], about["txns"] = "of transactions and operations", "of transactions"
-		about["none"] = "none at all"
-	case "kind of times":
-		about["true"], about["reversed"], about["random"] = "as they were", "in reverse", "by chance"
+	default:
+		for _, part := range partsOf("values of a " + what) {
+			about[part.name] = part.text
+		}
 	}
 	var out []cobra.Completion
 	for _, n := range names {
