@@ -178,21 +178,26 @@ func (s *settling) choose(j int) {
 	switch s.left[j] {
 	case 0:
 		s.none = int32(j) + 1
-		return
 	case 1:
-		w := v.Cand[keep]
-		a := e.writer(w)
-		if a >= 0 && e.open[a] {
-			return // its selection says that it counts
-		}
-		s.rw[q] = w
-		if a >= 0 {
-			s.propose(e.commit(a), begin, saw, q, keep, a, -1)
-		}
-		s.read(q, r, a)
-		return
+		s.only(q, r, keep)
+	default:
+		s.common(j, key, begin, r, to, before)
 	}
-	s.common(j, key, begin, r, to, before)
+}
+
+// only settles that read q of node r saw its last candidate left.
+func (s *settling) only(q uint32, r, keep int32) {
+	e := s.e
+	w := e.v.Cand[keep]
+	a := e.writer(w)
+	if a >= 0 && e.open[a] {
+		return // its selection says that it counts
+	}
+	s.rw[q] = w
+	if a >= 0 {
+		s.propose(e.commit(a), e.begin(r), saw, q, keep, a, -1)
+	}
+	s.read(q, r, a)
 }
 
 // drop records that ambiguous read j did not see candidate cand, of transaction a. The rule explains b.

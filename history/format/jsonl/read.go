@@ -315,18 +315,20 @@ func blank(line []byte) bool {
 // releaseEvery is the size of the parts that a mapped file is released in.
 const releaseEvery = 4 << 20
 
+// faults, deferred, turns a fault on memory that is gone into an error.
+func (p *parser) faults(old bool, err *error) {
+	debug.SetPanicOnFault(old)
+	if r := recover(); r != nil {
+		if _, fault := r.(interface{ Addr() uintptr }); !fault {
+			panic(r)
+		}
+		*err = p.errorf(p.lines, "", "the file changed while it was read")
+	}
+}
+
 // run reads data, which consists of whole lines.
 func (p *parser) run(ctx context.Context, data []byte) (err error) {
-	defer func(old bool) {
-		debug.SetPanicOnFault(old)
-		if r := recover(); r != nil {
-			if _, fault := r.(interface{ Addr() uintptr }); !fault {
-				panic(r)
-			}
-			err = p.errorf(p.lines, "", "the file changed while it was read")
-		}
-	}(debug.SetPanicOnFault(true))
-
+	defer p.faults(debug.SetPanicOnFault(true), &err)
 	released := 0
 	first := data
 	if p.any {

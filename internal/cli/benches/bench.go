@@ -193,6 +193,21 @@ func (f *compareFlags) validate() error {
 	return f.validateOutputs()
 }
 
+// others returns the programs of --program, whose names differ from the contenders'.
+func (f *compareFlags) others(contenders []bench.Contender) (programs []bench.Program, err error) {
+	for _, text := range f.programs {
+		p, err := bench.ParseProgram(text)
+		if err != nil {
+			return nil, console.Usagef("--program: %v", err)
+		}
+		programs = append(programs, p)
+	}
+	if err := bench.Distinct(programs, contenders); err != nil {
+		return nil, console.Usagef("--program: %v", err)
+	}
+	return programs, nil
+}
+
 func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	if err := f.validate(); err != nil {
 		return err
@@ -210,16 +225,9 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	if err != nil {
 		return console.Usagef("--checkers: %v", err)
 	}
-	var programs []bench.Program
-	for _, text := range f.programs {
-		p, err := bench.ParseProgram(text)
-		if err != nil {
-			return console.Usagef("--program: %v", err)
-		}
-		programs = append(programs, p)
-	}
-	if err := bench.Distinct(programs, contenders); err != nil {
-		return console.Usagef("--program: %v", err)
+	programs, err := f.others(contenders)
+	if err != nil {
+		return err
 	}
 	lab, err := f.prepare(ctx, e)
 	if err != nil {
