@@ -121,7 +121,7 @@ func (e *tried) watch(r *rand.Rand, when []int, calm bool) *watching {
 	n := r.IntN(len(w.Responses))
 	x := &w.Responses[n]
 	if r.IntN(8) == 0 || x.IsProgressNotify {
-		x.Revision, x.Time = x.Revision+int64(r.IntN(3))-1, max(1, x.Time-int64(r.IntN(20)))
+		x.Revision, x.Time = x.Revision+int64(r.IntN(5))-2, max(1, x.Time-int64(r.IntN(20)))
 		return w
 	}
 	i, rest := r.IntN(len(x.Events)), *x
@@ -272,7 +272,7 @@ func (q *small) text(client int) string {
 // are wrong.
 func TestEtcd(t *testing.T) {
 	seen := verdicts{}
-	randtest.Seeds(t, 2000, func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, 6000, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 38))
 		empty := tried{rev: 1, cells: map[string]cell{}, at: map[int]map[string]cell{1: {}}, due: map[int]int{}}
 		e, when, calm := empty, []int{0, 0}, seed%3 == 0
