@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -113,7 +112,7 @@ func (a *Anomaly) script() *store.Script {
 	return sc
 }
 
-// History returns the anomaly as a history, with transaction ids and sessions as in its text.
+// History returns the anomaly as a history, with transaction ids and sessions as in its text, without timestamps.
 func (a *Anomaly) History() *history.History {
 	txns, err := parseTxns(a.Text)
 	if err != nil {
@@ -259,13 +258,11 @@ func textValue(v int64) history.Value {
 	return history.IntValue(v)
 }
 
-// buildTxns makes a history of the transactions. Every key has value 0 at first. The history has database timestamps if
-// some are wrong.
+// buildTxns makes a history of the transactions. Every key has value 0 at first.
 func buildTxns(txns []textTxn, name string) (*history.History, error) {
 	b := history.NewBuilder()
 	b.Meta.Name = name
 	b.Initial = history.IntValue(0)
-	wrong := slices.ContainsFunc(txns, func(t textTxn) bool { return t.stamped != [2]int64{} })
 	for _, t := range txns {
 		for _, op := range t.ops {
 			key := func(name string) uint32 { return b.Key(b.StringValue([]byte(name))) }
@@ -294,12 +291,6 @@ func buildTxns(txns []textTxn, name string) (*history.History, error) {
 		head.ID, head.HasID = t.id, true
 		head.Session, head.HasSess = t.session, true
 		head.Start, head.End = t.start, t.end
-		if wrong {
-			head.StartTS, head.CommitTS = t.start, t.end
-			if t.stamped != [2]int64{} {
-				head.StartTS, head.CommitTS = t.stamped[0], t.stamped[1]
-			}
-		}
 		if t.aborted {
 			head.Status = history.Aborted
 		}

@@ -6,7 +6,6 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
-	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
@@ -53,9 +52,6 @@ func TestTimestampFaults(t *testing.T) {
 					t.Fatalf("%+v at %s: others than %v\n%s", spec, l, r.Faults[0].Txns, describe(h, c.Violations))
 				}
 			}
-		}
-		if h := f.History(); h.StartTS(0) == history.NoTime || !f.Timestamps {
-			t.Errorf("%s has no timestamps", f.Name)
 		}
 	}
 }

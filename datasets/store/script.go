@@ -316,7 +316,7 @@ func (s *store) play(now int64, keys []int32) {
 			op.writes(func(k int, val int64) { v.of(held[sc.Txns[i].Session], k, val) })
 		}
 	}
-	startTS, stamped := make([]int64, len(sc.Txns)), make([]stamps, len(sc.Txns))
+	startTS, stamped := make([]int64, len(sc.Txns)), make([][2]int64, len(sc.Txns))
 	edges := sc.edges()
 	s.ticks(sc, edges, stamped)
 	for _, e := range edges {
@@ -330,13 +330,13 @@ func (s *store) play(now int64, keys []int32) {
 		}
 		i := held[t.Session]
 		start, end := now+t.Start*scriptStep, now+t.End*scriptStep
-		rec := LogTxn{Start: start, Commit: end - scriptStep/8, End: end, StartTS: stamped[e.txn].start,
+		rec := LogTxn{Start: start, Commit: end - scriptStep/8, End: end, StartTS: stamped[e.txn][0],
 			CommitTS: NoTime, Session: uint32(i), Name: "planted " + sc.Name, Planted: true,
 			Script: int32(s.script.n) + 1}
 		if t.Aborted {
 			rec.Status = Aborted
 		} else {
-			rec.CommitTS = stamped[e.txn].commit
+			rec.CommitTS = stamped[e.txn][1]
 			s.log.Stats.Committed++
 		}
 		last := v.enact(i, t, rec)
@@ -438,8 +438,8 @@ func (s *scriptValues) enact(i int32, t *ScriptTxn, rec LogTxn) (last map[int]in
 	return last
 }
 
-// ticks gives each edge its tick, and finds the timestamps that the log shows of each transaction.
-func (s *store) ticks(sc *Script, edges []scriptEdge, shown []stamps) {
+// ticks gives each edge its tick, and finds the start and commit timestamps that the log shows of each transaction.
+func (s *store) ticks(sc *Script, edges []scriptEdge, shown [][2]int64) {
 	for i := range edges {
 		e := &edges[i]
 		t := &sc.Txns[e.txn]
@@ -451,15 +451,12 @@ func (s *store) ticks(sc *Script, edges []scriptEdge, shown []stamps) {
 		switch {
 		case e.stamp != (t.Stamped != [2]int64{}):
 		case e.end:
-			shown[e.txn].commit = e.tick
+			shown[e.txn][1] = e.tick
 		default:
-			shown[e.txn].start = e.tick
+			shown[e.txn][0] = e.tick
 		}
 	}
 }
-
-// stamps are the timestamps that the log shows of a transaction.
-type stamps struct{ start, commit int64 }
 
 // scriptEdge is the start or the end of a transaction of a script or, with stamp, of what its timestamps show.
 type scriptEdge struct {
