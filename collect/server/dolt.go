@@ -17,7 +17,7 @@ func startDolt(ctx context.Context, c *Cluster, arg string, options url.Values) 
 	c.env = append(c.env, "HOME="+c.dir, "DOLT_ROOT_PATH="+c.dir, "DOLT_DISABLE_EVENT_FLUSH=1")
 	for _, set := range [][2]string{{"user.name", "isovet"}, {"user.email", "isovet@localhost"},
 		{"metrics.disabled", "true"}} {
-		if err := c.run(ctx, bin, "config", "--global", "--add", set[0], set[1]); err != nil {
+		if err := c.Run(ctx, bin, "config", "--global", "--add", set[0], set[1]); err != nil {
 			return err
 		}
 	}
@@ -26,6 +26,6 @@ func startDolt(ctx context.Context, c *Cluster, arg string, options url.Values) 
 	for _, o := range sorted(options) {
 		args = append(args, "--"+o[0]+"="+o[1])
 	}
-	return c.add(ctx, "dolt", fmt.Sprintf("dolt://root@127.0.0.1:%d/isovet", ports[0]), c.server(bin, args...),
-		listening(c.host(), ports[0]))
+	return c.Add(ctx, "dolt", fmt.Sprintf("dolt://root@127.0.0.1:%d/isovet", ports[0]), c.Command(bin, args...),
+		Listening(c.host(), ports[0]))
 }

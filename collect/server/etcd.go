@@ -17,14 +17,14 @@ func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) 
 			return fmt.Errorf("%q; expected etcd:start:N with 1 to %d nodes", arg, mostApart)
 		}
 	}
-	bin, err := c.find("etcd", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+	bin, err := c.Find("etcd", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 	if err != nil {
 		return err
 	}
 	if err := c.spaces(ctx, n); err != nil {
 		return err
 	}
-	ports, err := freePorts(2 * n)
+	ports, err := FreePorts(2 * n)
 	if err != nil {
 		return err
 	}
@@ -54,11 +54,11 @@ func startEtcd(ctx context.Context, c *Cluster, arg string, options url.Values) 
 			args = append(args, "--"+o[0]+"="+o[1])
 		}
 		// No node is healthy before most are up.
-		ready := listening(c.hostOf(i), ports[2*i])
+		ready := Listening(c.hostOf(i), ports[2*i])
 		if i == n-1 || n == 1 {
 			ready = etcdHealthy("http://" + at)
 		}
-		if err := c.add(ctx, name(i), "etcd://"+at, c.server(bin, args...), ready); err != nil {
+		if err := c.Add(ctx, name(i), "etcd://"+at, c.Command(bin, args...), ready); err != nil {
 			return err
 		}
 	}

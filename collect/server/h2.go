@@ -36,7 +36,7 @@ func startH2(ctx context.Context, c *Cluster, arg string, options url.Values) er
 	if jar == "" || !exists(jar) {
 		return fmt.Errorf("%w: no %s", ErrMissing, h2Jars[0])
 	}
-	ports, err := freePorts(1)
+	ports, err := FreePorts(1)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func startH2(ctx context.Context, c *Cluster, arg string, options url.Values) er
 	}
 	args = append(args, "-cp", jar, "org.h2.tools.Server", "-pg", "-pgPort", strconv.Itoa(ports[0]), "-baseDir", data,
 		"-ifNotExists")
-	return c.add(ctx, "h2", fmt.Sprintf("h2://sa@127.0.0.1:%d/isovet?sslmode=disable", ports[0]),
-		c.server(java, args...),
-		listening(c.host(), ports[0]))
+	return c.Add(ctx, "h2", fmt.Sprintf("h2://sa@127.0.0.1:%d/isovet?sslmode=disable", ports[0]),
+		c.Command(java, args...),
+		Listening(c.host(), ports[0]))
 }

@@ -19,9 +19,9 @@ type mariadb struct{ server, install, admin string }
 
 func findMariaDB(c *Cluster) (m mariadb, err error) {
 	var errs [3]error
-	m.server, errs[0] = c.find("mariadbd", "/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb/bin")
-	m.install, errs[1] = c.find("mariadb-install-db", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
-	m.admin, errs[2] = c.find("mariadb-admin", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
+	m.server, errs[0] = c.Find("mariadbd", "/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb/bin")
+	m.install, errs[1] = c.Find("mariadb-install-db", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
+	m.admin, errs[2] = c.Find("mariadb-admin", "/usr/bin", "/opt/homebrew/opt/mariadb/bin")
 	return m, errors.Join(errs[:]...)
 }
 
@@ -42,7 +42,7 @@ func (m mariadb) prepare(ctx context.Context, c *Cluster, data string) error {
 		}
 		args = append(args, "--extra-file="+users)
 	}
-	return c.run(ctx, m.install, args...)
+	return c.Run(ctx, m.install, args...)
 }
 
 // node returns the command of a server with its data, its port and further settings.
@@ -67,7 +67,7 @@ func (m mariadb) node(c *Cluster, data, host string, port int, settings map[stri
 			args = append(args, "--"+k+"="+v)
 		}
 	}
-	return c.server(m.server, args...)
+	return c.Command(m.server, args...)
 }
 
 // ready returns a check that a server answers.
@@ -95,7 +95,7 @@ func startMariaDB(ctx context.Context, c *Cluster, arg string, options url.Value
 	if err := c.as("mysql"); err != nil {
 		return err
 	}
-	ports, err := freePorts(1)
+	ports, err := FreePorts(1)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func startMariaDB(ctx context.Context, c *Cluster, arg string, options url.Value
 		return err
 	}
 	host, port := c.host(), ports[0]
-	return c.add(ctx, "mariadb", mariadbURL(host, port), m.node(c, data, host, port, nil, options), m.ready(host, port))
+	return c.Add(ctx, "mariadb", mariadbURL(host, port), m.node(c, data, host, port, nil, options), m.ready(host, port))
 }
 
 // galeraFolders are the folders where packages install the replication library.
@@ -135,7 +135,7 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 		return err
 	}
 	const each = 4 // ports a node: clients, group, state transfer, incremental state transfer
-	ports, err := freePorts(each * n)
+	ports, err := FreePorts(each * n)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func startGalera(ctx context.Context, c *Cluster, arg string, options url.Values
 			first = false
 			return cmd
 		}
-		if err := c.add(ctx, "node"+strconv.Itoa(i+1), mariadbURL(host, p[0]), start, m.ready(host, p[0])); err != nil {
+		if err := c.Add(ctx, "node"+strconv.Itoa(i+1), mariadbURL(host, p[0]), start, m.ready(host, p[0])); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ func startMySQL(ctx context.Context, c *Cluster, arg string, options url.Values)
 	if arg != "" {
 		return fmt.Errorf("%q; expected mysql:start", arg)
 	}
-	bin, err := c.find("mysqld", "/usr/sbin", "/usr/libexec", "/usr/local/mysql/bin", "/opt/homebrew/opt/mysql/bin")
+	bin, err := c.Find("mysqld", "/usr/sbin", "/usr/libexec", "/usr/local/mysql/bin", "/opt/homebrew/opt/mysql/bin")
 	if err != nil {
 		return err
 	}
@@ -28,13 +28,13 @@ func startMySQL(ctx context.Context, c *Cluster, arg string, options url.Values)
 			return err
 		}
 	}
-	ports, err := freePorts(1)
+	ports, err := FreePorts(1)
 	if err != nil {
 		return err
 	}
 	data := filepath.Join(c.dir, "data")
 	args := []string{"--no-defaults", "--datadir=" + data}
-	if err := c.run(ctx, bin, append(args, "--initialize-insecure")...); err != nil {
+	if err := c.Run(ctx, bin, append(args, "--initialize-insecure")...); err != nil {
 		return err
 	}
 	args = append(args, "--port="+strconv.Itoa(ports[0]), "--bind-address=127.0.0.1", "--mysqlx=OFF",
@@ -44,6 +44,6 @@ func startMySQL(ctx context.Context, c *Cluster, arg string, options url.Values)
 	for _, o := range sorted(options) {
 		args = append(args, "--"+strings.ReplaceAll(o[0], "_", "-")+"="+o[1])
 	}
-	return c.add(ctx, "mysql", fmt.Sprintf("mysql://root@127.0.0.1:%d/isovet", ports[0]), c.server(bin, args...),
-		listening(c.host(), ports[0]))
+	return c.Add(ctx, "mysql", fmt.Sprintf("mysql://root@127.0.0.1:%d/isovet", ports[0]), c.Command(bin, args...),
+		Listening(c.host(), ports[0]))
 }

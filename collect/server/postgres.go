@@ -27,7 +27,7 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 	if arg != "" && arg != "standby" {
 		return fmt.Errorf("%q; expected postgres:start or postgres:start:standby", arg)
 	}
-	initdb, err := c.find("initdb", pgFolders...)
+	initdb, err := c.Find("initdb", pgFolders...)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		return err
 	}
 	data := filepath.Join(c.dir, "data")
-	if err := c.run(ctx, initdb, "-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--locale=C", "-E",
+	if err := c.Run(ctx, initdb, "-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--locale=C", "-E",
 		"UTF8"); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 	if err := c.letIn(data); err != nil {
 		return err
 	}
-	ports, err := freePorts(2)
+	ports, err := FreePorts(2)
 	if err != nil {
 		return err
 	}
@@ -64,11 +64,11 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		for _, m := range more {
 			args = append(args, "-c", m)
 		}
-		return c.server(bin("postgres"), args...)
+		return c.Command(bin("postgres"), args...)
 	}
 	add := func(name, data string, port int, more ...string) error {
 		host := c.host()
-		return c.add(ctx, name, fmt.Sprintf("postgres://postgres@%s:%d/postgres", host, port), server(data, port,
+		return c.Add(ctx, name, fmt.Sprintf("postgres://postgres@%s:%d/postgres", host, port), server(data, port,
 			more...), postgresReady(host, port))
 	}
 	if arg == "" {
@@ -79,7 +79,7 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 		return err
 	}
 	standby := filepath.Join(c.dir, "standby")
-	if err := c.run(ctx, bin("pg_basebackup"), "-h", primary, "-p", strconv.Itoa(ports[0]), "-U", "postgres", "-D",
+	if err := c.Run(ctx, bin("pg_basebackup"), "-h", primary, "-p", strconv.Itoa(ports[0]), "-U", "postgres", "-D",
 		standby, "-R", "-c", "fast", "-X", "stream", "--no-sync"); err != nil {
 		return err
 	}

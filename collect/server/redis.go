@@ -18,6 +18,6 @@ func startRedis(ctx context.Context, c *Cluster, arg string, options url.Values)
 	for _, o := range sorted(options) {
 		args = append(args, "--"+o[0], o[1])
 	}
-	return c.add(ctx, "redis", fmt.Sprintf("redis://127.0.0.1:%d", ports[0]), c.server(bin, args...),
-		listening(c.host(), ports[0]))
+	return c.Add(ctx, "redis", fmt.Sprintf("redis://127.0.0.1:%d", ports[0]), c.Command(bin, args...),
+		Listening(c.host(), ports[0]))
 }

@@ -34,8 +34,12 @@ import (
 type Kind struct {
 	Name  string
 	About string
-	start func(ctx context.Context, c *Cluster, arg string, options url.Values) error
+	// Start starts the servers of NAME:start:ARG?OPTIONS, with Cluster.Find, Run, Command and Add.
+	Start func(ctx context.Context, c *Cluster, arg string, options url.Values) error
 }
+
+// Register adds a kind of server to All.
+func Register(k Kind) { kinds = append(kinds, k) }
 
 // kinds are the servers that can be started.
 var kinds = []Kind{
@@ -148,7 +152,7 @@ func StartWith(ctx context.Context, db string, o Options) (_ *Cluster, err error
 			return nil, err
 		}
 	}
-	if err := all[i].start(ctx, c, arg, options); err != nil {
+	if err := all[i].Start(ctx, c, arg, options); err != nil {
 		return nil, err
 	}
 	if o.Apart && len(c.nodes) < 2 {
@@ -252,8 +256,8 @@ func (c *Cluster) removeData() (err error) {
 	return err
 }
 
-// add starts a server and adds it to the cluster.
-func (c *Cluster) add(ctx context.Context, name, url string, command func() *exec.Cmd,
+// Add starts a server and adds it to the cluster.
+func (c *Cluster) Add(ctx context.Context, name, url string, command func() *exec.Cmd,
 	ready func(context.Context) error) error {
 	i := len(c.nodes)
 	n := &node{command: command, ready: ready}
@@ -304,8 +308,8 @@ func (n *node) start(ctx context.Context) error {
 	}
 }
 
-// freePorts returns free ports of loopback. It opens all of them before it closes any, so that they differ.
-func freePorts(n int) ([]int, error) {
+// FreePorts returns free ports of loopback. It opens all of them before it closes any, so that they differ.
+func FreePorts(n int) ([]int, error) {
 	var ports []int
 	var held []net.Listener
 	defer func() {
@@ -338,8 +342,8 @@ func (c *Cluster) spaces(ctx context.Context, n int) error {
 	return nil
 }
 
-// listening returns a check that a port accepts connections.
-func listening(host string, port int) func(context.Context) error {
+// Listening returns a check that a port accepts connections.
+func Listening(host string, port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
@@ -350,8 +354,8 @@ func listening(host string, port int) func(context.Context) error {
 	}
 }
 
-// find looks for a binary in the folder that the user names or, without one, in the given folders and in PATH.
-func (c *Cluster) find(name string, folders ...string) (string, error) {
+// Find looks for a binary in the folder that the user names or, without one, in the given folders and in PATH.
+func (c *Cluster) Find(name string, folders ...string) (string, error) {
 	if c.bin == "" {
 		return find(name, folders...)
 	}
@@ -365,7 +369,7 @@ func (c *Cluster) find(name string, folders ...string) (string, error) {
 	return at, nil
 }
 
-// find looks for a binary in the given folders, which may have wildcards (the last match is the newest), then in PATH.
+// Find looks for a binary in the given folders, which may have wildcards (the last match is the newest), then in PATH.
 func find(name string, folders ...string) (string, error) {
 	for _, f := range folders {
 		found, err := filepath.Glob(filepath.Join(f, name))
@@ -429,8 +433,8 @@ func (c *Cluster) prepare(cmd *exec.Cmd) {
 	}
 }
 
-// run runs a command of a server and waits for its end.
-func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
+// Run runs a command of a server and waits for its end.
+func (c *Cluster) Run(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	c.prepare(cmd)
 	out, err := cmd.CombinedOutput()
@@ -440,8 +444,14 @@ func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// server returns a function that makes the command for a node.
-func (c *Cluster) server(name string, args ...string) func() *exec.Cmd {
+// Dir returns the cluster's folder, which is removed at its end.
+func (c *Cluster) Dir() string { return c.dir }
+
+// Setenv adds variables, as NAME=VALUE, to the environment of the servers.
+func (c *Cluster) Setenv(variables ...string) { c.env = append(c.env, variables...) }
+
+// Command returns a function that makes the command for a node.
+func (c *Cluster) Command(name string, args ...string) func() *exec.Cmd {
 	return func() *exec.Cmd {
 		cmd := exec.Command(name, args...)
 		c.prepare(cmd)
@@ -473,8 +483,8 @@ func (c *Cluster) single(name, arg, binary string, ports int) (bin string, free 
 	if arg != "" {
 		return "", nil, "", fmt.Errorf("%q; expected %s:start", arg, name)
 	}
-	if bin, err = c.find(binary, "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"); err == nil {
-		free, err = freePorts(ports)
+	if bin, err = c.Find(binary, "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"); err == nil {
+		free, err = FreePorts(ports)
 	}
 	if err == nil {
 		data, err = c.sub("data")

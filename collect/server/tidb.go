@@ -20,6 +20,6 @@ func startTiDB(ctx context.Context, c *Cluster, arg string, options url.Values) 
 	for _, o := range sorted(options) {
 		args = append(args, "-"+o[0]+"="+o[1])
 	}
-	return c.add(ctx, "tidb", fmt.Sprintf("tidb://root@127.0.0.1:%d/isovet", ports[0]), c.server(bin, args...),
-		listening(c.host(), ports[0]))
+	return c.Add(ctx, "tidb", fmt.Sprintf("tidb://root@127.0.0.1:%d/isovet", ports[0]), c.Command(bin, args...),
+		Listening(c.host(), ports[0]))
 }

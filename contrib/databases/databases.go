@@ -12,7 +12,7 @@ import (
 
 // Register adds the databases to those that isovet knows. Call it once, before anything is opened.
 func Register() {
-	server.Register(server.Firebird)
+	server.Register(server.Kind{Name: "firebird", About: "firebird:start", Start: startFirebird})
 	driver.RegisterSQL(firebird)
 	driver.RegisterStore(boltStore)
 	driver.RegisterStore(pebbleStore)
