@@ -35,8 +35,10 @@ type Kind struct {
 	Name  string
 	About string
 	// Start starts the servers of NAME:start:ARG?OPTIONS, with Cluster.Find, Run, Command and Add.
-	Start func(ctx context.Context, c *Cluster, arg string, options url.Values) error
+	Start starting
 }
+
+type starting = func(ctx context.Context, c *Cluster, arg string, options url.Values) error
 
 // Register adds a kind of server to All.
 func Register(k Kind) { kinds = append(kinds, k) }
@@ -476,18 +478,4 @@ func tail(s string) string {
 		s = "… " + s[len(s)-most:]
 	}
 	return s
-}
-
-// single prepares a database with one server: its binary, its ports and a folder for its data. arg must be empty.
-func (c *Cluster) single(name, arg, binary string, ports int) (bin string, free []int, data string, err error) {
-	if arg != "" {
-		return "", nil, "", fmt.Errorf("%q; expected %s:start", arg, name)
-	}
-	if bin, err = c.Find(binary, "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"); err == nil {
-		free, err = FreePorts(ports)
-	}
-	if err == nil {
-		data, err = c.sub("data")
-	}
-	return bin, free, data, err
 }
