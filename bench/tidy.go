@@ -2,6 +2,8 @@ package bench
 
 import (
 	"cmp"
+	"encoding/csv"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -101,15 +103,22 @@ func (r *Row) observations(p check.Pipeline) (out []Observation) {
 	return out
 }
 
-// WriteTidyCSV writes the columns' names, and a line for each run.
-func WriteTidyCSV(w io.Writer, runs []Observation) error {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Observation]()) {
+// tidyCells returns the columns' names and the cells of a row of tidy data: its fields with the name of a column.
+func tidyCells[T any](row *T) (names []string, cells []reflect.Value) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
 		if name := f.Tag.Get("parquet"); name != "" {
-			names = append(names, name)
+			names, cells = append(names, name), append(cells, reflect.ValueOf(row).Elem().FieldByIndex(f.Index))
 		}
 	}
-	return writeFields(w, runs, "parquet", names, nil)
+	return names, cells
+}
+
+func tidyLine[T any](row *T) (line []string) {
+	_, cells := tidyCells(row)
+	for _, v := range cells {
+		line = append(line, fmt.Sprint(v.Interface()))
+	}
+	return line
 }
 
 // WriteTidy writes the runs as Parquet if the file's name ends in .parquet, otherwise as CSV.
@@ -120,5 +129,10 @@ func WriteTidy(w io.Writer, name string, runs []Observation) error {
 		}
 		return writeParquet(w, runs)
 	}
-	return WriteTidyCSV(w, runs)
+	names, _ := tidyCells(&Observation{})
+	lines := [][]string{names}
+	for i := range runs {
+		lines = append(lines, tidyLine(&runs[i]))
+	}
+	return csv.NewWriter(w).WriteAll(lines)
 }

@@ -94,21 +94,29 @@ func Default() *Plan {
 
 // Read reads a plan. Errors name the file and the field, and say what was found and expected.
 func Read(file string) (*Plan, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
 	p := &Plan{}
-	d := yaml.NewDecoder(bytes.NewReader(b))
-	d.KnownFields(true)
-	if err := d.Decode(p); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	if err := Decode(file, p); err != nil {
+		return nil, err
 	}
 	p.fill()
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return p, nil
+}
+
+// Decode reads a file in YAML into *x, also for plans of other kinds. Errors name the file and an unknown field.
+func Decode(file string, x any) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	if err := d.Decode(x); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
 }
 
 func (p *Plan) fill() {

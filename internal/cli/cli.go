@@ -9,6 +9,7 @@ import (
 	_ "isovet/bench/charts" // packages that register themselves: smaller programs go without
 	_ "isovet/bench/databases"
 	"isovet/check/shrink"
+	"isovet/collect/campaign"
 	_ "isovet/collect/driver/all"
 	_ "isovet/history/format/parquet"
 	_ "isovet/history/format/xz"
@@ -43,9 +44,16 @@ func newRoot(e *console.Env) *cobra.Command {
 		"gen": workloads.NewGen, "encode": workloads.NewEncode, "workloads": workloads.NewWorkloads, "view": newView,
 		"collect": collects.NewCollect, "hunt": collects.NewHunt, "replay": collects.NewReplay,
 		"campaign": collects.NewCampaign, "probe": collects.NewProbe, "proxy": collects.NewProxy,
-		"databases": collects.NewDatabases, "watch": watches.NewWatch, "bench": benches.NewBench,
+		"databases": collects.NewDatabases, "watch": watches.NewWatch, "bench": newBench,
 		"__run": benches.NewRun,
 	})
 	console.SetUp(root, e)
 	return root
+}
+
+// newBench returns the command bench with grid. The smaller program bench has no grid, since it has no YAML.
+func newBench(e *console.Env) *cobra.Command {
+	c := benches.NewBench(e)
+	c.AddCommand(benches.NewGrid(e, campaign.Decode))
+	return c
 }

@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv("TRANSFERS", filepath.Join(data, "transfers.yaml"))
+			e.Setenv("GRID", filepath.Join(data, "../../../docs/artifact/grid.yaml"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -56,11 +56,7 @@ func words(list string) []string {
 	if strings.TrimSpace(list) == "all" {
 		return nil
 	}
-	var out []string
-	for _, w := range strings.Split(list, ",") {
-		out = append(out, strings.TrimSpace(w))
-	}
-	return out
+	return varied(list)
 }
 
 func runAblate(ctx context.Context, e *console.Env, f *ablateFlags) error {
@@ -75,7 +71,7 @@ func runAblate(ctx context.Context, e *console.Env, f *ablateFlags) error {
 	if err != nil {
 		return err
 	}
-	lab, err := g.prepare(ctx, e)
+	lab, err := g.prepare(ctx, e, true)
 	if err != nil {
 		return err
 	}
@@ -127,7 +123,7 @@ func (f *ablateFlags) cells() (cells []bench.Cell, grid bench.Grid, err error) {
 		Phases:   words(f.phase), Backends: words(f.solver), AtMostOnes: words(f.atMostOne), OneAtATime: f.one}
 	if f.technique == "all" {
 		grid.Techniques = check.Techniques()
-	} else if f.technique != "" {
+	} else {
 		grid.Techniques = words(f.technique)
 	}
 	if grid.AtMostOnes == nil {

@@ -229,7 +229,7 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	if err != nil {
 		return err
 	}
-	lab, err := f.prepare(ctx, e)
+	lab, err := f.prepare(ctx, e, true)
 	if err != nil {
 		return err
 	}
@@ -345,8 +345,8 @@ type lab struct {
 	progress *console.Progress
 }
 
-// prepare finds or generates the histories.
-func (f *compareFlags) prepare(ctx context.Context, e *console.Env) (*lab, error) {
+// prepare makes a lab and, if asked for, finds or generates the histories.
+func (f *compareFlags) prepare(ctx context.Context, e *console.Env, histories bool) (*lab, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, console.Faultf("cannot find the program itself: %w", err)
@@ -356,7 +356,10 @@ func (f *compareFlags) prepare(ctx context.Context, e *console.Env) (*lab, error
 		return nil, err
 	}
 	l := &lab{self: []string{self}, dir: dir, progress: console.NewProgress(e.Stderr, f.quiet, f.json)}
-	if l.sources, err = f.sources(ctx, l.progress, dir); err != nil {
+	if !histories {
+		return l, nil
+	}
+	if l.sources, err = f.sources(ctx, l.progress, l.dir); err != nil {
 		l.Close()
 		return nil, console.OrInterrupted(err, "generating; nothing was measured")
 	}
