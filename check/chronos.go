@@ -29,9 +29,8 @@ type aion struct{}
 
 func (aion) Info() Info {
 	return Info{Name: "aion", Paper: "CHRONOS", Levels: timestamp.Levels(), Timestamps: true,
-		Takes: Takes{Items: true, Lists: run.ListsRead, Unknown: run.OutcomesDecided, Duplicates: true,
-			ItemsOnly: "it finds transactions by the keys that they name, and a predicate operation does not name " +
-				"the rows that it missed; use chronos"},
+		Takes: Takes{Items: true, Predicates: timestamp.Levels(), Lists: run.ListsBeside, Unknown: run.OutcomesDecided,
+			Duplicates: true},
 		About: "online: transactions arrive in any order, verdicts are final at the watermark; as in isovet watch"}
 }
 

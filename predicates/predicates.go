@@ -194,26 +194,35 @@ func RowOfValue(h *history.History, key uint32, v history.Value) (Row, bool) {
 	if v.Kind == history.Null {
 		return nil, false
 	}
-	row := Row{}
+	row := Row{"": interned(h, v)}
 	if v.Kind == history.Row {
-		d := json.NewDecoder(bytes.NewReader(h.Texts.Text(uint32(v.N))))
-		d.UseNumber()
-		var columns map[string]any
-		if err := d.Decode(&columns); err != nil {
-			panic(fmt.Sprintf("predicates: row %s: %v", h.Texts.AppendValue(nil, v), err))
-		}
-		for name, c := range columns {
-			s, err := scalar(c)
-			if err != nil {
-				panic(fmt.Sprintf("predicates: row %s: %v", h.Texts.AppendValue(nil, v), err))
-			}
-			row[name] = s
-		}
-	} else {
-		row[""] = interned(h, v)
+		row = RowOf(h.Texts.Text(uint32(v.N)))
 	}
 	row["key"] = interned(h, h.Keys[key])
 	return row, true
+}
+
+// RowOf returns the row of a value in canonical JSON that is not null, without the column "key".
+func RowOf(value []byte) Row {
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		panic(fmt.Sprintf("predicates: row %s: %v", value, err))
+	}
+	columns, is := v.(map[string]any)
+	if !is {
+		columns = map[string]any{"": v}
+	}
+	row := Row{}
+	for name, c := range columns {
+		s, err := scalar(c)
+		if err != nil {
+			panic(fmt.Sprintf("predicates: row %s: %v", value, err))
+		}
+		row[name] = s
+	}
+	return row
 }
 
 func interned(h *history.History, v history.Value) Scalar {

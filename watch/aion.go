@@ -98,7 +98,7 @@ func NewAion(o AionOptions) (Judge, error) {
 	j := &aion{a: a, p: newParser(a, o.Hash, store), o: o, store: store,
 		g:    gate{o: o.Gate, hash: o.Hash, unit: o.Unit, moment: stamped},
 		room: o.shares()}
-	if store != nil {
+	if j.p.rows.room = j.room.state / 2; store != nil {
 		j.p.evict = j.evict
 	}
 	j.g.seen.half, j.wrote.half, j.wrote.hash = o.halfSeen(), o.halfSeen(), o.Hash
@@ -117,7 +117,7 @@ func stamped(h *history.TxnHead) (int64, bool) {
 }
 
 func (j *aion) attach() {
-	j.attached = true
+	j.attached, j.p.rows.attach = true, true
 	j.a.Attach()
 }
 
@@ -224,6 +224,8 @@ func (j *aion) add(t *timestamp.Arrival, who int64) {
 		j.a.Again()
 	}
 	j.a.Add(t)
+	j.p.rows.txns++
+	j.p.bound()
 	if t.NoPart {
 		return
 	}
@@ -365,7 +367,7 @@ func (j *aion) mayBeLate(f *timestamp.Final) bool {
 	if f.Axiom != timestamp.EXT {
 		return false
 	}
-	return f.Kind == timestamp.NoKind || f.Kind == timestamp.Own || f.Kind == timestamp.After || f.Unique ||
+	return f.Kind == timestamp.NoKind || f.Kind == timestamp.Phantom || f.Kind == timestamp.Own || f.Kind == timestamp.After || f.Unique ||
 		j.wrote.again > 0
 }
 
@@ -422,6 +424,9 @@ func (j *aion) Stats(s *Snapshot) {
 		{"suspects_withdrawn_total", "counter", "Suspects that a late transaction explained.", "suspects withdrawn",
 			j.withdrawn},
 		{"spilled_keys", "gauge", "Keys whose state is on disk.", "keys on disk", spilled},
+		{"predicates_unjudged_total", "counter",
+			"Predicate operations of which not all rows that they did not return were judged.", "predicates in part",
+			a.Unjudged},
 		{"gaps_total", "counter", "Gaps: numbers that a session skipped.", "gaps", a.Gaps},
 		{"gaps_found_total", "counter", "Transactions that filled a gap later.", "gaps filled", a.Found},
 		{"gap_sessions", "gauge", "Sessions in which numbers are missing.", "sessions with gaps", int64(a.GapSessions)},

@@ -127,7 +127,9 @@ func (s *spread) most(n int) int {
 
 // evict moves idle keys and sessions to the store if memory is short.
 func (j *aion) evict() error {
-	more := func() bool { return j.a.Bytes()+j.p.keys.Bytes()+j.p.sessions.Bytes()-j.vacant() > j.room.state }
+	more := func() bool {
+		return j.a.Bytes()+j.p.rows.size+j.p.keys.Bytes()+j.p.sessions.Bytes()-j.vacant() > j.room.state
+	}
 	if j.o.Memory <= 0 {
 		return nil
 	}
@@ -137,7 +139,10 @@ func (j *aion) evict() error {
 	down := j.room.state
 	j.room.state -= down / 8
 	defer func() { j.room.state = down }()
-	_, err := j.p.keys.Evict(more, j.p.saveKey, j.a.DropKey)
+	var err error
+	if !j.p.rows.keeps { // otherwise all stay
+		_, err = j.p.keys.Evict(more, j.p.saveKey, j.a.DropKey)
+	}
 	if err == nil && more() {
 		_, err = j.p.sessions.Evict(more, j.a.SaveSession, j.a.DropSession)
 	}

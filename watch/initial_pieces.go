@@ -34,6 +34,7 @@ func (p *parser) inPieces(b *Batch) bool {
 		a := p.head(&b.Heads[0], 0)
 		p.ops(h, lo, to)
 		p.holds(a)
+		p.bound()
 		for op := lo; op < to; op++ { // the next keys may get their numbers
 			p.keyOf[h.OpKey(op)] = history.None
 		}
@@ -47,12 +48,24 @@ func (p *parser) inPieces(b *Batch) bool {
 
 // numberOf numbers the keys that some operations name, and loads the states of these keys.
 func (p *parser) numberOf(h *history.History, lo, hi uint32) {
-	for op := lo; op < hi; op++ {
-		if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
-			continue // it belongs to a transaction that is not understood
-		}
-		if k := h.OpKey(op); p.keyOf[k] == history.None {
+	number := func(k uint32) {
+		if p.keyOf[k] == history.None {
 			p.keyOf[k] = p.number(h.Texts, h.Keys[k])
+		}
+	}
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		switch h.Ops.Kind[op] {
+		case history.PredRead, history.PredWrite:
+			for _, vers := range [][]uint32{h.Preds.Old, h.Preds.New} {
+				for _, x := range vers[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+					if x != history.None {
+						number(h.VerKey[x])
+					}
+				}
+			}
+		default:
+			number(h.OpKey(op))
 		}
 	}
 	p.fetch()

@@ -16,6 +16,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/keyed"
+	"isovet/predicates"
 )
 
 // Judge checks a stream. Its results depend only on the order and the arguments of the calls of Take, Advance, Clock
@@ -171,10 +172,17 @@ func unfit(h *history.History, n uint32, t *history.TxnHead, id int64) error {
 		return fmt.Errorf("transaction %d, field %q: %d; expected a place in the session, from 0", id, "seq", t.Seq)
 	}
 	if h.HasPredicates() {
-		for _, k := range h.Ops.Kind[h.Txns.OpOff[n]:h.Txns.OpOff[n+1]] {
-			if k == history.PredRead || k == history.PredWrite {
-				return fmt.Errorf("transaction %d, field %q: a predicate operation; watch checks registers and lists",
-					id, "ops")
+		lo, hi := h.TxnOps(n)
+		for op := lo; op < hi; op++ {
+			if k := h.Ops.Kind[op]; k != history.PredRead && k != history.PredWrite {
+				continue
+			}
+			_, err := predicates.Parse(h.Texts.Text(h.Preds.Pred[h.Ops.Ver[op]]))
+			if err == nil && t.Init {
+				err = errors.New("an initial transaction has no predicate operations")
+			}
+			if err != nil {
+				return fmt.Errorf("transaction %d, field %q: %w", id, "ops", err)
 			}
 		}
 	}

@@ -36,6 +36,8 @@ type parser struct {
 	// lost and lostLists have the writes that lines which are not understood may have. Their readers are not accused.
 	lost      map[version]struct{}
 	lostLists map[uint64]struct{}
+	lostKeys  map[uint64]struct{} // keys of lost
+	rows      rows
 	spread    spread     // of all keys
 	err       error      `freeze:"-"` // of the store of keys
 	turned    *rectified `freeze:"-"`
@@ -61,8 +63,10 @@ const (
 func newParser(a *timestamp.Aion, hash *keyed.Key, store *keystore.Store) *parser {
 	p := &parser{aion: a, hash: hash, keys: keystore.NewTable(store, keyKind),
 		sessions: keystore.NewTable(store, sessionKind), lost: map[version]struct{}{},
-		lostLists: map[uint64]struct{}{}, turned: &rectified{now: time.Now}}
+		lostLists: map[uint64]struct{}{}, lostKeys: map[uint64]struct{}{}, rows: rows{keeps: true}, turned: &rectified{now: time.Now}}
 	a.Follow(p.turned.follow)
+	a.SetTruth(p.truth)
+	a.KeepRows(true, false)
 	return p
 }
 
@@ -88,6 +92,7 @@ func (p *parser) begin(b *Batch) {
 	p.lines = max(p.lines, b.First+int64(len(b.Lines)))
 	if b.Header != nil {
 		p.lists, p.initial = b.Header.Meta.Lists, b.Header.Texts.Keyed(p.hash, b.Header.Initial)
+		p.keep(b.Header.Texts, b.Header.Initial, p.initial)
 		p.first = b.First + 1
 		for i := range b.Lines {
 			if l := &b.Lines[i]; l.Err != nil || l.Txn != history.None {
@@ -135,7 +140,7 @@ func (p *parser) line(b *Batch, i int, before func()) (*timestamp.Arrival, error
 func (p *parser) head(t *history.TxnHead, ordinal int64) *timestamp.Arrival {
 	a := &p.buf
 	*a = timestamp.Arrival{ID: ordinal, Session: timestamp.NoSession, Seq: timestamp.NoSeq, Ops: saved.Spare(a.Ops, 0),
-		Lists: a.Lists[:0]}
+		Lists: a.Lists[:0], Preds: a.Preds[:0]}
 	if t.HasID {
 		a.ID = t.ID
 	}
@@ -174,7 +179,7 @@ func (p *parser) holds(a *timestamp.Arrival) {
 		if op.Kind == history.Append {
 			p.aion.AppendInitial(op.Key, op.Val)
 		} else {
-			p.aion.SetInitial(op.Key, op.Val)
+			p.aion.Holds(op.Key, op.Val)
 		}
 	}
 }
@@ -199,10 +204,18 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		kind := h.Ops.Kind[op]
-		if kind != history.ReadList {
+		switch kind {
+		case history.PredRead, history.PredWrite:
+			a.Ops = append(a.Ops, timestamp.ArrivalOp{Key: history.None, Kind: kind, Val: uint64(len(a.Preds))})
+			a.Preds = append(a.Preds, p.predicate(h, kind, v))
+			continue
+		case history.Read, history.Write, history.Append:
 			o := timestamp.ArrivalOp{Key: p.keyOf[h.VerKey[v]], Kind: kind, Val: h.Texts.Keyed(p.hash, h.VerValue(v))}
 			nulls = nulls || kind == history.Read && o.Val == 0
 			a.Ops = append(a.Ops, o)
+			if kind == history.Write || p.rows.attach {
+				p.keep(h.Texts, h.VerValue(v), o.Val)
+			}
 			continue
 		}
 		a.Ops = append(a.Ops, timestamp.ArrivalOp{Key: p.keyOf[h.Lists.Key[v]], Kind: kind, Val: uint64(len(a.Lists))})
@@ -250,7 +263,7 @@ func (p *parser) doubt(line []byte, ordinal int64) *timestamp.Arrival {
 	var a *timestamp.Arrival
 	if s := number("session"); s != nil {
 		p.buf = timestamp.Arrival{ID: ordinal, Session: p.session(*s), Seq: timestamp.NoSeq, NoPart: true,
-			Ops: p.buf.Ops[:0], Lists: p.buf.Lists[:0]}
+			Ops: p.buf.Ops[:0], Lists: p.buf.Lists[:0], Preds: p.buf.Preds[:0]}
 		a = &p.buf
 		if id := number("id"); id != nil {
 			a.ID = *id
@@ -277,6 +290,7 @@ const maxLost = 1 << 18
 func (p *parser) doubtAll(text []byte) {
 	if len(p.lost) > maxLost {
 		clear(p.lost)
+		clear(p.lostKeys)
 	}
 	if len(p.lostLists) > maxLost {
 		clear(p.lostLists)
@@ -296,7 +310,9 @@ func (p *parser) doubtOp(op []byte) {
 	}
 	h := l.H
 	note := func(ver uint32) {
-		p.lost[version{p.sum(h.Texts, h.Keys[h.VerKey[ver]]), h.Texts.Keyed(p.hash, h.VerValue(ver))}] = struct{}{}
+		key := p.sum(h.Texts, h.Keys[h.VerKey[ver]])
+		p.lost[version{key, h.Texts.Keyed(p.hash, h.VerValue(ver))}] = struct{}{}
+		p.lostKeys[key] = struct{}{}
 	}
 	for op, kind := range h.Ops.Kind {
 		switch v := h.Ops.Ver[op]; kind {
@@ -322,6 +338,9 @@ func (p *parser) doubtful(f *timestamp.Final, sum uint64) bool {
 		return true
 	}
 	_, lost := p.lost[version{sum, f.Got}]
+	if f.Kind == timestamp.Phantom { // the version seen may be any
+		_, lost = p.lostKeys[sum]
+	}
 	return lost
 }
 

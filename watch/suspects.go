@@ -6,7 +6,6 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
-	"isovet/history"
 	"isovet/watch/online"
 )
 
@@ -125,24 +124,19 @@ func (s *suspects) came(t *timestamp.Arrival, sum func(key uint32) uint64, arriv
 	if s.written == nil || len(s.until) > maxLost {
 		s.written, s.until = map[lateWrite]lateBy{}, nil
 	}
-	for i := range t.Ops {
-		w := lateWrite{key: sum(t.Ops[i].Key)}
-		switch t.Ops[i].Kind {
-		case history.Write:
-			w.val = t.Ops[i].Val
-		case history.Append:
-			w.list = true
-		default:
-			continue
+	t.Writes(func(key uint32, val uint64, list bool) {
+		w := lateWrite{sum(key), val, list}
+		if list {
+			w.val = 0
 		}
 		s.written[w] = lateBy{t.ID, arrival, latest}
 		s.until = append(s.until, lateUntil{w, latest})
-	}
+	})
 }
 
 // wrote returns the late transaction that wrote the version read by f, if it arrived after the reader.
 func (s *suspects) wrote(key uint64, f *timestamp.Final) (id int64, is bool) {
-	if len(s.written) == 0 {
+	if len(s.written) == 0 || f.Kind == timestamp.Phantom { // a predicate operation is judged when all have arrived
 		return 0, false
 	}
 	by, is := s.written[lateWrite{key: key, val: f.Got}]
@@ -193,23 +187,20 @@ func (s *suspects) add(f timestamp.Final, key string, sum uint64, due int64) (ou
 	return out
 }
 
-// late settles the reads that a late transaction explains: reads of its writes, and of lists to which it appended.
+// late settles the reads that a late transaction explains: reads of its writes, of lists to which it appended, and of
+// the keys that it wrote by predicate operations that did not return them.
 func (s *suspects) late(t *timestamp.Arrival, sum func(key uint32) uint64, explained func(x *suspect)) {
 	if s.n == 0 {
 		return
 	}
-	for i := range t.Ops {
-		o := &t.Ops[i]
-		if o.Kind != history.Write && o.Kind != history.Append {
-			continue
-		}
-		for _, x := range s.of[sum(o.Key)] {
-			if !x.done && (o.Kind == history.Append || x.f.Got == o.Val) {
+	t.Writes(func(key uint32, val uint64, list bool) {
+		for _, x := range s.of[sum(key)] {
+			if !x.done && (list || x.f.Got == val || x.f.Kind == timestamp.Phantom) {
 				s.end(x)
 				explained(x)
 			}
 		}
-	}
+	})
 }
 
 func (s *suspects) end(x *suspect) {

@@ -19,10 +19,12 @@ type Arrival struct {
 	// NoPart says that it did not commit. It only takes a place in its session.
 	NoPart bool
 	Ops    []ArrivalOp
-	Lists  [][]uint64 // what list reads saw
+	Lists  [][]uint64    // what list reads saw
+	Preds  []ArrivalPred // predicate operations
 }
 
-// ArrivalOp is a read, write, append or list read. Val of a list read is an index into Lists.
+// ArrivalOp is any operation. Val of a list read is an index into Lists, Val of a predicate operation one into Preds;
+// that has no key.
 type ArrivalOp struct {
 	Val  uint64
 	Key  uint32
@@ -48,7 +50,7 @@ type Final struct {
 	Got   uint64 // INT, EXT of a register
 	Want  uint64
 	// Kind is how EXT fails, as far as the window shows it: own, before, uncommitted, after; NoKind if the window does
-	// not have the version.
+	// not have the version; Phantom for a row of a predicate operation, whose Got is Missed if it was not returned.
 	Kind    Kind
 	Arrival int64 // EXT: the number of the reader's arrival
 	// Unique, with Attach: it is a violation only if no transaction had written the value read before the stream began.
@@ -69,6 +71,7 @@ type AionStats struct {
 	// the sessions with missing numbers now.
 	Gaps, Found int64
 	GapSessions int
+	Unjudged    int64 // see KeepRows
 }
 
 // Aion checks transactions as they arrive, in any order within the lateness that the caller declares by Advance.
@@ -98,6 +101,7 @@ type Aion struct {
 	latest   int64    // the latest start that has arrived
 	missing  int64    // see Missing
 	attached          // see Attach
+	rowed             // see KeepRows
 	out      []Final
 	stats    AionStats
 	follow   func(n int64, op uint32, ok bool) `freeze:"-"` // see Follow
@@ -139,6 +143,7 @@ type onlineKey struct {
 	dropAt   uint32 // number of versions at which invisible ones are dropped next
 	wrote    bool   // by the arrival that touched it last
 	list     bool
+	row      bool // predicate operations look at it
 	sure     bool // Attach: its value when the stream began is known, or no longer matters
 	own      uint64
 	initial  uint64 // initial value as a register
@@ -180,6 +185,12 @@ func (a *Aion) SetInitial(key uint32, val uint64) {
 	if !k.list {
 		k.base.val = val
 	}
+}
+
+// Holds sets the value that the initial transaction writes to a register.
+func (a *Aion) Holds(key uint32, val uint64) {
+	a.SetInitial(key, val)
+	a.name(key)
 }
 
 // AppendInitial appends to the initial list of a key.
@@ -257,6 +268,9 @@ func (a *Aion) Add(t *Arrival) {
 	writer := false
 	for i := range t.Ops {
 		switch op := &t.Ops[i]; op.Kind {
+		case history.PredRead, history.PredWrite:
+			writer = a.nameRows(&t.Preds[op.Val], op.Kind == history.PredWrite) || writer
+			continue
 		case history.Append:
 			writer = true
 			a.asList(a.key(op.Key)) // even if it does not commit: then reads of null are list reads
@@ -266,6 +280,7 @@ func (a *Aion) Add(t *Arrival) {
 		case history.ReadList:
 			a.asList(a.key(op.Key))
 		}
+		a.name(t.Ops[i].Key)
 	}
 	if t.NoPart {
 		a.session(t, 0, 0, false, writer)
@@ -415,6 +430,7 @@ func (a *Aion) Settle() int64 {
 }
 
 func (a *Aion) settle() {
+	a.settlePredicates()
 	for a.head < len(a.slots) {
 		s := &a.slots[a.head]
 		if !s.late && !a.sealed(s.upTo) {

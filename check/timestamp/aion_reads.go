@@ -19,6 +19,10 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 	a.wrote = a.wrote[:0]
 	for i := range t.Ops {
 		op := &t.Ops[i]
+		if op.Kind == history.PredRead || op.Kind == history.PredWrite {
+			a.lookPredicate(t, uint32(i), n, upTo, late)
+			continue
+		}
 		if int(op.Key) >= len(a.keys) {
 			a.key(op.Key)
 		}
@@ -41,16 +45,7 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 			}
 			k.own, k.mine = op.Val, a.stamp
 		case history.Write:
-			if k.mine == a.stamp && k.wrote {
-				for j := range a.wrote {
-					if a.wrote[j].key == op.Key {
-						a.wrote[j].val = op.Val
-					}
-				}
-			} else {
-				a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
-			}
-			k.own, k.mine, k.wrote = op.Val, a.stamp, true
+			a.write(op.Key, op.Val)
 		case history.Append:
 			a.wrote = append(a.wrote, pendingWrite{key: op.Key, val: op.Val})
 			k.mine, k.wrote = a.stamp, true
@@ -59,6 +54,21 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 			k.mine = a.stamp
 		}
 	}
+}
+
+// write notes a write of the arrival that is walked.
+func (a *Aion) write(key uint32, val uint64) {
+	k := &a.keys[key]
+	if k.mine == a.stamp && k.wrote {
+		for j := range a.wrote {
+			if a.wrote[j].key == key {
+				a.wrote[j].val = val
+			}
+		}
+	} else {
+		a.wrote = append(a.wrote, pendingWrite{key: key, val: val})
+	}
+	k.own, k.mine, k.wrote = val, a.stamp, true
 }
 
 // lookList is look for a list read. It walks back through own operations before the read (errata C19).
@@ -112,13 +122,7 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 
 // read judges an external read by the arrivals so far, and keeps it for later ones.
 func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
-	v := &k.base
-	for i := len(k.versions) - 1; i >= 0; i-- {
-		if k.versions[i].pos <= r.upTo {
-			v = &k.versions[i]
-			break
-		}
-	}
+	v := k.at(r.upTo)
 	r.want, r.by, r.ok = v.val, v.by, v.val == r.val
 	s := &a.slots[r.n-a.first]
 	if !r.ok {
@@ -146,6 +150,16 @@ func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
 		i--
 	}
 	k.readers[i] = r
+}
+
+// at returns the version that a read up to a timestamp sees, by the arrivals so far.
+func (k *onlineKey) at(upTo int64) *onlineVersion {
+	for i := len(k.versions) - 1; i >= 0; i-- {
+		if k.versions[i].pos <= upTo {
+			return &k.versions[i]
+		}
+	}
+	return &k.base
 }
 
 // judge changes a tentative verdict.

@@ -29,7 +29,7 @@ const readBytes = readerBytes + 4
 
 // Bytes estimates the memory of Aion.
 func (a *Aion) Bytes() int64 {
-	return a.lists + a.keptBytes + int64(len(a.keys))*KeyBytes + int64(cap(a.slots))*slotBytes + int64(cap(a.reads))*4 +
+	return a.lists + a.keptBytes + a.predBytes + int64(len(a.keys))*KeyBytes + int64(cap(a.slots))*slotBytes + int64(cap(a.reads))*4 +
 		int64(len(a.sess))*SessionBytes
 }
 
@@ -37,7 +37,7 @@ func (a *Aion) Bytes() int64 {
 // reads, one for each key and transaction. Both depend only on the arrivals.
 func (a *Aion) WindowBytes() (bytes int64, reads int) {
 	reads = len(a.reads) - a.readHead
-	return a.keptBytes + int64(len(a.slots)-a.head)*slotBytes + int64(reads)*readBytes, reads
+	return a.keptBytes + a.predBytes + int64(len(a.slots)-a.head)*slotBytes + int64(reads)*readBytes, reads
 }
 
 // Oldest returns a watermark that makes the first 1/part of the transactions final that are not, or at least one.
@@ -79,12 +79,15 @@ func addVersion(b []byte, v *onlineVersion, from int64) []byte {
 }
 
 // SaveKey appends the state of a key to buf, or nothing if the key holds initial and was never named. pinned says that
-// it has readers that are not final.
+// it has readers that are not final, or that predicate operations look at it.
 func (a *Aion) SaveKey(key uint32, initial uint64, buf []byte) (state []byte, pinned bool) {
 	if int(key) >= len(a.keys) {
 		return buf, false
 	}
 	k := &a.keys[key]
+	if k.row {
+		return buf, true
+	}
 	live := a.first + int64(a.head)
 	for i := range k.readers {
 		if k.readers[i].n >= live {

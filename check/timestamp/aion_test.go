@@ -17,9 +17,6 @@ import (
 // advances.
 func TestAionIsChronos(t *testing.T) {
 	for _, c := range stamped {
-		if c.o.Predicates {
-			continue
-		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			flips, wrong := int64(0), 0

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"isovet/history"
+	"isovet/predicates"
 )
 
 // Feed turns the transactions of a history into arrivals, one at a time.
@@ -16,10 +17,16 @@ type Feed struct {
 	buf Arrival
 }
 
-// NewFeed returns a feed, and gives a the initial values of its keys. Errors: *Unsupported for predicate operations.
+// NewFeed returns a feed, and gives a the initial values of its keys. Errors: *history.InputError for a malformed
+// predicate.
 func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 	if h.HasPredicates() {
-		return nil, &Unsupported{"aion checks registers and lists, not predicate operations"}
+		x, err := predicates.NewTruths(h)
+		if err != nil {
+			return nil, err
+		}
+		a.SetTruth(func(p uint64, key uint32, val uint64) predicates.Truth { return x.Of(uint32(p), key, uint32(val)) })
+		a.KeepRows(true, false)
 	}
 	f := &Feed{h: h, seq: make([]int64, h.NumTxns())}
 	for n := range h.NumSessions() {
@@ -28,7 +35,7 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 		}
 	}
 	for k, v := range h.InitVer {
-		a.SetInitial(uint32(k), uint64(v))
+		a.Holds(uint32(k), uint64(v))
 	}
 	if h.HasLists() {
 		for _, k := range h.Lists.Key {
@@ -50,20 +57,33 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 func (f *Feed) Arrival(t uint32) *Arrival {
 	h, x := f.h, &f.buf
 	*x = Arrival{ID: int64(t), Session: h.Txns.Sess[t], Seq: f.seq[t], Start: h.StartTS(t), Commit: commitTS(h, t),
-		Ops: x.Ops[:0], Lists: x.Lists[:0]}
+		Ops: x.Ops[:0], Lists: x.Lists[:0], Preds: x.Preds[:0]}
 	x.NoPart = x.Commit == history.NoTime
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		o := ArrivalOp{Kind: h.Ops.Kind[op]}
-		if o.Kind == history.ReadList {
+		switch o.Kind {
+		case history.PredRead, history.PredWrite:
+			p := ArrivalPred{Pred: uint64(v)}
+			for row := h.Preds.Off[v]; row < h.Preds.Off[v+1]; row++ {
+				was := h.Preds.Old[row]
+				r := ArrivalRow{Old: uint64(was), Key: rowKey(h, row), Known: was != history.None}
+				if o.Kind == history.PredWrite {
+					r.New = uint64(h.Preds.New[row])
+				}
+				p.Rows = append(p.Rows, r)
+			}
+			o.Key, o.Val = history.None, uint64(len(x.Preds))
+			x.Preds = append(x.Preds, p)
+		case history.ReadList:
 			o.Key, o.Val = h.Lists.Key[v], uint64(len(x.Lists))
 			var l []uint64
 			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
 				l = append(l, uint64(e))
 			}
 			x.Lists = append(x.Lists, l)
-		} else {
+		default:
 			o.Key, o.Val = h.VerKey[v], uint64(v)
 		}
 		x.Ops = append(x.Ops, o)
@@ -73,7 +93,7 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 
 // AionOver runs Aion over a history in the order of its commits, as a collector would see them; the file may be in any
 // other order. The watermark is the least start still to come, so that no transaction is late, and the violations are
-// the same as Chronos finds. Errors as Chronos, and *Unsupported for predicate operations.
+// the same as Chronos finds. Errors as Chronos.
 func AionOver(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	order := make([]uint32, h.NumTxns())
 	for t := range order {
@@ -157,7 +177,7 @@ func (x *widener) violation(f *Final) Violation {
 	}
 	if h.Ops.Kind[v.Op] != history.ReadList {
 		v.Got, v.Want = uint32(f.Got), uint32(f.Want)
-		if f.Axiom == EXT {
+		if v.Kind = f.Kind; f.Axiom == EXT && f.Kind != Phantom {
 			v.Kind = x.w.kind(t, v.Got, x.l.begin(t))
 		}
 		return v

@@ -22,7 +22,7 @@ func (s *sweep) predicate(t, op uint32, now int64) {
 	matched := s.mod.matched[:0]
 	surely := 0 // rows matched of which the predicate is true
 	for row := h.Preds.Off[p]; row < h.Preds.Off[p+1]; row++ {
-		got, key := h.Preds.Old[row], s.rowKey(row)
+		got, key := h.Preds.Old[row], rowKey(h, row)
 		matched = append(matched, key)
 		want, mine := s.current(key)
 		if got != history.None && got != want {
@@ -52,7 +52,7 @@ func (s *sweep) predicate(t, op uint32, now int64) {
 		s.missed(t, op, p, matched)
 	}
 	for row := h.Preds.Off[p]; row < h.Preds.Off[p+1]; row++ {
-		e := &s.keys[s.rowKey(row)]
+		e := &s.keys[rowKey(h, row)]
 		e.mine = t + 1
 		switch {
 		case h.Ops.Kind[op] == history.PredWrite:
@@ -100,11 +100,11 @@ func (s *sweep) row(t, op, key, got, want uint32, mine bool, now int64) {
 }
 
 // rowKey returns the key of a predicate's row.
-func (s *sweep) rowKey(row uint32) uint32 {
-	if v := s.h.Preds.Old[row]; v != history.None {
-		return s.h.VerKey[v]
+func rowKey(h *history.History, row uint32) uint32 {
+	if v := h.Preds.Old[row]; v != history.None {
+		return h.VerKey[v]
 	}
-	return s.h.VerKey[s.h.Preds.New[row]]
+	return h.VerKey[h.Preds.New[row]]
 }
 
 // own collects the transaction's writes before op.
