@@ -16,7 +16,6 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/keyed"
-	"isovet/predicates"
 )
 
 // Judge checks a stream. Its results depend only on the order and the arguments of the calls of Take, Advance, Clock
@@ -171,22 +170,39 @@ func unfit(h *history.History, n uint32, t *history.TxnHead, id int64) error {
 	if t.HasSeq && t.Seq < 0 {
 		return fmt.Errorf("transaction %d, field %q: %d; expected a place in the session, from 0", id, "seq", t.Seq)
 	}
-	if h.HasPredicates() {
-		lo, hi := h.TxnOps(n)
-		for op := lo; op < hi; op++ {
-			if k := h.Ops.Kind[op]; k != history.PredRead && k != history.PredWrite {
-				continue
+	return nil
+}
+
+// unjudgedPredicates is the count of predicate operations that were judged in part.
+func unjudgedPredicates(n int64) Count {
+	return Count{"predicates_unjudged_total", "counter",
+		"Predicate operations of which the rows that they did not return were not all judged.", "predicates in part", n}
+}
+
+// eachItem calls f with the reads and writes of registers in a transaction, and appends: their versions, and the
+// operation that each belongs to. A predicate operation is a read of each row that it matched in a known version, and then a write of each
+// row that it changed, as history.Items has it.
+func eachItem(h *history.History, t uint32, f func(kind history.OpKind, ver, op uint32)) {
+	lo, hi := h.TxnOps(t)
+	for op := lo; op < hi; op++ {
+		v := h.Ops.Ver[op]
+		switch kind := h.Ops.Kind[op]; kind {
+		case history.Read, history.Write, history.Append:
+			f(kind, v, op-lo)
+		case history.PredRead, history.PredWrite:
+			from, to := h.Preds.Off[v], h.Preds.Off[v+1]
+			for _, old := range h.Preds.Old[from:to] {
+				if old != history.None {
+					f(history.Read, old, op-lo)
+				}
 			}
-			_, err := predicates.Parse(h.Texts.Text(h.Preds.Pred[h.Ops.Ver[op]]))
-			if err == nil && t.Init {
-				err = errors.New("an initial transaction has no predicate operations")
-			}
-			if err != nil {
-				return fmt.Errorf("transaction %d, field %q: %w", id, "ops", err)
+			for _, made := range h.Preds.New[from:to] {
+				if made != history.None {
+					f(history.Write, made, op-lo)
+				}
 			}
 		}
 	}
-	return nil
 }
 
 // noPart reports whether a transaction is irrelevant for timestamps.

@@ -65,6 +65,7 @@ type streamHead struct {
 	begun  bool  // a transaction has been taken
 	timed  bool  // a committed one has been taken
 	byTS   bool  // the stream has no client times; see times
+	preds  int64 // predicate operations, of which only the rows that they returned are judged
 }
 
 // replayScratch has buffers for the current batch and arrival.
@@ -236,10 +237,14 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	n, t := b.Lines[i].N, b.Lines[i].Txn
 	head, h := &b.Heads[t], b.H
 	j.times(head)
+	preds := int64(0)
 	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
-		if k := h.Ops.Kind[op]; k != history.Read && k != history.Write {
-			return errors.New(`field "ops": a list or a predicate operation; expected reads and writes of registers, ` +
-				`which is what the checker replay judges in a stream (lists: --checker aion)`)
+		switch h.Ops.Kind[op] {
+		case history.PredRead, history.PredWrite:
+			preds++
+		case history.Append, history.ReadList:
+			return errors.New(`field "ops": a list; expected operations on registers, which is what the checker replay ` +
+				`judges in a stream (lists: --checker aion)`)
 		}
 	}
 	if head.Init {
@@ -262,6 +267,9 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 		}
 	}
 	wrong, other := j.ops(h, t)
+	if head.Status == history.Committed {
+		j.stream.preds += preds
+	}
 	if wrong >= 0 && head.Status == history.Committed {
 		j.found = append(j.found, replayFinding{f: online.Contradicts(n, uint32(wrong), uint32(other))})
 	}
@@ -284,24 +292,24 @@ func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 		clear(j.scratch.use)
 		j.scratch.stamp = 1
 	}
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
+	at := uint32(0)
+	eachItem(h, t, func(kind history.OpKind, v, _ uint32) {
 		k := h.VerKey[v]
 		u := &j.scratch.use[k]
 		if u.stamp != j.scratch.stamp {
 			*u = keyUse{j.scratch.stamp, -1, -1}
 		}
-		o := online.Op{Key: j.scratch.keyOf[k], At: op - lo, Val: h.Texts.Keyed(j.g.hash, h.VerValue(v))}
+		o := online.Op{Key: j.scratch.keyOf[k], At: at, Val: h.Texts.Keyed(j.g.hash, h.VerValue(v))}
+		at++
 		switch {
-		case h.Ops.Kind[op] == history.Write:
+		case kind == history.Write:
 			if u.read >= 0 && a.Reads[u.read].Val == o.Val {
 				j.e.Again(o.Key) // the value was written before
 			}
 			if u.write < 0 {
 				u.write = int32(len(a.Writes))
 				a.Writes = append(a.Writes, o)
-				continue
+				return
 			}
 			a.Lost = append(a.Lost, a.Writes[u.write])
 			a.Writes[u.write] = o
@@ -317,7 +325,7 @@ func (j *replayJudge) ops(h *history.History, t uint32) (wrong, other int) {
 			u.read = int32(len(a.Reads))
 			a.Reads = append(a.Reads, o)
 		}
-	}
+	})
 	return wrong, other
 }
 
@@ -350,12 +358,12 @@ func (j *replayJudge) foreign(b *Batch, i int) {
 		if err != nil {
 			continue
 		}
-		for op, kind := range l.H.Ops.Kind {
-			if v := l.H.Ops.Ver[op]; kind == history.Write {
+		eachItem(l.H, 0, func(kind history.OpKind, v, _ uint32) {
+			if kind == history.Write {
 				a.Writes = append(a.Writes, online.Op{Key: j.number(l.H.Texts, l.H.Keys[l.H.VerKey[v]]),
 					Val: l.H.Texts.Keyed(j.g.hash, l.H.VerValue(v))})
 			}
-		}
+		})
 	}
 	j.fetch()
 	j.e.Foreign(&a)
@@ -448,6 +456,7 @@ func (j *replayJudge) Stats(s *Snapshot) {
 		{"windows_total", "counter", "Windows that were solved.", "windows", x.Windows},
 		{"largest_window", "gauge", "Transactions in the largest window.", "largest window", int64(x.Largest)},
 		{"undecided_total", "counter", "Reads that are undecided.", "undecided", x.Undecided + x.Skipped},
+		unjudgedPredicates(j.stream.preds),
 		{"skipped_total", "counter", "Undecided reads that exceeded the budget for proofs.",
 			"skipped", x.Skipped},
 		{"unknown", "gauge", "Transactions of unknown outcome that may still be read.", "unknown outcomes",

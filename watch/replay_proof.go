@@ -147,8 +147,7 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 	}
 	v := &ReplayViolation{N: n, Axiom: class, Txn: w.id, Level: j.o.Level}
 	if lo, hi := w.h.TxnOps(w.t); lo+f.f.Op < hi {
-		op := f.f.Op
-		v.Op, v.Key = &op, json.RawMessage(w.h.KeyString(w.h.VerKey[w.h.Ops.Ver[lo+op]]))
+		v.Op, v.Key = w.op(f.f.Op), json.RawMessage(w.h.KeyString(w.h.VerKey[w.h.Ops.Ver[lo+f.f.Op]]))
 	}
 	if f.f.Other >= 0 {
 		o, err := j.recall(f.f.Other)
@@ -192,10 +191,47 @@ func (j *replayJudge) recall(n int64) (recalled, error) {
 		}
 		head := b.Heads[0]
 		head.Start = history.NoTime
-		return recalled{b.H, 0, j.id(false, 0, n), head}, nil
+		return recalled{h: b.H, id: j.id(false, 0, n), head: head}.items()
 	}
 	head := &b.Heads[0]
-	return recalled{b.H, 0, j.id(head.HasID, head.ID, n), *head}, nil
+	return recalled{h: b.H, id: j.id(head.HasID, head.ID, n), head: *head}.items()
+}
+
+// items replaces predicate operations by reads and writes, as the judge takes them.
+func (w recalled) items() (recalled, error) {
+	if !w.h.HasPredicates() {
+		return w, nil
+	}
+	x := copier{history.NewBuilder()}
+	from := w.h
+	eachItem(from, w.t, func(kind history.OpKind, v, op uint32) {
+		put := x.b.Read
+		switch kind {
+		case history.Write:
+			put = x.b.Write
+		case history.Append: // of a line that is not understood
+			return
+		}
+		put(x.key(from, from.VerKey[v]), x.value(from, from.VerValue(v)))
+		w.ops = append(w.ops, op)
+	})
+	name := w.head.Name
+	if name != history.None {
+		w.head.Name = x.b.Text(from.Texts.Text(name))
+	}
+	x.b.EndTxn(history.NewTxnHead())
+	var err error
+	w.h, err = x.b.Build()
+	w.t = 0
+	return w, err
+}
+
+// op returns the operation of the line that a read or write of h belongs to.
+func (w *recalled) op(at uint32) *uint32 {
+	if int(at) < len(w.ops) {
+		at = w.ops[at]
+	}
+	return &at
 }
 
 // recalled is a transaction read from the log.
@@ -204,6 +240,7 @@ type recalled struct {
 	t    uint32
 	id   int64
 	head history.TxnHead
+	ops  []uint32 // see op
 }
 
 // certifyAll certifies violations on all cores, each in a history of its transactions and the writers of their reads.

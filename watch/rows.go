@@ -104,7 +104,7 @@ func (p *parser) truth(pred uint64, key uint32, val uint64) predicates.Truth {
 	if x == nil {
 		var err error
 		if x, err = predicates.Parse([]byte(of)); err != nil {
-			return predicates.Unknown // unfit has refused it
+			return predicates.Unknown // the reader has refused it
 		}
 		r.parsed[pred] = x
 	}

@@ -341,7 +341,7 @@ func (j *replayJudge) suspect(at online.ReadAt) (Suspect, error) {
 	if err != nil {
 		return Suspect{}, err
 	}
-	s := Suspect{Suspect: true, Axiom: violated, Txn: w.id, Op: &at.Op}
+	s := Suspect{Suspect: true, Axiom: violated, Txn: w.id, Op: w.op(at.Op)}
 	if lo, hi := w.h.TxnOps(w.t); lo+at.Op < hi {
 		s.Key = json.RawMessage(w.h.KeyString(w.h.VerKey[w.h.Ops.Ver[lo+at.Op]]))
 	}

@@ -199,7 +199,7 @@ func TestBad(t *testing.T) {
 {"id":1,"session":0,"start_ts":1,"commit_ts":2,"ops":[["w","x",1],["r","y",0]]}
 !advance 99999
 {"id":2,"start_ts":1,"ops":[]}
-{"id":3,"start_ts":3,"commit_ts":4,"ops":[["pr",{"v":{"=":1}},[]]]}
+{"id":3,"start_ts":3,"commit_ts":4,"ops":[["pr",{"v":{"~":1}},[]]]}
 {"id":4,"start_ts":3,"commit_ts":4,"status":"gone","ops":[]}
 {"id":5,"session":0,"start_ts":5,"commit_ts":6,"ops":[["r","x",0]]}
 {"id":6,"start_ts":5,"commit_ts":5,"ops":[["r","l",[]],["a","m",7]]}
@@ -211,7 +211,7 @@ func TestBad(t *testing.T) {
 	}
 	bad := run(text)
 	for i, want := range []string{"2: malformed JSON at byte", "3: transaction 2 lacks its start_ts",
-		"4: transaction 3, field \"ops\": a predicate", `5: field "status": unknown status "gone"; expected`} {
+		`4: field "ops[0][1].v": unknown comparison`, `5: field "status": unknown status "gone"; expected`} {
 		if i >= len(bad) || !strings.HasPrefix(bad[i], want) {
 			t.Fatalf("%q", bad)
 		}

@@ -107,8 +107,8 @@ func (a *Aion) attachReads(s *slot, n int64) {
 		if k.sure {
 			continue
 		}
-		for i := k.readersFrom(s.upTo); i < len(k.readers); i++ {
-			if x := &k.readers[i]; x.n == n {
+		for i := k.readersFrom(s.upTo); i < len(k.readers) && k.readers[i].upTo == s.upTo && !k.sure; i++ {
+			if x := &k.readers[i]; x.n == n { // predicate operations may read a key several times
 				h := int64(math.MinInt64)
 				if a.attach {
 					h = a.horizon()
@@ -124,7 +124,6 @@ func (a *Aion) attachReads(s *slot, n int64) {
 					k.torn = 0
 					a.torn--
 				}
-				break
 			}
 		}
 	}
