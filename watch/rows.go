@@ -1,7 +1,7 @@
 package watch
 
 import (
-	"bytes"
+	"strings"
 
 	"isovet/check/timestamp"
 	"isovet/history"
@@ -14,7 +14,7 @@ import (
 // that stay in memory for them need more than their share, it keeps none any more. What it keeps depends only on the
 // transactions, not on batches, so that a restart finds the same.
 type rows struct {
-	texts  map[uint64]string
+	texts  map[uint64]rowText
 	size   int64 // bytes of texts
 	sweep  int   // with so many texts, those that nothing needs are dropped
 	keeps  bool
@@ -22,9 +22,17 @@ type rows struct {
 	full   bool
 	attach bool
 	txns   int
-	room   int64                            `freeze:"-"` // for the texts and their keys
-	row    map[uint64]predicates.Row        `freeze:"-"`
-	parsed map[uint64]*predicates.Predicate `freeze:"-"`
+	room   int64 `freeze:"-"` // for the texts and their keys
+	// The predicate that was asked for last, and whether it looks at keys.
+	last   uint64                `freeze:"-"`
+	parsed *predicates.Predicate `freeze:"-"`
+	ofKeys bool                  `freeze:"-"`
+}
+
+// rowText is a text, and the row that it means if a predicate has asked for it.
+type rowText struct {
+	text string
+	row  predicates.Row `freeze:"-"`
 }
 
 // fewTxns bounds the transactions without a predicate operation for which texts are kept.
@@ -51,9 +59,9 @@ func (p *parser) keep(t *history.Texts, v history.Value, sum uint64) {
 
 func (r *rows) add(sum uint64, text []byte) {
 	if r.texts == nil {
-		r.texts, r.sweep = map[uint64]string{}, minSweep
+		r.texts, r.sweep = map[uint64]rowText{}, minSweep
 	}
-	r.texts[sum] = string(text)
+	r.texts[sum] = rowText{text: string(text)}
 	r.size += textBytes + int64(len(text))
 }
 
@@ -93,30 +101,26 @@ func (p *parser) truth(pred uint64, key uint32, val uint64) predicates.Truth {
 	if val == 0 {
 		return predicates.False
 	}
-	text, known := r.texts[val]
+	t, known := r.texts[val]
 	if !known {
 		return predicates.Unknown
 	}
-	if r.row == nil {
-		r.row, r.parsed = map[uint64]predicates.Row{}, map[uint64]*predicates.Predicate{}
+	if t.row == nil {
+		t.row = predicates.RowOf([]byte(t.text))
+		r.texts[val] = t
 	}
-	x, of := r.parsed[pred], r.texts[pred]
-	if x == nil {
-		var err error
-		if x, err = predicates.Parse([]byte(of)); err != nil {
+	if r.parsed == nil || r.last != pred {
+		text := r.texts[pred].text
+		x, err := predicates.Parse([]byte(text))
+		if err != nil {
 			return predicates.Unknown // the reader has refused it
 		}
-		r.parsed[pred] = x
+		r.last, r.parsed, r.ofKeys = pred, x, strings.Contains(text, `"key"`)
 	}
-	row := r.row[val]
-	if row == nil {
-		row = predicates.RowOf([]byte(text))
-		r.row[val] = row
+	if r.ofKeys {
+		t.row["key"] = predicates.RowOf([]byte(p.keys.Name(key)))[""]
 	}
-	if bytes.Contains([]byte(of), []byte(`"key"`)) {
-		row["key"] = predicates.RowOf([]byte(p.keys.Name(key)))[""]
-	}
-	return x.Eval(row)
+	return r.parsed.Eval(t.row)
 }
 
 // bound drops the texts that nothing needs.
@@ -133,7 +137,7 @@ func (p *parser) bound() {
 	if len(r.texts) < r.sweep && !over() {
 		return
 	}
-	needed := map[uint64]string{}
+	needed := map[uint64]rowText{}
 	p.aion.Known(func(sum uint64) {
 		if text, has := r.texts[sum]; has {
 			needed[sum] = text
@@ -142,9 +146,9 @@ func (p *parser) bound() {
 	if text, has := r.texts[p.initial]; has {
 		needed[p.initial] = text
 	}
-	r.texts, r.row, r.parsed, r.size = needed, nil, nil, 0
-	for _, text := range needed {
-		r.size += textBytes + int64(len(text))
+	r.texts, r.size = needed, 0
+	for _, t := range needed {
+		r.size += textBytes + int64(len(t.text))
 	}
 	if r.sweep = max(minSweep, 2*len(needed)); over() {
 		r.full = r.seen
@@ -154,6 +158,6 @@ func (p *parser) bound() {
 
 func (p *parser) keepNone() {
 	r := &p.rows
-	r.keeps, r.texts, r.row, r.parsed, r.size = false, nil, nil, nil, 0
+	r.keeps, r.texts, r.size = false, nil, 0
 	p.aion.KeepRows(false, false)
 }

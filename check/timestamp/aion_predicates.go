@@ -49,9 +49,8 @@ type rowed struct {
 	preds     []predRead // by upTo
 	predHead  int        // those before are final
 	predBytes int64
-	rowKeys   int             // keys with onlineKey.row
-	judged    bool            // a predicate operation is final
-	at        map[uint32]int8 `freeze:"-"` // scratch: keys of the rows of one
+	rowKeys   int  // keys with onlineKey.row
+	judged    bool // a predicate operation is final
 }
 
 // predRead is a predicate operation of the window. rows are those that it returned, and the keys that its transaction
@@ -230,10 +229,6 @@ func (a *Aion) settlePredicates() {
 // judgePredicate judges EXT of a predicate operation, except that the versions of returned rows are current: of each
 // row that it returned, the predicate must not be false; of each other row, not true.
 func (a *Aion) judgePredicate(p *predRead) {
-	if a.at == nil {
-		a.at = map[uint32]int8{}
-	}
-	clear(a.at)
 	if a.partly {
 		a.stats.Unjudged++
 	}
@@ -249,7 +244,7 @@ func (a *Aion) judgePredicate(p *predRead) {
 		}
 	}
 	for _, r := range p.rows {
-		a.at[r.key] = 1
+		a.keys[r.key].row = false // not to be looked at below
 		switch {
 		case r.own:
 		case r.known:
@@ -259,9 +254,12 @@ func (a *Aion) judgePredicate(p *predRead) {
 		}
 	}
 	for i := range a.keys {
-		if a.keys[i].row && a.at[uint32(i)] == 0 {
+		if a.keys[i].row {
 			judge(uint32(i), Missed, predicates.True)
 		}
+	}
+	for _, r := range p.rows {
+		a.keys[r.key].row = true
 	}
 }
 
