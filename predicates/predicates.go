@@ -194,10 +194,7 @@ func RowOfValue(h *history.History, key uint32, v history.Value) (Row, bool) {
 	if v.Kind == history.Null {
 		return nil, false
 	}
-	row := Row{"": interned(h, v)}
-	if v.Kind == history.Row {
-		row = RowOf(h.Texts.Text(uint32(v.N)))
-	}
+	row := RowOf(h.Texts.AppendValue(nil, v))
 	row["key"] = interned(h, h.Keys[key])
 	return row, true
 }

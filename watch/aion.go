@@ -367,8 +367,8 @@ func (j *aion) mayBeLate(f *timestamp.Final) bool {
 	if f.Axiom != timestamp.EXT {
 		return false
 	}
-	return f.Kind == timestamp.NoKind || f.Kind == timestamp.Phantom || f.Kind == timestamp.Own || f.Kind == timestamp.After || f.Unique ||
-		j.wrote.again > 0
+	return f.Kind == timestamp.NoKind || f.Kind == timestamp.Own || f.Kind == timestamp.After ||
+		f.Kind == timestamp.Phantom || f.Unique || j.wrote.again > 0
 }
 
 func (j *aion) violation(f *timestamp.Final, key string) Violation {

@@ -40,13 +40,16 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 		}
 	}
 	me := known[v.Txn]
+	if j.p.rows.seen && (v.Axiom == timestamp.EXT.String() || me.h.HasPredicates()) {
+		return &Proof{Why: "watch makes no history of predicate operations; isovet shrink finds the smallest"}, nil
+	}
 	members := []recalled{me}
 	if v.Other != nil && *v.Other != v.Txn {
 		members = []recalled{known[*v.Other], me}
 	}
 	why := ""
 	if v.Axiom == timestamp.EXT.String() && v.Op != nil {
-		w, said, err := j.source(log, me, v, members, p.b)
+		w, said, err := j.source(log, me, *v.Op, members, p.b)
 		if err != nil {
 			return nil, err
 		}
@@ -123,43 +126,16 @@ func (j *aion) named(log *Log, ids []int64) (map[int64]recalled, error) {
 	return known, err
 }
 
-// source finds the writers of the version that a violation's operation read, unless members has one: a transaction, or
-// the initial one. For a row that a predicate operation should not have missed, that is the initial one, if no other
-// wrote the row. why says why there is none.
-func (j *aion) source(log *Log, me recalled, bad *Violation, members []recalled, b *history.Builder) (w []recalled,
+// source finds the writers of the version that an operation read, unless members has one: a transaction, or the
+// initial one. why says why there is none.
+func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *history.Builder) (w []recalled,
 	why string, err error) {
 	lo, hi := me.h.TxnOps(me.t)
-	op := *bad.Op
 	if lo+op >= hi {
 		return nil, "", nil
 	}
-	first := recalled{}
-	if j.p.begins {
-		line, err := log.Line(j.p.first)
-		if err != nil && !errors.Is(err, ErrNotKept) {
-			return nil, "", err
-		}
-		if w, is := parsed(line); err == nil && is && w.head.Init {
-			first = w
-		}
-	}
 	ver := me.h.Ops.Ver[lo+op]
-	switch me.h.Ops.Kind[lo+op] {
-	case history.PredRead, history.PredWrite:
-		pred := ver
-		ver = history.None
-		for _, old := range me.h.Preds.Old[me.h.Preds.Off[pred]:me.h.Preds.Off[pred+1]] {
-			if old != history.None && me.h.KeyString(me.h.VerKey[old]) == string(bad.Key) {
-				ver = old
-			}
-		}
-		if ver == history.None && bad.Other == nil && first.h != nil {
-			return []recalled{first}, "", nil
-		}
-		if ver == history.None {
-			return nil, "", nil
-		}
-	case history.ReadList:
+	if me.h.Ops.Kind[lo+op] == history.ReadList {
 		elems := me.h.Lists.Elem[me.h.Lists.Off[ver]:me.h.Lists.Off[ver+1]]
 		if len(elems) == 0 {
 			return nil, "", nil
@@ -172,11 +148,27 @@ func (j *aion) source(log *Log, me recalled, bad *Violation, members []recalled,
 		string(me.h.Texts.AppendValue(nil, val)) == string(b.Texts.AppendValue(nil, b.Initial)) {
 		return nil, "", nil
 	}
-	if slices.ContainsFunc(members, func(w recalled) bool { return w.wrote(name) }) {
+	wrote := func(w recalled) bool {
+		lo, hi := w.h.TxnOps(w.t)
+		for op := lo; op < hi; op++ {
+			kind := w.h.Ops.Kind[op]
+			if (kind == history.Write || kind == history.Append) && versionOf(w.h, w.h.Ops.Ver[op]) == name {
+				return true
+			}
+		}
+		return false
+	}
+	if slices.ContainsFunc(members, wrote) {
 		return nil, "", nil
 	}
-	if first.h != nil && first.wrote(name) {
-		return []recalled{first}, "", nil
+	if j.p.begins {
+		line, err := log.Line(j.p.first)
+		if err != nil && !errors.Is(err, ErrNotKept) {
+			return nil, "", err
+		}
+		if w, is := parsed(line); err == nil && is && w.head.Init && wrote(w) {
+			return []recalled{w}, "", nil
+		}
 	}
 	x, any, err := log.writer(me.h, ver)
 	if err != nil || any {
@@ -211,35 +203,15 @@ func (p *aionPart) note(w recalled) {
 
 // member adds a transaction with its writes of the violation's key, or of all keys if writes is set, and with its
 // reads of that key if reads is set. If session is set, it adds no operations. It leaves out the elements of lists
-// that no member appended, and the rows of other keys in predicate operations. These do not see those keys' writes,
-// which come last.
+// that no member appended.
 func (p *aionPart) member(w recalled, reads, writes, session bool) {
 	h := w.h
 	lo, hi := h.TxnOps(w.t)
-	var last []uint32
-	write := func(v uint32) {
-		if p.mine(h, h.VerKey[v]) {
-			p.b.Write(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
-		} else if writes {
-			last = append(last, v)
-		}
-	}
 	for op := lo; op < hi && !session; op++ {
 		v := h.Ops.Ver[op]
 		switch kind := h.Ops.Kind[op]; {
-		case kind == history.Write:
-			write(v)
-		case kind == history.PredRead || kind == history.PredWrite:
-			for i := h.Preds.Off[v]; i < h.Preds.Off[v+1] && kind == history.PredWrite; i++ {
-				if made := h.Preds.New[i]; !reads || !p.mine(h, h.VerKey[made]) {
-					write(made)
-				}
-			}
-			if reads {
-				p.b.Predicate(kind, h.Texts.Text(h.Preds.Pred[v]), p.rows(h, v, func(key uint32) bool {
-					return p.mine(h, key)
-				}))
-			}
+		case kind == history.Write && (writes || p.mine(h, h.VerKey[v])):
+			p.b.Write(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
 		case kind == history.Append && (writes || p.mine(h, h.VerKey[v])):
 			p.b.Append(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
 		case kind == history.Read && reads && p.mine(h, h.VerKey[v]):
@@ -252,11 +224,6 @@ func (p *aionPart) member(w recalled, reads, writes, session bool) {
 				}
 			}
 			p.b.ReadList(p.copier.key(h, h.Lists.Key[v]), elems)
-		}
-	}
-	for _, v := range last {
-		if p.b.Initial.Kind == history.Null || !h.HasPredicates() { // else predicate operations would look at its row
-			p.b.Write(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
 		}
 	}
 	head := w.head

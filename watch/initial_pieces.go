@@ -19,7 +19,7 @@ func init() { bounds.Register("watch.pieceKeys", &pieceKeys) } // tests set it t
 // numbers the keys of the batch's other transactions. It returns false if it did nothing.
 func (p *parser) inPieces(b *Batch) bool {
 	h := b.H
-	if p.evict == nil || b.First > 0 || len(h.Keys) <= pieceKeys ||
+	if p.evict == nil || b.First > 0 || len(h.Keys) <= pieceKeys || h.HasPredicates() ||
 		len(b.Heads) == 0 || !b.Heads[0].Init || unfit(h, 0, &b.Heads[0], 0) != nil {
 		return false
 	}
@@ -48,24 +48,9 @@ func (p *parser) inPieces(b *Batch) bool {
 
 // numberOf numbers the keys that some operations name, and loads the states of these keys.
 func (p *parser) numberOf(h *history.History, lo, hi uint32) {
-	number := func(k uint32) {
-		if p.keyOf[k] == history.None {
-			p.keyOf[k] = p.number(h.Texts, h.Keys[k])
-		}
-	}
 	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
-		switch h.Ops.Kind[op] {
-		case history.PredRead, history.PredWrite:
-			for _, vers := range [][]uint32{h.Preds.Old, h.Preds.New} {
-				for _, x := range vers[h.Preds.Off[v]:h.Preds.Off[v+1]] {
-					if x != history.None {
-						number(h.VerKey[x])
-					}
-				}
-			}
-		default:
-			number(h.OpKey(op))
+		if k := h.OpKey(op); p.keyOf[k] == history.None {
+			p.keyOf[k] = p.number(h.Texts, h.Keys[k])
 		}
 	}
 	p.fetch()

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -175,30 +176,23 @@ func unfit(h *history.History, n uint32, t *history.TxnHead, id int64) error {
 
 // unjudgedPredicates is the count of predicate operations that were judged in part.
 func unjudgedPredicates(n int64) Count {
-	return Count{"predicates_unjudged_total", "counter",
-		"Predicate operations of which the rows that they did not return were not all judged.", "predicates in part", n}
+	return Count{"predicates_unjudged_total", "counter", "Predicate operations judged in part.", "in part", n}
 }
 
-// eachItem calls f with the reads and writes of registers in a transaction, and appends: their versions, and the
-// operation that each belongs to. A predicate operation is a read of each row that it matched in a known version, and then a write of each
-// row that it changed, as history.Items has it.
+// eachItem calls f with the reads and writes of a transaction, their versions, and the operation that each belongs to.
+// A predicate operation is a read of each row that it matched, then a write of each that it changed (history.Items).
 func eachItem(h *history.History, t uint32, f func(kind history.OpKind, ver, op uint32)) {
 	lo, hi := h.TxnOps(t)
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]
 		switch kind := h.Ops.Kind[op]; kind {
-		case history.Read, history.Write, history.Append:
+		case history.Read, history.Write:
 			f(kind, v, op-lo)
 		case history.PredRead, history.PredWrite:
 			from, to := h.Preds.Off[v], h.Preds.Off[v+1]
-			for _, old := range h.Preds.Old[from:to] {
-				if old != history.None {
-					f(history.Read, old, op-lo)
-				}
-			}
-			for _, made := range h.Preds.New[from:to] {
-				if made != history.None {
-					f(history.Write, made, op-lo)
+			for i, v := range slices.Concat(h.Preds.Old[from:to], h.Preds.New[from:to]) {
+				if v != history.None {
+					f([]history.OpKind{history.Read, history.Write}[i/int(to-from)], v, op-lo)
 				}
 			}
 		}

@@ -90,14 +90,6 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 	return true, nil
 }
 
-// wrote reports whether a transaction wrote a version.
-func (w *recalled) wrote(version string) (is bool) {
-	eachItem(w.h, w.t, func(kind history.OpKind, v, _ uint32) {
-		is = is || kind != history.Read && versionOf(w.h, v) == version
-	})
-	return is
-}
-
 // parsed parses a line of the log. It returns false if the line is no transaction.
 func parsed(line []byte) (recalled, bool) {
 	b := NewBatch(1, [][]byte{line}) // not the first line, which might be a header
@@ -142,18 +134,20 @@ func (l *Log) writer(h *history.History, v uint32) (w recalled, any bool, err er
 	name := versionOf(h, v)
 	key, val := string(h.Texts.AppendValue(nil, h.Keys[h.VerKey[v]])), string(h.Texts.AppendValue(nil, h.VerValue(v)))
 	compact, spaced := []byte(`",`+key+`,`+val), []byte(`", `+key+`, `+val)
-	row, made := []byte(`[`+key+`,`), []byte(val+`]`) // of a predicate write
 	err = l.search(func(line []byte) bool {
-		if !bytes.Contains(line, compact) && !bytes.Contains(line, spaced) && (!bytes.Contains(line, row) ||
-			!bytes.Contains(line, made)) {
+		if !bytes.Contains(line, compact) && !bytes.Contains(line, spaced) {
 			return true
 		}
 		x, is := parsed(line)
 		if !is || x.head.Init {
 			return true
 		}
-		if x.wrote(name) {
-			w, any = x, true
+		lo, hi := x.h.TxnOps(x.t)
+		for op := lo; op < hi; op++ {
+			kind := x.h.Ops.Kind[op]
+			if (kind == history.Write || kind == history.Append) && versionOf(x.h, x.h.Ops.Ver[op]) == name {
+				w, any = x, true
+			}
 		}
 		return !any
 	})

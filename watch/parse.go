@@ -63,10 +63,10 @@ const (
 func newParser(a *timestamp.Aion, hash *keyed.Key, store *keystore.Store) *parser {
 	p := &parser{aion: a, hash: hash, keys: keystore.NewTable(store, keyKind),
 		sessions: keystore.NewTable(store, sessionKind), lost: map[version]struct{}{},
-		lostLists: map[uint64]struct{}{}, lostKeys: map[uint64]struct{}{}, rows: rows{keeps: true}, turned: &rectified{now: time.Now}}
+		lostLists: map[uint64]struct{}{}, lostKeys: map[uint64]struct{}{}, rows: rows{keeps: true},
+		turned: &rectified{now: time.Now}}
 	a.Follow(p.turned.follow)
-	a.SetTruth(p.truth)
-	a.KeepRows(true, false)
+	a.KeepRows(p.truth)
 	return p
 }
 
@@ -179,7 +179,8 @@ func (p *parser) holds(a *timestamp.Arrival) {
 		if op.Kind == history.Append {
 			p.aion.AppendInitial(op.Key, op.Val)
 		} else {
-			p.aion.Holds(op.Key, op.Val)
+			p.aion.SetInitial(op.Key, op.Val)
+			p.aion.Name(op.Key)
 		}
 	}
 }
@@ -207,7 +208,7 @@ func (p *parser) ops(h *history.History, lo, hi uint32) {
 		switch kind {
 		case history.PredRead, history.PredWrite:
 			a.Ops = append(a.Ops, timestamp.ArrivalOp{Key: history.None, Kind: kind, Val: uint64(len(a.Preds))})
-			a.Preds = append(a.Preds, p.predicate(h, kind, v))
+			a.Preds = append(a.Preds, p.predicate(h, v))
 			continue
 		case history.Read, history.Write, history.Append:
 			o := timestamp.ArrivalOp{Key: p.keyOf[h.VerKey[v]], Kind: kind, Val: h.Texts.Keyed(p.hash, h.VerValue(v))}

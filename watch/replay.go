@@ -267,14 +267,12 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 		}
 	}
 	wrong, other := j.ops(h, t)
-	if head.Status == history.Committed {
-		j.stream.preds += preds
-	}
 	if wrong >= 0 && head.Status == history.Committed {
 		j.found = append(j.found, replayFinding{f: online.Contradicts(n, uint32(wrong), uint32(other))})
 	}
 	if head.Status == history.Committed {
 		j.front.add(j.g.who(head, n), head.End)
+		j.stream.preds += preds
 	}
 	a.Impossible = wrong >= 0 && head.Status == history.Unknown
 	if j.e.Add(a) {

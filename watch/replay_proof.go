@@ -206,23 +206,18 @@ func (w recalled) items() (recalled, error) {
 	from := w.h
 	eachItem(from, w.t, func(kind history.OpKind, v, op uint32) {
 		put := x.b.Read
-		switch kind {
-		case history.Write:
+		if kind == history.Write {
 			put = x.b.Write
-		case history.Append: // of a line that is not understood
-			return
 		}
 		put(x.key(from, from.VerKey[v]), x.value(from, from.VerValue(v)))
 		w.ops = append(w.ops, op)
 	})
-	name := w.head.Name
-	if name != history.None {
-		w.head.Name = x.b.Text(from.Texts.Text(name))
+	if w.head.Name != history.None {
+		w.head.Name = x.b.Text(from.Texts.Text(w.head.Name))
 	}
 	x.b.EndTxn(history.NewTxnHead())
-	var err error
-	w.h, err = x.b.Build()
-	w.t = 0
+	h, err := x.b.Build()
+	w.h = h
 	return w, err
 }
 

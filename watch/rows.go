@@ -9,24 +9,21 @@ import (
 	"isovet/predicates"
 )
 
-// rows has the texts of values and predicates by their hashes, with which predicate operations are judged. If the first
-// fewTxns transactions have no predicate operation, it keeps none until the first one comes. If the texts and the keys
-// that stay in memory for them need more than their share, it keeps none any more. What it keeps depends only on the
-// transactions, not on batches, so that a restart finds the same.
+// rows has the texts of values and predicates by their hashes, with which predicate operations are judged. It ends if
+// the first fewTxns transactions have no predicate operation, or if the texts and the keys that stay in memory for them
+// need too much. What it keeps depends only on the transactions, not on batches, so that a restart finds the same.
 type rows struct {
 	texts  map[uint64]rowText
 	size   int64 // bytes of texts
 	sweep  int   // with so many texts, those that nothing needs are dropped
 	keeps  bool
 	seen   bool // there was a predicate operation
-	full   bool
 	attach bool
 	txns   int
-	room   int64 `freeze:"-"` // for the texts and their keys
-	// The predicate that was asked for last, and whether it looks at keys.
+	room   int64                 `freeze:"-"` // for the texts and their keys
 	last   uint64                `freeze:"-"`
-	parsed *predicates.Predicate `freeze:"-"`
-	ofKeys bool                  `freeze:"-"`
+	parsed *predicates.Predicate `freeze:"-"` // last
+	ofKeys bool                  `freeze:"-"` // it looks at keys
 }
 
 // rowText is a text, and the row that it means if a predicate has asked for it.
@@ -40,11 +37,8 @@ var fewTxns = 1 << 14
 
 func init() { bounds.Register("watch.fewTxns", &fewTxns) } // tests set it to 1
 
-const (
-	textBytes   = 96  // of a text, without its bytes
-	rowKeyBytes = 384 // of a key
-	minSweep    = 1 << 10
-)
+// The memory of a text, without its bytes, and of a key; and the least texts of which some are dropped.
+const textBytes, rowKeyBytes, minSweep = 96, 384, 1 << 10
 
 // keep keeps the text of a value whose hash is sum.
 func (p *parser) keep(t *history.Texts, v history.Value, sum uint64) {
@@ -53,44 +47,38 @@ func (p *parser) keep(t *history.Texts, v history.Value, sum uint64) {
 	}
 	if _, has := p.rows.texts[sum]; !has {
 		p.text = t.AppendValue(p.text[:0], v)
-		p.rows.add(sum, p.text)
+		p.rows.add(sum, rowText{text: string(p.text)})
 	}
 }
 
-func (r *rows) add(sum uint64, text []byte) {
+func (r *rows) add(sum uint64, t rowText) {
 	if r.texts == nil {
 		r.texts, r.sweep = map[uint64]rowText{}, minSweep
 	}
-	r.texts[sum] = rowText{text: string(text)}
-	r.size += textBytes + int64(len(text))
+	if _, has := r.texts[sum]; !has && r.keeps {
+		r.texts[sum] = t
+		r.size += textBytes + int64(len(t.text))
+	}
 }
 
 // predicate returns a predicate operation for the judge.
-func (p *parser) predicate(h *history.History, kind history.OpKind, n uint32) timestamp.ArrivalPred {
-	r := &p.rows
-	if r.seen = true; !r.keeps && !r.full {
-		r.keeps = true
-		p.aion.KeepRows(true, true)
-	}
+func (p *parser) predicate(h *history.History, n uint32) timestamp.ArrivalPred {
+	p.rows.seen = true
 	text := h.Texts.Text(h.Preds.Pred[n])
 	x := timestamp.ArrivalPred{Pred: p.hash.Text(text)}
-	if _, has := r.texts[x.Pred]; r.keeps && !has {
-		r.add(x.Pred, text)
-	}
+	p.rows.add(x.Pred, rowText{text: string(text)})
 	val := func(v uint32) uint64 {
+		if v == history.None { // the greatest
+			return timestamp.Missed
+		}
 		sum := h.Texts.Keyed(p.hash, h.VerValue(v))
 		p.keep(h.Texts, h.VerValue(v), sum)
 		return sum
 	}
 	for i := h.Preds.Off[n]; i < h.Preds.Off[n+1]; i++ {
-		row := timestamp.ArrivalRow{Known: h.Preds.Old[i] != history.None}
-		if row.Known {
-			row.Key, row.Old = p.keyOf[h.VerKey[h.Preds.Old[i]]], val(h.Preds.Old[i])
-		}
-		if kind == history.PredWrite {
-			row.Key, row.New = p.keyOf[h.VerKey[h.Preds.New[i]]], val(h.Preds.New[i])
-		}
-		x.Rows = append(x.Rows, row)
+		old, made := h.Preds.Old[i], h.Preds.New[i]
+		x.Rows = append(x.Rows, timestamp.ArrivalRow{Old: val(old), New: val(made),
+			Key: p.keyOf[h.VerKey[min(old, made)]]})
 	}
 	return x
 }
@@ -126,38 +114,23 @@ func (p *parser) truth(pred uint64, key uint32, val uint64) predicates.Truth {
 // bound drops the texts that nothing needs.
 func (p *parser) bound() {
 	r := &p.rows
-	if !r.keeps {
+	over := func() bool {
+		return !r.seen && r.txns > fewTxns || r.size+int64(p.aion.RowKeys())*rowKeyBytes > r.room
+	}
+	if !r.keeps || len(r.texts) < r.sweep && !over() {
 		return
 	}
-	if !r.seen && r.txns > fewTxns {
-		p.keepNone()
-		return
-	}
-	over := func() bool { return r.size+int64(p.aion.RowKeys())*rowKeyBytes > r.room }
-	if len(r.texts) < r.sweep && !over() {
-		return
-	}
-	needed := map[uint64]rowText{}
-	p.aion.Known(func(sum uint64) {
-		if text, has := r.texts[sum]; has {
-			needed[sum] = text
+	was := r.texts
+	r.texts, r.size = nil, 0
+	need := func(sum uint64) {
+		if t, has := was[sum]; has {
+			r.add(sum, t)
 		}
-	})
-	if text, has := r.texts[p.initial]; has {
-		needed[p.initial] = text
 	}
-	r.texts, r.size = needed, 0
-	for _, t := range needed {
-		r.size += textBytes + int64(len(t.text))
+	p.aion.Known(need)
+	need(p.initial)
+	if r.sweep = max(minSweep, 2*len(r.texts)); over() {
+		r.keeps, r.texts, r.size = false, nil, 0
+		p.aion.KeepRows(nil)
 	}
-	if r.sweep = max(minSweep, 2*len(needed)); over() {
-		r.full = r.seen
-		p.keepNone()
-	}
-}
-
-func (p *parser) keepNone() {
-	r := &p.rows
-	r.keeps, r.texts, r.size = false, nil, 0
-	p.aion.KeepRows(false, false)
 }

@@ -147,24 +147,6 @@ func ranksOf(ws []witness) []int64 {
 
 func (x copier) key(h *history.History, k uint32) uint32 { return x.b.Key(x.value(h, h.Keys[k])) }
 
-// rows returns those rows of a predicate operation whose keys are wanted.
-func (x copier) rows(h *history.History, pred uint32, wanted func(key uint32) bool) (rows []history.PredRow) {
-	for r := h.Preds.Off[pred]; r < h.Preds.Off[pred+1]; r++ {
-		if !wanted(h.VerKey[min(h.Preds.Old[r], h.Preds.New[r])]) { // None is the greatest
-			continue
-		}
-		row := history.PredRow{OldUnknown: h.Preds.Old[r] == history.None}
-		if o := h.Preds.Old[r]; o != history.None {
-			row.Key, row.Old = x.key(h, h.VerKey[o]), x.value(h, h.VerValue(o))
-		}
-		if o := h.Preds.New[r]; o != history.None {
-			row.Key, row.New = x.key(h, h.VerKey[o]), x.value(h, h.VerValue(o))
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
 // end ends a transaction. rank is its place among the copied ones of its session, or −1.
 func (x copier) end(w witness, rank int64) {
 	head := history.NewTxnHead()
@@ -212,9 +194,18 @@ func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.Histo
 				}
 				x.b.ReadList(x.key(h, h.Lists.Key[v]), elems)
 			default:
-				x.b.Predicate(h.Ops.Kind[op], h.Texts.Text(h.Preds.Pred[v]), x.rows(h, v, func(uint32) bool {
-					return true
-				}))
+				var rows []history.PredRow
+				for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
+					row := history.PredRow{OldUnknown: h.Preds.Old[r] == history.None}
+					if o := h.Preds.Old[r]; o != history.None {
+						row.Key, row.Old = x.key(h, h.VerKey[o]), ver(o)
+					}
+					if o := h.Preds.New[r]; o != history.None {
+						row.Key, row.New = x.key(h, h.VerKey[o]), ver(o)
+					}
+					rows = append(rows, row)
+				}
+				x.b.Predicate(h.Ops.Kind[op], h.Texts.Text(h.Preds.Pred[v]), rows)
 			}
 			if h.OpStart(op) != history.NoTime && h.OpEnd(op) != history.NoTime {
 				x.b.OpTimes(h.OpStart(op), h.OpEnd(op))

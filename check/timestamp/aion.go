@@ -187,12 +187,6 @@ func (a *Aion) SetInitial(key uint32, val uint64) {
 	}
 }
 
-// Holds sets the value that the initial transaction writes to a register.
-func (a *Aion) Holds(key uint32, val uint64) {
-	a.SetInitial(key, val)
-	a.name(key)
-}
-
 // AppendInitial appends to the initial list of a key.
 func (a *Aion) AppendInitial(key uint32, elem uint64) {
 	k := a.key(key)
@@ -280,7 +274,7 @@ func (a *Aion) Add(t *Arrival) {
 		case history.ReadList:
 			a.asList(a.key(op.Key))
 		}
-		a.name(t.Ops[i].Key)
+		a.Name(t.Ops[i].Key)
 	}
 	if t.NoPart {
 		a.session(t, 0, 0, false, writer)

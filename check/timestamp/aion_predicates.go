@@ -7,18 +7,17 @@ import (
 	"isovet/predicates"
 )
 
-// ArrivalPred is a predicate operation. Pred is a number like those of values, equal if and only if the predicates are.
+// ArrivalPred is a predicate operation. Pred is a number like those of values. Aion keeps Rows.
 type ArrivalPred struct {
 	Pred uint64
 	Rows []ArrivalRow
 }
 
-// ArrivalRow is a row that a predicate operation matched. Known says that the client knows the version that it matched,
-// Old. New is what a predicate write installed.
+// ArrivalRow is a row that a predicate operation matched in the version Old, or Missed if the client does not know it.
+// New is what a predicate write installed.
 type ArrivalRow struct {
 	Old, New uint64
 	Key      uint32
-	Known    bool
 }
 
 // Writes calls f with each write, or append to a list.
@@ -35,57 +34,39 @@ func (t *Arrival) Writes(f func(key uint32, val uint64, list bool)) {
 	}
 }
 
-// Missed is what a predicate operation saw of a row that it did not return (Final.Got).
+// Missed is the version of a row that a predicate operation did not return.
 const Missed = uint64(history.None)
 
-// Truth tells the truth of a predicate for a key's value, Unknown if it no longer knows the value.
+// Truth tells the truth of a predicate for a key's value, Unknown if it does not know the value.
 type Truth func(pred uint64, key uint32, val uint64) predicates.Truth
 
 // rowed has the predicate operations that are not final.
 type rowed struct {
-	truth     Truth      `freeze:"-"`
-	keeps     bool       // see KeepRows
-	partly    bool       // some keys may be unknown to it
-	preds     []predRead // by upTo
-	predHead  int        // those before are final
-	predBytes int64
-	rowKeys   int  // keys with onlineKey.row
-	judged    bool // a predicate operation is final
+	truth         Truth      `freeze:"-"`
+	keeps, judged bool       // see KeepRows; a predicate operation is final
+	preds         []predRead // by upTo
+	predHead      int        // those before are final
+	predBytes     int64
+	rowKeys       int // keys with onlineKey.row
 }
 
-// predRead is a predicate operation of the window. rows are those that it returned, and the keys that its transaction
-// had written before.
+// predRead is a predicate operation of the window. own are the writes of its transaction before it.
 type predRead struct {
 	upTo, id, n int64
-	pred        uint64
 	op          uint32
-	rows        []predRow
+	own         []pendingWrite
+	ArrivalPred
 }
 
-type predRow struct {
-	val   uint64
-	key   uint32
-	known bool
-	own   bool
-}
+func (p *predRead) bytes() int64 { return 96 + 16*int64(len(p.own)) + 24*int64(len(p.Rows)) }
 
-func (p *predRead) bytes() int64 { return 64 + 16*int64(cap(p.rows)) }
-
-// SetTruth sets what tells the truth of predicates. It must be called before all arrivals.
-func (a *Aion) SetTruth(f Truth) { a.truth = f }
-
-// KeepRows says whether predicate operations are judged by the rows that they did not return, too. Then each key that
-// an arrival names stays in memory, and a key's version must be known to Truth. Otherwise the rows that they returned
-// count as reads, and AionStats.Unjudged counts them. partly says that earlier arrivals may have named other keys,
-// which are not looked at.
-//
-// A predicate operation looks at each key once, when the watermark has passed it: all versions that it may see have
-// arrived then, and none that it sees is dropped, since dropVersions keeps the newest up to the watermark. Cost: a step
-// a key and operation. A key that only the header's initial value gives a row, and that no arrival had named by then,
-// is not looked at; Unjudged counts such keys.
-func (a *Aion) KeepRows(on, partly bool) {
-	a.keeps, a.partly = on, partly
-	if on {
+// KeepRows makes predicate operations be judged by the rows that they missed, too. It must be called before all
+// arrivals; nil ends it. Each key that an arrival names stays in memory. AionStats.Unjudged counts operations that are
+// judged without it, and keys that get a row from the header only after an operation is final. An operation looks at
+// each key when the watermark has passed it: all versions that it may see have arrived then, and dropVersions keeps the
+// newest up to the watermark. Cost: a step for each key and operation.
+func (a *Aion) KeepRows(truth Truth) {
+	if a.truth, a.keeps = truth, truth != nil; a.keeps {
 		return
 	}
 	a.stats.Unjudged += int64(len(a.preds) - a.predHead)
@@ -110,16 +91,12 @@ func (a *Aion) Known(f func(val uint64)) {
 		}
 	}
 	for i := range a.preds[a.predHead:] {
-		p := &a.preds[a.predHead+i]
-		f(p.pred)
-		for _, r := range p.rows {
-			f(r.val)
-		}
+		f(a.preds[a.predHead+i].Pred)
 	}
 }
 
-// name makes predicate operations look at a key.
-func (a *Aion) name(key uint32) {
+// Name makes predicate operations look at a key.
+func (a *Aion) Name(key uint32) {
 	k := a.key(key)
 	if !a.keeps || k.row {
 		return
@@ -138,7 +115,7 @@ func (a *Aion) nameRows(p *ArrivalPred, write bool) bool {
 		if write {
 			a.asRegister(k)
 		}
-		a.name(r.Key)
+		a.Name(r.Key)
 	}
 	return write && len(p.Rows) > 0
 }
@@ -147,45 +124,35 @@ func (a *Aion) nameRows(p *ArrivalPred, write bool) bool {
 // written before is judged here (INT), the others once the operation is final.
 func (a *Aion) lookPredicate(t *Arrival, at uint32, n, upTo int64, late bool) {
 	op := &t.Ops[at]
-	p := &t.Preds[op.Val]
-	x := predRead{upTo: upTo, id: t.ID, n: n, pred: p.Pred, op: at}
-	wrong := func(key uint32, got, want uint64) {
-		a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: key, Op: at, Got: got, Want: want})
-	}
-	for _, w := range a.wrote {
-		x.rows = append(x.rows, predRow{key: w.key, val: w.val, own: true})
-	}
-	own := x.rows
-	for i := range p.Rows {
-		r := &p.Rows[i]
-		k := &a.keys[r.Key]
-		switch mine := slices.IndexFunc(own, func(o predRow) bool { return o.key == r.Key }); {
-		case mine < 0:
-			if r.Known && !late {
-				a.read(k, r.Key, onlineReader{upTo: upTo, val: r.Old, n: n, op: at})
+	x := predRead{upTo, t.ID, n, at, slices.Clone(a.wrote), t.Preds[op.Val]}
+	for _, o := range x.own {
+		is, missed := a.is(x.Pred, o.key, o.val), true
+		wrong := func(got uint64) {
+			a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: o.key, Op: at, Got: got, Want: o.val})
+		}
+		for _, r := range x.Rows {
+			switch {
+			case r.Key != o.key:
+				continue
+			case r.Old != Missed && r.Old != o.val:
+				wrong(r.Old)
+			case is == predicates.False:
+				wrong(o.val)
 			}
-			x.rows = append(x.rows, predRow{key: r.Key, val: r.Old, known: r.Known})
-		default:
-			want := own[mine].val
-			own[mine].known = true // returned
-			if r.Known && r.Old != want {
-				wrong(r.Key, r.Old, want)
-			} else if a.is(p.Pred, r.Key, want) == predicates.False {
-				wrong(r.Key, want, want)
-			}
+			missed = false
+		}
+		if missed && is == predicates.True {
+			wrong(Missed)
 		}
 	}
-	for _, o := range own {
-		if !o.known && a.is(p.Pred, o.key, o.val) == predicates.True {
-			wrong(o.key, Missed, o.val)
-		}
-	}
-	for _, r := range p.Rows {
+	for _, r := range x.Rows {
 		k := &a.keys[r.Key]
-		k.wrote = k.wrote && k.mine == a.stamp
+		if k.wrote = k.wrote && k.mine == a.stamp; r.Old != Missed && !late && !k.wrote {
+			a.read(k, r.Key, onlineReader{upTo: upTo, val: r.Old, n: n, op: at})
+		}
 		if op.Kind == history.PredWrite {
 			a.write(r.Key, r.New)
-		} else if r.Known {
+		} else if r.Old != Missed {
 			k.own, k.mine = r.Old, a.stamp
 		}
 	}
@@ -218,7 +185,7 @@ func (a *Aion) settlePredicates() {
 		a.judgePredicate(p)
 		a.predBytes -= p.bytes()
 		a.judged = true
-		p.rows = nil
+		*p = predRead{}
 	}
 	if a.predHead > 64 && a.predHead > len(a.preds)/2 {
 		a.preds = a.preds[:copy(a.preds, a.preds[a.predHead:])]
@@ -226,16 +193,12 @@ func (a *Aion) settlePredicates() {
 	}
 }
 
-// judgePredicate judges EXT of a predicate operation, except that the versions of returned rows are current: of each
-// row that it returned, the predicate must not be false; of each other row, not true.
+// judgePredicate judges EXT: of each row that was returned the predicate must not be false, of each other not true.
 func (a *Aion) judgePredicate(p *predRead) {
-	if a.partly {
-		a.stats.Unjudged++
-	}
 	judge := func(key uint32, got uint64, wrong predicates.Truth) {
 		k := &a.keys[key]
 		v := k.at(p.upTo)
-		if (got == Missed || v.val == got) && a.certain(k, v, p.upTo) && a.is(p.pred, key, v.val) == wrong {
+		if (got == Missed || v.val == got) && a.certain(k, v, p.upTo) && a.is(p.Pred, key, v.val) == wrong {
 			if wrong == predicates.False {
 				got = v.val
 			}
@@ -243,23 +206,26 @@ func (a *Aion) judgePredicate(p *predRead) {
 				Arrival: p.n})
 		}
 	}
-	for _, r := range p.rows {
-		a.keys[r.key].row = false // not to be looked at below
-		switch {
-		case r.own:
-		case r.known:
-			judge(r.key, r.val, predicates.False)
-		default:
-			judge(r.key, Missed, predicates.False)
+	var seen []uint32 // the keys that are not to be looked at
+	for _, o := range p.own {
+		seen = append(seen, o.key)
+		a.keys[o.key].row = false
+	}
+	for _, r := range p.Rows {
+		if seen = append(seen, r.Key); a.keys[r.Key].row {
+			judge(r.Key, r.Old, predicates.False)
 		}
+	}
+	for _, key := range seen {
+		a.keys[key].row = false
 	}
 	for i := range a.keys {
 		if a.keys[i].row {
 			judge(uint32(i), Missed, predicates.True)
 		}
 	}
-	for _, r := range p.rows {
-		a.keys[r.key].row = true
+	for _, key := range seen {
+		a.keys[key].row = true
 	}
 }
 

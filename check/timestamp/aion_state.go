@@ -29,8 +29,8 @@ const readBytes = readerBytes + 4
 
 // Bytes estimates the memory of Aion.
 func (a *Aion) Bytes() int64 {
-	return a.lists + a.keptBytes + a.predBytes + int64(len(a.keys))*KeyBytes + int64(cap(a.slots))*slotBytes + int64(cap(a.reads))*4 +
-		int64(len(a.sess))*SessionBytes
+	return a.lists + a.keptBytes + a.predBytes + int64(len(a.keys))*KeyBytes + int64(cap(a.slots))*slotBytes +
+		int64(cap(a.reads))*4 + int64(len(a.sess))*SessionBytes
 }
 
 // WindowBytes estimates the memory of transactions that are not final, without that of their keys. reads counts their

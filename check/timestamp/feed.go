@@ -25,8 +25,7 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.SetTruth(func(p uint64, key uint32, val uint64) predicates.Truth { return x.Of(uint32(p), key, uint32(val)) })
-		a.KeepRows(true, false)
+		a.KeepRows(func(p uint64, key uint32, val uint64) predicates.Truth { return x.Of(uint32(p), key, uint32(val)) })
 	}
 	f := &Feed{h: h, seq: make([]int64, h.NumTxns())}
 	for n := range h.NumSessions() {
@@ -35,7 +34,8 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 		}
 	}
 	for k, v := range h.InitVer {
-		a.Holds(uint32(k), uint64(v))
+		a.SetInitial(uint32(k), uint64(v))
+		a.Name(uint32(k))
 	}
 	if h.HasLists() {
 		for _, k := range h.Lists.Key {
@@ -67,12 +67,7 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 		case history.PredRead, history.PredWrite:
 			p := ArrivalPred{Pred: uint64(v)}
 			for row := h.Preds.Off[v]; row < h.Preds.Off[v+1]; row++ {
-				was := h.Preds.Old[row]
-				r := ArrivalRow{Old: uint64(was), Key: rowKey(h, row), Known: was != history.None}
-				if o.Kind == history.PredWrite {
-					r.New = uint64(h.Preds.New[row])
-				}
-				p.Rows = append(p.Rows, r)
+				p.Rows = append(p.Rows, ArrivalRow{uint64(h.Preds.Old[row]), uint64(h.Preds.New[row]), rowKey(h, row)})
 			}
 			o.Key, o.Val = history.None, uint64(len(x.Preds))
 			x.Preds = append(x.Preds, p)

@@ -396,9 +396,14 @@ func (f *watchFlags) concluded(e *console.Env, m *watch.Metrics, incidents *watc
 			f.shrinkCommand())
 	}
 	for _, c := range s.More {
-		if c.Name == "duplicates_total" && c.N > 0 && !f.quiet {
+		switch {
+		case c.N == 0 || f.quiet:
+		case c.Name == "duplicates_total":
 			fmt.Fprintf(e.Stderr, "isovet: %s: watch ignored %s\n", f.source.said(),
 				plural.Of(c.N, "duplicate transaction"))
+		case c.Name == "predicates_unjudged_total":
+			fmt.Fprintf(e.Stderr, "isovet: %s: watch did not judge all rows that %s missed\n", f.source.said(),
+				plural.Of(c.N, "predicate operation"))
 		}
 	}
 	if s.Bad > 0 {
