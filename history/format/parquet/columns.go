@@ -73,15 +73,6 @@ var table = [numColumns]struct {
 	cOpEnd: {"op_end", clock},
 }
 
-// Columns returns the names of the columns, in the order in which they are written.
-func Columns() []string {
-	var names []string
-	for _, c := range table {
-		names = append(names, c.name)
-	}
-	return names
-}
-
 // form is the stored form of a column's values.
 type form uint8
 

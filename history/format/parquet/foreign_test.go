@@ -129,7 +129,10 @@ func foreign(t testing.TB, r *rand.Rand, rows []row, s shape) []byte {
 			seqs = false // cut short above
 		}
 	}
-	names := Columns()
+	var names []string
+	for _, c := range table {
+		names = append(names, c.name)
+	}
 	for _, name := range names {
 		if name == "seq" && !seqs {
 			continue
