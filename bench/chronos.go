@@ -40,7 +40,8 @@ func (l *Lab) sizes(quick, normal, full []int) []int {
 
 // race measures checkers on one workload at several sizes. A checker that has reached the time-out does not run on
 // larger sizes.
-func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns int) datasets.Spec, checkers []string) error {
+func (l *Lab) race(ctx context.Context, r *Report, sizes []int, spec func(txns int) datasets.Spec, checkers []string,
+) error {
 	late := map[string]bool{}
 	for _, n := range sizes {
 		src, err := l.Source(ctx, spec(n))

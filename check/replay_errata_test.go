@@ -15,7 +15,7 @@ import (
 
 // TestPredicateErrata: the counterexamples of the errata to Vbox's predicate constraints, those of the five mistakes in
 // its text (docs/errata.md), each named after its number, and the rules of predicate operations one by one. Brute force
-// and replay give the verdicts that stand there; at the levels that it has, so does vbox with its solvers and encodings.
+// and replay give the verdicts that stand there; so does vbox, at its levels, with its solvers and encodings.
 func TestPredicateErrata(t *testing.T) {
 	for _, c := range cases.Read(t, "testdata/predicates.tsv") {
 		name, l, want, h := c[0], must.Get(level.Parse(c[1]))(t), verdictOf(t, c[2]), notation.MustParse(c[3])

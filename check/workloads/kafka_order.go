@@ -197,7 +197,8 @@ func (k *kafkaRun) cycles() {
 		slices.SortStableFunc(parts, func(a, b []int32) int { return cmp.Compare(len(a), len(b)) })
 		for _, part := range parts { // the first of a component is the smallest
 			c := comp[part[0]]
-			if !slices.ContainsFunc(found[c], func(s *cycleStep) bool { return !s.reads || step.reads }) { // it says more
+			says := func(s *cycleStep) bool { return !s.reads || step.reads } // as much as step
+			if !slices.ContainsFunc(found[c], says) {
 				found[c] = append(found[c], step)
 				cycle, _ := search.ShortestCycle(g, part, 1<<22)
 				k.cyclic(step, cycle, part)

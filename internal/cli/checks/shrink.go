@@ -33,7 +33,8 @@ type shrinkFlags struct {
 
 func NewShrink(e *console.Env) *cobra.Command {
 	f := shrinkFlags{to: console.Auto}
-	c := console.Command("shrink", console.OneHistory(&f.check.loading, "HISTORY"), func(c *cobra.Command, args []string) error {
+	c := console.Command("shrink", console.OneHistory(&f.check.loading, "HISTORY"), func(c *cobra.Command,
+		args []string) error {
 		args = f.check.loading.Histories(args)
 		if f.out == "" {
 			return console.Usagef("-o OUT is missing; usage: %s", c.UseLine())

@@ -31,7 +31,9 @@ type campaignFlags struct {
 
 func NewCampaign(e *console.Env) *cobra.Command {
 	var f campaignFlags
-	c := console.Command("campaign", console.Exactly("FILE"), func(c *cobra.Command, args []string) error { return f.run(c.Context(), e, args[0]) })
+	c := console.Command("campaign", console.Exactly("FILE"), func(c *cobra.Command, args []string) error {
+		return f.run(c.Context(), e, args[0])
+	})
 	fl := c.Flags()
 	fl.StringVarP(&f.out, "out", "o", "", "`FOLDER` of the campaign")
 	fl.DurationVar(&f.limit, "for", 60*time.Second, "total time to hunt")

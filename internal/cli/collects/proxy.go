@@ -42,7 +42,9 @@ type proxyFlags struct {
 // NewProxy returns the command proxy.
 func NewProxy(e *console.Env) *cobra.Command {
 	f := proxyFlags{judge: watches.Beside{Level: level.SnapshotIsolation}}
-	c := console.Command("proxy", console.Exactly(), func(c *cobra.Command, _ []string) error { return f.run(c.Context(), e) })
+	c := console.Command("proxy", console.Exactly(), func(c *cobra.Command, _ []string) error {
+		return f.run(c.Context(), e)
+	})
 	console.LevelFlag(c, &f.judge.Level)
 	fl := c.Flags()
 	fl.StringVar(&f.db, "db", "", "PostgreSQL's `URL`")

@@ -109,8 +109,8 @@ func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) er
 	p.Hide()
 	txns, ops, parts := out.Written()
 	return o.say(e, genSummary{File: o.file, Name: meta.Name, Workload: meta.Workload, Isolation: meta.Isolation,
-		Note: meta.Note, Txns: int(txns), Ops: int(ops), Sessions: g.Spec.Sessions, Seed: g.Spec.Seed, Fault: g.Spec.Fault,
-		Planted: r.Planted, Parts: parts, GenMS: console.Milliseconds(time.Since(start))})
+		Note: meta.Note, Txns: int(txns), Ops: int(ops), Sessions: g.Spec.Sessions, Seed: g.Spec.Seed,
+		Fault: g.Spec.Fault, Planted: r.Planted, Parts: parts, GenMS: console.Milliseconds(time.Since(start))})
 }
 
 // genShards runs the store and, in parallel, writes its output. If it fails, it removes what it has written.
