@@ -6,12 +6,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"isovet/internal/pattern"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"isovet/internal/pattern"
 )
 
 // Scheme is a kind of database.
