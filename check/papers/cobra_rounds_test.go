@@ -69,6 +69,7 @@ func TestCobraRoundsFences(t *testing.T) {
 		}
 		if seed%3 == 0 && spec.Workload == "blindw" {
 			spec.Fault, spec.FaultAt = faults[int(seed)%len(faults)], int(seed)%spec.Txns+1
+			spec.Sessions = max(spec.Sessions, 4) // which some faults need
 		}
 		return must.Get(datasets.Generate(context.Background(), spec))(t)
 	}, func(t testing.TB, seed uint64, h *history.History) {

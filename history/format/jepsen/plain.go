@@ -52,7 +52,7 @@ func (r *reader) plainEvent(t edn.Token) (done bool, err error) {
 		case "time":
 			if e.time, ok = plainInteger(&p); ok && e.time != history.NoTime {
 				if r.timeLine == 0 {
-					r.timeKind, r.timeLine = edn.Int, r.s.Line(t.Pos)
+					r.timeKind, r.timeLine = edn.Int, r.s.Line(p.Pos()-1)
 				}
 				ok = r.timeKind == edn.Int
 			}

@@ -198,21 +198,23 @@ func valid(h *history.History, x *rest) bool {
 				return false
 			}
 			usedPred[v] = true
-			row := make(map[uint32]bool) // versions of a read, keys of a write
+			row := make(map[string]bool) // versions of a read, by what they say, and keys of a write
 			for j := h.Preds.Off[v]; j < h.Preds.Off[v+1]; j++ {
 				a, b := h.Preds.Old[j], h.Preds.New[j]
 				if h.Ops.Kind[op] == history.PredRead {
 					if a == history.None || b != history.None {
 						return false
 					}
-					if row[a] {
+					said := fmt.Sprint(h.VerKey[a], h.VerValue(a))
+					if row[said] {
 						return false
 					}
-					row[a] = true
-				} else if b == history.None || a != history.None && h.VerKey[a] != h.VerKey[b] || row[h.VerKey[b]] {
+					row[said] = true
+				} else if b == history.None || a != history.None && h.VerKey[a] != h.VerKey[b] ||
+					row[fmt.Sprint(h.VerKey[b])] {
 					return false
 				} else {
-					row[h.VerKey[b]] = true
+					row[fmt.Sprint(h.VerKey[b])] = true
 				}
 			}
 		default:
