@@ -113,7 +113,7 @@ func TestCheckpoint(t *testing.T) {
 			lines = lines[200:] // from the midst
 		}
 		if seed%4 == 1 { // some are repeated, some missing
-			lines = append(slices.Concat(lines[:500], lines[450:600], lines[610:]), lines[100])
+			lines = append(slices.Concat(lines[:500], lines[450:600], lines[min(610, len(lines)):]), lines[100])
 		}
 		o := AionOptions{Options: timestamp.Options{Level: []level.Level{level.SessionSnapshotIsolation,
 			level.SessionSerializable}[seed/2%2]}, Lateness: []int64{0, 100, 400}[seed%3], Attach: AttachAuto,
