@@ -285,9 +285,9 @@ func (s *scene) choose(keys map[uint32]bool, predicates bool) {
 	for _, t := range s.txns {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi; op++ {
-			k := h.OpKey(op)
-			if wanted := s.shown[op] || keys[k] || k == history.None && predicates; wanted &&
-				(len(s.cells[t]) < maxCells || s.shown[op]) {
+			wanted := s.shown[op] || predicates && h.OpKey(op) == history.None
+			EachKey(h, op, func(k uint32, _, _ bool) { wanted = wanted || keys[k] })
+			if wanted && (len(s.cells[t]) < maxCells || s.shown[op]) {
 				s.cells[t] = append(s.cells[t], op)
 			} else {
 				s.cut[t] = true
@@ -365,9 +365,8 @@ func (s *scene) cell(t, op uint32) uint32 {
 func (s *scene) write(t, key, ver uint32) uint32 {
 	found := history.None
 	for _, op := range s.cells[t] {
-		if k := s.h.Ops.Kind[op]; (k == history.Write || k == history.Append) && s.h.OpKey(op) == key {
-			found = op
-			if s.h.Ops.Ver[op] == ver {
+		if _, writes := touches(s.h, op, key); writes {
+			if found = op; holds(s.h, op, ver) {
 				return op
 			}
 		}
@@ -379,8 +378,8 @@ func (s *scene) write(t, key, ver uint32) uint32 {
 func (s *scene) read(t, key, ver uint32) uint32 {
 	found := history.None
 	for _, op := range s.cells[t] {
-		if k := s.h.Ops.Kind[op]; (k == history.Read || k == history.ReadList) && s.h.OpKey(op) == key {
-			if k == history.Read && s.h.Ops.Ver[op] == ver {
+		if reads, _ := touches(s.h, op, key); reads {
+			if holds(s.h, op, ver) {
 				return op
 			}
 			if found == history.None {
@@ -389,4 +388,27 @@ func (s *scene) read(t, key, ver uint32) uint32 {
 		}
 	}
 	return found
+}
+
+// touches reports whether an operation reads a key and whether it writes it.
+func touches(h *history.History, op, key uint32) (reads, writes bool) {
+	EachKey(h, op, func(k uint32, r, w bool) {
+		if k == key {
+			reads, writes = reads || r, writes || w
+		}
+	})
+	return reads, writes
+}
+
+// holds reports whether an operation read or wrote a version.
+func holds(h *history.History, op, ver uint32) bool {
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.PredRead, history.PredWrite:
+		lo, hi := h.Preds.Off[v], h.Preds.Off[v+1]
+		return ver != history.None && slices.Contains(slices.Concat(h.Preds.Old[lo:hi], h.Preds.New[lo:hi]), ver)
+	case history.ReadList:
+		return false
+	}
+	return v == ver
 }
