@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -50,10 +51,8 @@ func AttachNames() []string { return attachNames[:] }
 
 // ParseAttach returns the mode of a name.
 func ParseAttach(name string) (Attach, error) {
-	for a, n := range attachNames {
-		if n == name {
-			return Attach(a), nil
-		}
+	if a := slices.Index(attachNames[:], name); a >= 0 {
+		return Attach(a), nil
 	}
 	return 0, fmt.Errorf("unknown mode %q; expected one of %v", name, attachNames)
 }
@@ -72,6 +71,7 @@ type aion struct {
 	begun     bool
 	max       int64 // the latest time given to front
 	watermark int64
+	fair      int64   // the watermark without early finals: shorten does not move it
 	past      []ahead // clock and front at each call of Clock
 	suspects  suspects
 	wrote     repeats   // whether values repeat
@@ -97,7 +97,7 @@ func NewAion(o AionOptions) (Judge, error) {
 	store := o.store()
 	j := &aion{a: a, p: newParser(a, o.Hash, store), o: o, store: store,
 		g:    gate{o: o.Gate, hash: o.Hash, unit: o.Unit, moment: stamped},
-		room: o.shares()}
+		room: o.shares(), watermark: math.MinInt64, fair: math.MinInt64}
 	if j.p.rows.room = j.room.state / 2; store != nil {
 		j.p.evict = j.evict
 	}
@@ -262,7 +262,7 @@ func (j *aion) follow() {
 		v = min(v, now)
 	}
 	if behind < AllLate {
-		j.advance(plus(v, -behind))
+		j.pass(plus(v, -behind))
 	}
 }
 
@@ -277,7 +277,7 @@ func (j *aion) late() (ticks int64, known bool) {
 // Clock ends waits for late writers. If the timestamps are not times, it also moves the watermark.
 func (j *aion) Clock(now int64) {
 	j.g.tick(now)
-	j.suspects.expire(j.g.pace.clock, j.convict)
+	j.suspects.expire(j.g.pace.clock, j.fair, j.convict)
 	if _, tells := j.g.unit.ticks(0); tells || j.o.Wait == 0 {
 		j.past = nil
 		return
@@ -290,7 +290,7 @@ func (j *aion) Clock(now int64) {
 		n++
 	}
 	if n > 0 {
-		j.advance(j.past[n-1].at)
+		j.pass(j.past[n-1].at)
 		j.settle(j.o.Gate.Patience)
 		j.past = j.past[:copy(j.past, j.past[n:])]
 	}
@@ -299,6 +299,12 @@ func (j *aion) Clock(now int64) {
 func (j *aion) Tick() (every, rest time.Duration) { return ticking(j.o.Wait, j.o.Gate) }
 
 func (j *aion) Quiet() (int64, bool) { return j.max, j.begun || j.g.waits() }
+
+// pass advances the watermark as the lateness allows.
+func (j *aion) pass(mark int64) {
+	j.fair = max(j.fair, mark)
+	j.advance(mark)
+}
 
 func (j *aion) advance(mark int64) {
 	j.a.Advance(mark)
@@ -314,16 +320,16 @@ func (j *aion) Advance(mark int64) {
 	if !j.begun {
 		return
 	}
-	j.advance(mark)
+	j.pass(mark)
 	j.settle(0)
-	j.suspects.expire(math.MaxInt64, j.convict)
+	j.suspects.expire(math.MaxInt64, math.MaxInt64, j.convict)
 }
 
 func (j *aion) End() {
 	j.g.release(j.let)
 	j.watermark = max(j.watermark, j.a.Settle())
 	j.settle(0)
-	j.suspects.expire(math.MaxInt64, j.convict)
+	j.suspects.expire(math.MaxInt64, math.MaxInt64, j.convict)
 }
 
 // settle collects the final findings. A read that a late writer may explain waits for this time, if it is positive.
@@ -349,11 +355,11 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 		v := j.violation(&f, key)
 		v.Axiom, v.Other = late, &writer
 		j.found = append(j.found, v)
-	case j.mayBeLate(&f) && patience > 0 && j.g.pace.clock > 0:
-		due := plus(j.g.pace.clock, int64(patience))
+	case j.mayBeLate(&f) && (patience > 0 && j.g.pace.clock > 0 || j.fair < j.watermark):
 		v := j.violation(&f, key)
 		j.told = append(j.told, suspected(&v, ""))
-		if out := j.suspects.add(f, key, sum, due); out != nil {
+		x := &suspect{f: f, key: key, sum: sum, due: plus(j.g.pace.clock, int64(patience)), mark: j.watermark}
+		if out := j.suspects.add(x); out != nil {
 			j.convict(out)
 		}
 	default:
@@ -410,12 +416,12 @@ func (j *aion) Findings(each func(f *Finding) error) error {
 
 func (j *aion) Stats(s *Snapshot) {
 	a := j.a.Stats()
-	s.Txns, s.Late, s.Window, s.Watermark, s.Label = a.Txns, a.Late, a.Window, j.watermark, "axiom"
+	s.Txns, s.Late, s.Window, s.Label = a.Txns, a.Late, a.Window, "axiom"
 	keys, spilled := j.p.keys.Known(), j.p.keys.Stored()
 	s.Rectified = Rectified{}
 	j.p.turned.add(&s.Rectified)
-	if s.Keys = int(keys); j.begun && j.watermark != 0 {
-		s.WatermarkAt = j.g.time(j.watermark)
+	if s.Keys = int(keys); j.begun && j.watermark > math.MinInt64 {
+		s.Watermark, s.WatermarkAt = j.watermark, j.g.time(j.watermark)
 	}
 	s.More = append([]Count{{"flips_total", "counter", "Tentative verdicts of reads that changed.", "flips", a.Flips},
 		{"suspects", "gauge", "Reads that nothing explains so far, and that a later arrival may explain.", "suspects",

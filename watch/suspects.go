@@ -163,6 +163,7 @@ type suspect struct {
 	key  string
 	sum  uint64 // of key
 	due  int64
+	mark int64 // the watermark when it became final; without early finals, it must pass here before the wait ends
 	done bool
 }
 
@@ -170,19 +171,18 @@ type suspect struct {
 const maxWaiting = 1 << 16
 
 // add makes a read wait. If there are too many, it returns one that must not wait longer.
-func (s *suspects) add(f timestamp.Final, key string, sum uint64, due int64) (out *suspect) {
+func (s *suspects) add(x *suspect) (out *suspect) {
 	if s.of == nil {
 		s.of = map[uint64][]*suspect{}
 	}
 	for i := 0; s.n == maxWaiting; i++ {
-		if x := s.queue[i]; !x.done {
-			s.end(x)
-			out = x
+		if y := s.queue[i]; !y.done {
+			s.end(y)
+			out = y
 		}
 	}
-	x := &suspect{f: f, key: key, sum: sum, due: due}
 	s.queue = append(s.queue, x)
-	s.of[sum] = append(s.of[sum], x)
+	s.of[x.sum] = append(s.of[x.sum], x)
 	s.n++
 	return out
 }
@@ -217,10 +217,10 @@ func (s *suspects) end(x *suspect) {
 	}
 }
 
-// expire ends the waits that are over by the clock.
-func (s *suspects) expire(clock int64, convict func(x *suspect)) {
+// expire ends the waits that are over by the clock and by the watermark.
+func (s *suspects) expire(clock, mark int64, convict func(x *suspect)) {
 	n := 0
-	for n < len(s.queue) && s.queue[n].due <= clock {
+	for n < len(s.queue) && s.queue[n].due <= clock && s.queue[n].mark <= mark {
 		if x := s.queue[n]; !x.done {
 			s.end(x)
 			convict(x)
