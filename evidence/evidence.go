@@ -7,6 +7,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"isovet/history"
@@ -65,11 +66,9 @@ func (d Dep) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText parses a dependency's name.
 func (d *Dep) UnmarshalText(b []byte) error {
-	for i, n := range depNames {
-		if n == string(b) {
-			*d = Dep(i)
-			return nil
-		}
+	if i := slices.Index(depNames[:], string(b)); i >= 0 {
+		*d = Dep(i)
+		return nil
 	}
 	return fmt.Errorf("unknown dependency %q", b)
 }

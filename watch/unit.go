@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -31,10 +32,8 @@ func (u Unit) String() string { return unitNames[u] }
 
 // ParseUnit returns the unit of a name.
 func ParseUnit(name string) (Unit, error) {
-	for u, n := range unitNames {
-		if n == name {
-			return Unit(u), nil
-		}
+	if u := slices.Index(unitNames[:], name); u >= 0 {
+		return Unit(u), nil
 	}
 	return 0, fmt.Errorf("unknown unit %q; expected one of %v", name, unitNames)
 }

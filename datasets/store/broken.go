@@ -29,10 +29,8 @@ func Breaks() []string { return breakNames[1:] }
 
 // ParseBreak reads the name of a part. "" means nothing.
 func ParseBreak(s string) (Break, error) {
-	for i, n := range breakNames {
-		if n == s {
-			return Break(i), nil
-		}
+	if i := slices.Index(breakNames[:], s); i >= 0 {
+		return Break(i), nil
 	}
 	return 0, fmt.Errorf("%q cannot be broken; expected one of %s", s, strings.Join(Breaks(), ", "))
 }

@@ -222,10 +222,8 @@ func (p Plan) String() string { return plans[p] }
 
 // ParsePlan reads a plan's name. "" means AnyPlan.
 func ParsePlan(s string) (Plan, error) {
-	for p, name := range plans {
-		if s == name {
-			return Plan(p), nil
-		}
+	if p := slices.Index(plans[:], s); p >= 0 {
+		return Plan(p), nil
 	}
 	if s == "" {
 		return AnyPlan, nil

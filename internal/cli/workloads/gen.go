@@ -139,16 +139,8 @@ func (g *GenFlags) Finish() error {
 		return console.Usagef("--skew %v is negative", g.skew)
 	}
 	s.Skew = g.skew.Nanoseconds()
-	for i, n := range timesNames {
-		if n == g.times {
-			s.Times = datasets.Times(i)
-		}
-	}
-	for i, n := range hintNames {
-		if n == g.hint {
-			s.Hint = datasets.Hint(i)
-		}
-	}
+	s.Times = datasets.Times(max(0, slices.Index(timesNames, g.times)))
+	s.Hint = datasets.Hint(max(0, slices.Index(hintNames, g.hint)))
 	return nil
 }
 
