@@ -25,8 +25,8 @@ func TestShortenedRight(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			lines = cutStream(rng, lines)
 		}
-		j := aionWith(tb, AionOptions{Options: si, Lateness: 400 + rng.Int64N(2000), Attach: AttachAuto,
-			Gate:   GateOptions{Once: true, Patience: []time.Duration{time.Second, 40 * time.Millisecond, 0}[rng.IntN(3)]},
+		gate := GateOptions{Once: true, Patience: []time.Duration{time.Second, 40 * time.Millisecond, 0}[rng.IntN(3)]}
+		j := aionWith(tb, AionOptions{Options: si, Lateness: 400 + rng.Int64N(2000), Attach: AttachAuto, Gate: gate,
 			Bounds: Bounds{Memory: 1 << 26, Dir: filepath.Join(tb.TempDir(), "keys")}})
 		j.room = shares{rng.Int64N(20000), rng.Int64N(20000)}
 		dir := tb.TempDir()
