@@ -228,9 +228,10 @@ func (t *Txn) Rename(name string) {
 	}
 }
 
-// At sets the isolation level at which the transaction runs, as the session has set it. check judges it at that level.
+// At sets the isolation level at which the transaction runs, as the session has set it, if it is not the recorder's
+// Promised one. check judges the transaction at that level.
 func (t *Txn) At(l level.Level) {
-	if !t.ended && t.intent == 0 {
+	if p := t.s.r.o.Promised; !t.ended && t.intent == 0 && (p == nil || l != *p) {
 		t.level = l.String()
 		t.s.r.level.Store(uint32(l) + 1)
 	}

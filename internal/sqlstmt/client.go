@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"isovet/internal/sqltext"
+	"isovet/level"
 	"isovet/record"
 )
 
@@ -99,6 +100,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 	case sqltext.Commit:
 		if c.t != nil {
 			c.t.Rename(c.name())
+			r.promise()
 			_ = c.t.Committing() // the recorder keeps what goes wrong, as below
 		}
 	case sqltext.Rollback:
@@ -117,12 +119,12 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 	return r
 }
 
-func (c *Client) begin(level string) {
-	c.t, c.failed, c.marks, c.title = c.s.Begin(level), false, nil, nil
+func (c *Client) begin(isolation string) {
+	c.t, c.failed, c.marks, c.title = c.s.Begin(isolation), false, nil, nil
 	c.read, c.own = map[string]uint32{}, map[uint32]bool{}
-	c.level, c.began = level, c.l.changed.Load()
-	if level != "" {
-		c.title = []string{level + ":"}
+	c.level, c.began = isolation, c.l.changed.Load()
+	if isolation != "" {
+		c.title = []string{isolation + ":"}
 	}
 }
 
@@ -250,11 +252,35 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	}
 	switch {
 	case err == nil:
+		r.promise()
 		_ = r.t.Commit(nil)
 	case sure || !p.writes && r.note == nil:
 		_ = r.t.Abort(nil)
 	default:
 		_ = r.t.Unknown()
+	}
+}
+
+// isolation returns the isolation level of the statement's transaction, "" if it is unknown.
+func (r *Run) isolation() string {
+	switch c := r.c; {
+	case !r.alone && c.level != "":
+		return c.level
+	case c.facts != nil:
+		return c.facts.isolation
+	}
+	return ""
+}
+
+// promise records the level that the database promises at the transaction's isolation level.
+func (r *Run) promise() {
+	switch is := r.isolation(); {
+	case is == "serializable":
+		r.t.At(level.Serializable)
+	case is == "repeatable-read" && r.c.l.is:
+		r.t.At(level.SnapshotIsolation)
+	case is != "": // at InnoDB's REPEATABLE READ, writes see what is newest
+		r.t.At(level.ReadCommitted)
 	}
 }
 

@@ -243,14 +243,8 @@ func (r *relation) row(key []string) string {
 // waits reports whether a statement may miss a row: at READ COMMITTED, if it waited for a row, it does not find the
 // row that replaced it.
 func (r *Run) waits(s *sqltext.Stmt) bool {
-	level := r.c.level
-	if r.alone {
-		level = ""
-	}
-	if r.c.facts != nil && level == "" {
-		level = r.c.facts.isolation
-	}
-	return (s.Writes || s.Locks) && level != "repeatable-read" && level != "serializable"
+	is := r.isolation()
+	return (s.Writes || s.Locks) && is != "repeatable-read" && is != "serializable"
 }
 
 // maxKeys bounds the keys in a statement for which missing rows are recorded.

@@ -203,7 +203,8 @@ func mixed(t *testing.T, db *sql.DB, level string, random *rand.Rand, each int) 
 	}
 }
 
-// TestMixed: eight clients whose rows come and go, at each level: what PostgreSQL promises there holds.
+// TestMixed: eight clients whose rows come and go, at each level: what PostgreSQL promises there holds, and their
+// transactions name it.
 func TestMixed(t *testing.T) {
 	histtest.OnlyLong(t)
 	url := sqltest.Postgres(t)
@@ -221,6 +222,16 @@ func TestMixed(t *testing.T) {
 			}
 			all.Wait()
 			t.Logf("%+v; %v", rec.Stats(), log.Stats())
+			h := must.Get(rec.History())(t)
+			named := map[string]int{}
+			for u := range uint32(h.NumTxns()) {
+				if h.Txns.Status[u] == history.Committed && u != h.Init {
+					named[h.LevelName(u)]++
+				}
+			}
+			if named[want.String()] < 100 || want != level.ReadCommitted && named["read-committed"] != 1 { // the schema's
+				t.Errorf("%v", named)
+			}
 			isovettest.Check(t, rec, want)
 		})
 	}
