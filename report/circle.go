@@ -36,7 +36,7 @@ func circle(h *history.History, cycle []evidence.Edge, name string, most int) st
 		cut = len(cycle) - most
 		cycle = cycle[:most]
 	}
-	s := newScene(h, []evidence.Anomaly{{Cycle: cycle}}, MaxNodes)
+	s := newScene(h, []evidence.Anomaly{{Cycle: cycle}})
 	boxes := make([]box, len(cycle), len(cycle)+1)
 	for i, e := range cycle {
 		boxes[i] = s.box(e.From, len(cycle) <= 12)

@@ -26,7 +26,7 @@ func DOT(w io.Writer, r *evidence.Result) error {
 		fmt.Fprintf(b, "  label=%s\n}\n", escape.DOT(label))
 		return b.Flush()
 	}
-	s := newScene(r.H, r.Anomalies, MaxNodes)
+	s := newScene(r.H, r.Anomalies)
 	for i := range r.Anomalies {
 		if i == 3 {
 			break

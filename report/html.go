@@ -257,9 +257,9 @@ func firstLines(text string, most int) string {
 // newPageAnomaly prepares an anomaly for the page; id is its HTML id.
 func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnomaly {
 	h := r.H
-	s := newScene(h, []evidence.Anomaly{*a}, MaxNodes)
+	s := newScene(h, []evidence.Anomaly{*a})
 	p := pageAnomaly{ID: id, Title: a.Title(h), Text: firstLines(textOf(a, r), maxText), Short: newInShort(r, a, s),
-		Lists: listsOf(r, a, s), Linear: linearOf(r, a)}
+		Lists: listsOf(r, s), Linear: linearOf(r, a)}
 	cycles := cyclesOf(a)
 	switch {
 	case len(cycles) < 2:

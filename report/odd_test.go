@@ -52,7 +52,7 @@ func TestLongKeys(t *testing.T) {
 // TestLabelsFit: the names of edges are inside the figure.
 func TestLabelsFit(t *testing.T) {
 	r := lostUpdate(t, "a-key-of-twenty-letters", 0)
-	s := newScene(r.H, r.Anomalies, MaxNodes)
+	s := newScene(r.H, r.Anomalies)
 	figure := timeline(r, s, nil, MaxNodes)
 	var width, height float64
 	_, err := fmt.Sscanf(figure[strings.Index(figure, "viewBox"):], `viewBox="0 0 %f %f"`, &width, &height)

@@ -261,7 +261,7 @@ func newPageMechanisms(r *evidence.Result) *pageMechanisms {
 				a.Txns = append(a.Txns, t)
 			}
 		}
-		s := newScene(h, []evidence.Anomaly{a}, MaxNodes)
+		s := newScene(h, []evidence.Anomaly{a})
 		s.cellsOfKey(string(v.Key))
 		out.Violations = append(out.Violations, pageMechanism{Title: v.Mechanism + ": " + v.Kind, Text: v.Text,
 			Assumes: v.Assumes, Proved: v.Proved, Timeline: markup(timeline(r, s, nil, MaxNodes))})
@@ -311,7 +311,7 @@ const (
 )
 
 // listsOf prepares the lists that an anomaly's transactions read.
-func listsOf(r *evidence.Result, a *evidence.Anomaly, s *scene) (out []pageList) {
+func listsOf(r *evidence.Result, s *scene) (out []pageList) {
 	h := r.H
 	var keys []uint32
 	reads := map[uint32][]uint32{}

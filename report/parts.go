@@ -49,7 +49,7 @@ func EachKey(h *history.History, op uint32, f func(k uint32, reads, writes bool)
 // and the anomaly.
 func Sentence(r *evidence.Result, a *evidence.Anomaly, e evidence.Edge) (text string, rests []string) {
 	one := evidence.Anomaly{Cycle: []evidence.Edge{e}}
-	s := newScene(r.H, []evidence.Anomaly{one}, MaxNodes)
+	s := newScene(r.H, []evidence.Anomaly{one})
 	if a == nil {
 		a = &one
 	}

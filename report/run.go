@@ -119,7 +119,7 @@ func newPageRun(h, part *history.History, as []evidence.Anomaly, key uint32, fro
 			keys, touched[k] = append(keys, k), []uint32{}
 		}
 	}
-	s := newScene(part, as, MaxNodes)
+	s := newScene(part, as)
 	for _, t := range s.txns {
 		found[t] = true
 		for _, op := range s.cells[t] {

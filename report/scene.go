@@ -195,8 +195,8 @@ func cyclesOf(a *evidence.Anomaly) [][]evidence.Edge {
 	return cycles
 }
 
-// newScene collects the transactions and operations of the anomalies, at most max transactions.
-func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene {
+// newScene collects the transactions and operations of the anomalies, at most MaxNodes transactions.
+func newScene(h *history.History, anomalies []evidence.Anomaly) *scene {
 	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
 		shown: map[uint32]bool{}, witness: map[uint32]bool{}, order: map[evidence.Edge]uint32{}}
 	refused := map[uint32]bool{}
@@ -207,7 +207,7 @@ func newScene(h *history.History, anomalies []evidence.Anomaly, max int) *scene 
 		if _, ok := s.at[t]; ok {
 			return true
 		}
-		if len(s.txns) == max {
+		if len(s.txns) == MaxNodes {
 			refused[t] = true
 			return false
 		}

@@ -96,7 +96,7 @@ func (s *files) resume(after Places) error {
 		}
 		s.o.Log.Warn("the file is missing, and the lines that watch had not read are lost; watch goes on with the "+
 			"oldest file that is left", "path", s.o.Path, "read", place)
-		return s.begin(all, 0)
+		return s.begin(all)
 	}
 	if place, old := after[""]; old { // a log of an earlier isovet, which knew one file
 		if st, err := os.Stat(s.o.Path); err == nil && st.Size() >= place {
@@ -108,7 +108,7 @@ func (s *files) resume(after Places) error {
 			"read", place)
 	}
 	if isPattern(s.o.Path) {
-		return s.begin(all, 0)
+		return s.begin(all)
 	}
 	st, err := os.Stat(s.o.Path)
 	if err == nil && !st.Mode().IsRegular() {
@@ -117,17 +117,16 @@ func (s *files) resume(after Places) error {
 	if err != nil {
 		return err
 	}
-	return s.begin([]member{{s.o.Path, st, packedName().MatchString(s.o.Path)}}, 0)
+	return s.begin([]member{{s.o.Path, st, packedName().MatchString(s.o.Path)}})
 }
 
-func (s *files) begin(all []member, i int) error {
-	s.number++
+func (s *files) begin(all []member) error {
 	s.known, s.sum, s.name, s.at = 0, 0, "", 0
-	if i < 0 || i >= len(all) {
-		s.number--
+	if len(all) == 0 {
 		return nil // wait for it
 	}
-	return s.open(all[i], 0)
+	s.number++
+	return s.open(all[0], 0)
 }
 
 func (s *files) open(m member, at int64) error {

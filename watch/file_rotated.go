@@ -189,7 +189,7 @@ func (s *files) wait(ctx context.Context) (end bool, err error) {
 	if err != nil || len(all) == 0 {
 		return false, err
 	}
-	return false, s.begin(all, 0)
+	return false, s.begin(all)
 }
 
 // ended handles the end of a file: it waits, or begins the next file. It returns a last line that has no line end.
@@ -207,7 +207,7 @@ func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 			return line, false, nil
 		}
 		next := member{path: s.next, packed: packedName().MatchString(s.next)}
-		if err := s.begin([]member{next}, 0); err != nil && !os.IsNotExist(err) {
+		if err := s.begin([]member{next}); err != nil && !os.IsNotExist(err) {
 			return Line{}, false, err
 		} else if err != nil { // renamed meanwhile
 			s.number--
@@ -264,7 +264,7 @@ func (s *files) cutOff(from int64) (bool, error) {
 	}
 	s.o.Log.Warn("the file was truncated, and there is no copy of it: the lines that watch had not read are lost; "+
 		"watch reads the file from its beginning", "path", path, "read", s.at)
-	return true, s.begin([]member{{path: path, info: st}}, 0)
+	return true, s.begin([]member{{path: path, info: st}})
 }
 
 func (s *files) look() error {

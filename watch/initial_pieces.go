@@ -20,7 +20,7 @@ func init() { bounds.Register("watch.pieceKeys", &pieceKeys) } // tests set it t
 func (p *parser) inPieces(b *Batch) bool {
 	h := b.H
 	if p.evict == nil || b.First > 0 || len(h.Keys) <= pieceKeys || h.HasPredicates() ||
-		len(b.Heads) == 0 || !b.Heads[0].Init || unfit(h, 0, &b.Heads[0], 0) != nil {
+		len(b.Heads) == 0 || !b.Heads[0].Init || unfit(&b.Heads[0], 0) != nil {
 		return false
 	}
 	p.keyOf = saved.Spare(p.keyOf, len(h.Keys))

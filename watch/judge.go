@@ -163,7 +163,7 @@ type Fitting interface {
 }
 
 // unfit returns an error if a transaction cannot be judged by timestamps.
-func unfit(h *history.History, n uint32, t *history.TxnHead, id int64) error {
+func unfit(t *history.TxnHead, id int64) error {
 	if !noPart(t) && !t.Init && (t.StartTS == history.NoTime || t.CommitTS == history.NoTime) {
 		return fmt.Errorf("transaction %d lacks its start_ts or its commit_ts; expected the database's "+
 			"timestamps on every committed transaction", id)
@@ -212,7 +212,7 @@ func (j *aion) Unfit(b *Batch) func(i int) error {
 		if !b.Heads[t].HasID {
 			id = b.Lines[i].N
 		}
-		return unfit(b.H, t, &b.Heads[t], id)
+		return unfit(&b.Heads[t], id)
 	}
 }
 

@@ -153,7 +153,7 @@ func (p *parser) head(t *history.TxnHead, ordinal int64) *timestamp.Arrival {
 func (p *parser) txn(b *Batch, n uint32, ordinal int64) (*timestamp.Arrival, error) {
 	h, t := b.H, &b.Heads[n]
 	a := p.head(t, ordinal)
-	if err := unfit(h, n, t, a.ID); err != nil {
+	if err := unfit(t, a.ID); err != nil {
 		return nil, err
 	}
 	if p.hasWho = t.HasSess && !t.Init; p.hasWho {

@@ -2,6 +2,8 @@ package bcgraph
 
 import (
 	"math"
+	"slices"
+	"sort"
 
 	"isovet/check/events"
 	"isovet/evidence"
@@ -306,18 +308,10 @@ func (c *ends) add(t uint32, start, end int64, f func(u, v int32)) {
 	}
 	c.first = append(c.first, none) // [t+1]; [0] is for transactions that began before all ends
 	behind := func(end int64) int { // the number of ends no later than end
-		lo, hi := 0, len(c.at)
-		if hi > 0 && c.at[hi-1] <= end {
-			return hi
+		if n := len(c.at); n > 0 && c.at[n-1] <= end {
+			return n
 		}
-		for lo < hi {
-			if mid := int(uint(lo+hi) >> 1); c.at[mid] <= end {
-				lo = mid + 1
-			} else {
-				hi = mid
-			}
-		}
-		return lo
+		return sort.Search(len(c.at), func(i int) bool { return c.at[i] > end })
 	}
 	list := func(i int) *uint32 { // transactions that began after the end before place i
 		if i == 0 {
@@ -354,9 +348,5 @@ func (c *ends) add(t uint32, start, end int64, f func(u, v int32)) {
 		c.next[u], c.first[t+1] = c.first[t+1], u
 		f(node(t, endNode), node(u, beginNode))
 	}
-	c.at = append(c.at, 0)
-	c.of = append(c.of, 0)
-	copy(c.at[i+1:], c.at[i:])
-	copy(c.of[i+1:], c.of[i:])
-	c.at[i], c.of[i] = end, t
+	c.at, c.of = slices.Insert(c.at, i, end), slices.Insert(c.of, i, t)
 }

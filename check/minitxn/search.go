@@ -75,23 +75,18 @@ func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.End,
 			b.End))
 	})
-	lo, hi := 0, len(ended)-1
-	for lo < hi {
-		m := (lo + hi) / 2
-		_, ok, err := Search(reg.Prefix(ended[m].Until), o)
-		if err != nil {
-			return Op{}, err
+	var err error
+	lo := sort.Search(len(ended)-1, func(i int) bool {
+		ok := err != nil
+		if !ok {
+			_, ok, err = Search(reg.Prefix(ended[i].Until), o)
 		}
-		if ok {
-			lo = m + 1
-		} else {
-			hi = m
-		}
-	}
+		return !ok
+	})
 	for lo+1 < len(ended) && ended[lo+1].Until == ended[lo].Until { // all operations with this deadline
 		lo++
 	}
-	return ended[lo], nil
+	return ended[lo], err
 }
 
 type frame struct {

@@ -1,6 +1,9 @@
 package store
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // sorted is the index of a column: a multiset of (value, row) in order, with one entry for each committed or pending
 // version. It consists of chunks of at most maxChunk entries, so that a change moves few entries. Invariant: no chunk
@@ -18,30 +21,15 @@ func (e entry) below(f entry) bool { return e.val < f.val || e.val == f.val && e
 
 // chunk returns the first chunk whose last entry is not below e.
 func (x *sorted) chunk(e entry) int {
-	lo, hi := 0, len(x.chunks)
-	for lo < hi {
-		m := int(uint(lo+hi) >> 1)
-		if c := x.chunks[m]; c[len(c)-1].below(e) {
-			lo = m + 1
-		} else {
-			hi = m
-		}
-	}
-	return lo
+	return sort.Search(len(x.chunks), func(i int) bool {
+		c := x.chunks[i]
+		return !c[len(c)-1].below(e)
+	})
 }
 
 // place returns the index of the first entry of a chunk that is not below e.
 func place(c []entry, e entry) int {
-	lo, hi := 0, len(c)
-	for lo < hi {
-		m := int(uint(lo+hi) >> 1)
-		if c[m].below(e) {
-			lo = m + 1
-		} else {
-			hi = m
-		}
-	}
-	return lo
+	return sort.Search(len(c), func(i int) bool { return !c[i].below(e) })
 }
 
 func (x *sorted) add(e entry) {

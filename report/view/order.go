@@ -69,7 +69,7 @@ func (b *book) inSession(a, c uint32) bool {
 		return false
 	}
 	txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
-	return place(h, txns, a) < place(h, txns, c)
+	return place(txns, a) < place(txns, c)
 }
 
 // inTime reports whether a ended before c began, by the clients' clocks.

@@ -4,6 +4,7 @@ import (
 	"isovet/history"
 	"isovet/internal/escape"
 	"isovet/report"
+	"slices"
 )
 
 // txnJSON is a transaction with all that it did.
@@ -115,7 +116,7 @@ func (b *book) beside(t uint32) (before, after *uint32) {
 		return nil, nil
 	}
 	txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
-	i := place(h, txns, t)
+	i := place(txns, t)
 	if i > 0 && txns[i-1] != h.Init {
 		before = &txns[i-1]
 	}
@@ -126,24 +127,11 @@ func (b *book) beside(t uint32) (before, after *uint32) {
 }
 
 // place returns the index of a transaction in its session. It is fast if the session is in the order of the file.
-func place(h *history.History, txns []uint32, t uint32) int {
-	lo, hi := 0, len(txns)
-	for lo < hi {
-		if m := (lo + hi) / 2; txns[m] < t {
-			lo = m + 1
-		} else {
-			hi = m
-		}
+func place(txns []uint32, t uint32) int {
+	if i, ok := slices.BinarySearch(txns, t); ok {
+		return i
 	}
-	if lo < len(txns) && txns[lo] == t {
-		return lo
-	}
-	for i, o := range txns {
-		if o == t {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(txns, t)
 }
 
 func (b *book) op(t, op, n uint32) opJSON {

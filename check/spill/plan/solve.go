@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"isovet/check/prepass"
 	"isovet/check/replay"
@@ -331,14 +332,7 @@ func ascending(events []int32, less func(a, b int32) bool, may func(e int32) boo
 		if !may(e) {
 			continue
 		}
-		lo, hi := 0, len(tails)
-		for lo < hi {
-			if m := (lo + hi) / 2; less(events[tails[m]], e) {
-				lo = m + 1
-			} else {
-				hi = m
-			}
-		}
+		lo := sort.Search(len(tails), func(i int) bool { return !less(events[tails[i]], e) })
 		prev[i] = -1
 		if lo > 0 {
 			prev[i] = tails[lo-1]
