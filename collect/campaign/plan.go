@@ -190,7 +190,7 @@ type Cell struct {
 	DB        string `json:"db"` // without passwords
 	Product   string `json:"product,omitempty"`
 	Isolation string `json:"isolation"`
-	Level     string `json:"level"`
+	Level     string `json:"level"` // to check; several have commas between them
 	Workload  string `json:"workload"`
 	Fault     string `json:"fault"`
 	// Source is the place in the documentation that promises the level; "" means that the plan asks for the level.
@@ -199,7 +199,7 @@ type Cell struct {
 	Allowed []level.Anomaly `json:"allowed,omitempty"`
 
 	urls  []string
-	at    level.Level
+	at    []level.Level
 	fault collect.Fault
 }
 
@@ -285,21 +285,26 @@ func open(ctx context.Context, c collect.Config) (driver.Info, error) {
 // promises. There may be none.
 func (p *Plan) cells(d *Database, name string, urls []string, info driver.Info, isolation string) (cells []*Cell) {
 	promise := driver.Promised(info, isolation)
-	levels := d.Levels
-	if levels == nil {
-		for _, l := range promise.Levels {
-			levels = append(levels, l.String())
-		}
+	levels := [][]level.Level{promise.Levels} // one history is checked at all of them
+	if d.Levels != nil {
+		levels = nil
+	}
+	for _, l := range d.Levels {
+		at, _ := level.Parse(l)
+		levels = append(levels, []level.Level{at})
 	}
 	ours := slices.Equal(d.Workloads, defaultWorkloads)
-	for _, l := range levels {
-		at, _ := level.Parse(l)
+	for _, at := range levels {
 		source, allowed := "", promise.But
-		if slices.Contains(promise.Levels, at) {
+		named := strings.ReplaceAll(strings.Trim(fmt.Sprint(at), "[]"), " ", ", ")
+		if len(at) == 0 {
+			continue
+		}
+		if slices.Contains(promise.Levels, at[0]) {
 			source = promise.Source
 		}
 		for _, w := range d.Workloads {
-			if name, _ := split(w); ours && name == "rows" && at == level.ReadCommitted {
+			if name, _ := split(w); ours && name == "rows" && slices.Contains(at, level.ReadCommitted) {
 				continue
 			}
 			for _, f := range d.Faults {
@@ -313,7 +318,7 @@ func (p *Plan) cells(d *Database, name string, urls []string, info driver.Info, 
 				if fault.Kind == collect.Scripted {
 					fault.Program = p.Script
 				}
-				cells = append(cells, &Cell{DB: name, Product: info.Name, Isolation: isolation, Level: at.String(),
+				cells = append(cells, &Cell{DB: name, Product: info.Name, Isolation: isolation, Level: named,
 					Workload: w, Fault: fault.String(), Source: source, Allowed: allowed, urls: urls, at: at,
 					fault: fault})
 			}

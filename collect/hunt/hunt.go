@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,9 @@ type Config struct {
 	// is named, and Custom and Own are nil, rounds alternate between the workloads of Loads. The first round uses Seed.
 	collect.Config
 	Level level.Level
-	For   time.Duration // 0: 60 s
+	// Further are levels at which a round that has Level is checked too.
+	Further []level.Level
+	For     time.Duration // 0: 60 s
 	// GoOn makes the hunt go on after a violation until the time is up.
 	GoOn bool
 	// Keep, if set, is called with the first violation of each group while the database is still open. The time of the
@@ -182,9 +185,16 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 		}
 		b.spent = max(time.Since(from)-r.Summary.Elapsed, 0)
 		from = time.Now()
-		res, cerr := collect.Examine(ctx, r.History, c.Level, max(time.Until(b.until), 0)+b.late)
-		if cerr != nil {
-			return errors.Join(err, fmt.Errorf("round %d: %w", n+1, cerr))
+		var res *evidence.Result
+		for _, l := range slices.Concat([]level.Level{c.Level}, c.Further) {
+			var cerr error
+			res, cerr = collect.Examine(ctx, r.History, l, max(time.Until(b.until), 0)+b.late)
+			if cerr != nil {
+				return errors.Join(err, fmt.Errorf("round %d: %w", n+1, cerr))
+			}
+			if res.Verdict != evidence.Holds {
+				break
+			}
 		}
 		one.Ahead.Took(time.Since(from), r.History.NumTxns())
 		rate = one.Ahead.Rate
@@ -234,7 +244,7 @@ func roundOf(n int, one *collect.Config, r *collect.Result, res *evidence.Result
 func (c *Config) keep(ctx context.Context, t *collect.Target, one collect.Config, r *collect.Result,
 	res *evidence.Result, fresh []*Group) error {
 	one.Ahead, one.Grace = nil, 0
-	f := &collect.Found{Target: t, Config: one, Level: c.Level, Answer: res, Result: r}
+	f := &collect.Found{Target: t, Config: one, Level: res.Level, Answer: res, Result: r}
 	return c.Keep(ctx, f, fresh)
 }
 
