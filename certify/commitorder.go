@@ -273,8 +273,7 @@ func (x *commitOrder) lists() *listStates {
 	l := &listStates{x: x, off: make([]uint32, h.NumKeys()+1), first: make([]firstRead, h.NumKeys())}
 	each := func(f func(k, v, p uint32)) {
 		appends := func(t, p uint32) {
-			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ {
+			for op := range h.EachOp(t) {
 				if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Append {
 					f(h.VerKey[v], v, p)
 				}

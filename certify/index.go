@@ -59,9 +59,7 @@ func (x *index) wantTxn(t uint32) {
 	if int(t) >= x.h.NumTxns() {
 		return
 	}
-	lo, hi := x.h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		v := x.h.Ops.Ver[op]
+	for op, v := range x.h.EachOp(t) {
 		switch x.h.Ops.Kind[op] {
 		case history.PredRead, history.PredWrite:
 			x.wantRows(op)
@@ -144,8 +142,7 @@ func (x *index) build() {
 		if s == history.Unknown {
 			x.unknown = true
 			x.wantTxn(uint32(t))
-			lo, hi := h.TxnOps(uint32(t))
-			for op := lo; op < hi; op++ {
+			for op := range h.EachOp(uint32(t)) {
 				wrote(h, op, x.want)
 			}
 		}

@@ -22,8 +22,7 @@ func oneKeyEach(h *history.History) error {
 		if t == h.Init || h.Txns.Status[t] == history.Aborted {
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch h.Ops.Kind[op] {
 			case history.Append, history.ReadList:
 				return &Unsupported{"lists at level linearizable"}
@@ -310,9 +309,7 @@ func (p *linear) settle(s *state) {
 // exec executes a transaction on the register. ok is false if the transaction saw another version.
 func (p *linear) exec(t, cur uint32) (next uint32, ok bool) {
 	h := p.x.h
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
+	for op, v := range h.EachOp(t) {
 		switch h.Ops.Kind[op] {
 		case history.Read:
 			if cur != v {

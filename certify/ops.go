@@ -132,9 +132,7 @@ type access struct{ op, key, saw, wrote uint32 }
 // accesses yields the accesses of t to registers, in program order.
 func accesses(h *history.History, t uint32) iter.Seq[access] {
 	return func(yield func(access) bool) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			v := h.Ops.Ver[op]
+		for op, v := range h.EachOp(t) {
 			switch h.Ops.Kind[op] {
 			case history.Read:
 				if !yield(access{op, h.VerKey[v], v, history.None}) {
@@ -229,8 +227,7 @@ func lastOfOthers(h *history.History, op, lo uint32) uint32 {
 
 // listReads returns the reads of list k in t.
 func listReads(h *history.History, t, k uint32) (ops []uint32) {
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		if h.Ops.Kind[op] == history.ReadList && h.OpKey(op) == k {
 			ops = append(ops, op)
 		}

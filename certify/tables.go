@@ -44,8 +44,7 @@ func newTables(h *history.History, o Options) (*tables, error) {
 		s.rows = index.NewState()
 	}
 	if h.Init != history.None {
-		lo, hi := h.TxnOps(h.Init)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(h.Init) {
 			if h.Ops.Kind[op] == history.Append {
 				s.set(h.Ops.Ver[op], true)
 			}
@@ -219,8 +218,7 @@ func replaySnapshot(h *history.History, events, begin []uint32, at func(t uint32
 			}
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			appended := h.Ops.Kind[op] == history.Append
 			wrote(h, op, func(v uint32) {
 				k := h.VerKey[v]

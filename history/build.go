@@ -128,8 +128,7 @@ func (b *Builder) settleLists(h *History) (model []uint8, err error) {
 		}
 	}
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			k := h.Ops.Kind[op]
 			if k == PredRead || k == PredWrite {
 				continue
@@ -172,8 +171,7 @@ func (h *History) initialVersions(model []uint8) {
 	if h.Init == None {
 		return
 	}
-	lo, hi := h.TxnOps(h.Init)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(h.Init) {
 		if h.Ops.Kind[op] == Write {
 			v := h.Ops.Ver[op]
 			h.InitVer[h.VerKey[v]] = v

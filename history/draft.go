@@ -105,8 +105,7 @@ func (d *Draft) End(head TxnHead) error {
 // checkRows is Builder.checkRows for the last transaction.
 func (d *Draft) checkRows() error {
 	h := d.History()
-	lo, hi := h.TxnOps(uint32(h.NumTxns() - 1))
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(uint32(h.NumTxns() - 1)) {
 		if msg := h.RowRepeated(op); msg != "" {
 			return &InputError{Off: -1, Field: "ops", Msg: msg}
 		}

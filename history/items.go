@@ -9,16 +9,10 @@ package history
 func Items(h *History) *History {
 	b := NewBuilder()
 	b.File, b.Meta = h.File, h.Meta
-	value := func(v Value) Value {
-		if v.Kind == String || v.Kind == Row {
-			v.N = int64(b.Text(h.Texts.Text(uint32(v.N))))
-		}
-		return v
-	}
-	b.Initial = value(h.Initial)
+	b.Initial = b.ValueOf(h, h.Initial)
 	add := func(put func(key uint32, v Value), ver uint32) {
 		if ver != None {
-			put(b.Key(value(h.Keys[h.VerKey[ver]])), value(h.VerValue(ver)))
+			put(b.KeyOf(h, h.VerKey[ver]), b.ValueOf(h, h.VerValue(ver)))
 		}
 	}
 	place := make([]int64, h.NumTxns()) // in its session
@@ -46,16 +40,8 @@ func Items(h *History) *History {
 				panic("history: Items of a history with lists")
 			}
 		}
-		head := NewTxnHead()
-		head.ID, head.HasID = h.Txns.ID[t], true
-		head.Line, head.Status, head.Init = h.Txns.Line[t], h.Txns.Status[t], t == h.Init
-		head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
-		head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
-		head.Level = levelIn(b, h, t)
-		if s := h.SessName[h.Txns.Sess[t]]; s != NoTime {
-			head.Session, head.HasSess = s, true
-			head.Seq, head.HasSeq = place[t], true
-		}
+		head := b.HeadOf(h, t)
+		head.Seq, head.HasSeq = place[t], head.HasSess
 		b.EndTxn(head)
 	}
 	b.notes = h.Notes

@@ -72,17 +72,12 @@ type restriction struct {
 	ranged bool // an operation may match any key
 }
 
-func (r *restriction) value(v Value) Value {
-	if v.Kind == String || v.Kind == Row {
-		v.N = int64(r.b.Text(r.h.Texts.Text(uint32(v.N))))
-	}
-	return v
-}
+func (r *restriction) value(v Value) Value { return r.b.ValueOf(r.h, v) }
 
 func (r *restriction) keyOf(k uint32) uint32 {
 	i, ok := r.key[k]
 	if !ok {
-		i = r.b.Key(r.value(r.h.Keys[k]))
+		i = r.b.KeyOf(r.h, k)
 		r.key[k] = i
 		r.p.Key = append(r.p.Key, k)
 	}
@@ -173,29 +168,8 @@ func (r *restriction) matched(q uint32, ks []uint32, some bool) (others []uint32
 
 // end ends a transaction.
 func (r *restriction) end(t uint32) {
-	h := r.h
-	head := NewTxnHead()
-	head.ID, head.HasID, head.Init = h.Txns.ID[t], true, t == h.Init
-	if !head.Init {
-		head.Line = h.Txns.Line[t]
-		head.Status = h.Txns.Status[t]
-		head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
-		head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
-		head.Level = levelIn(r.b, h, t)
-		if s := h.SessName[h.Txns.Sess[t]]; s != NoTime {
-			head.Session, head.HasSess = s, true
-		}
-	}
-	r.b.EndTxn(head)
+	r.b.EndTxn(r.b.HeadOf(r.h, t))
 	r.p.Txn = append(r.p.Txn, t)
-}
-
-// levelIn adds the text of a transaction's level to another builder.
-func levelIn(b *Builder, h *History, t uint32) uint32 {
-	if name := h.LevelName(t); name != "" {
-		return b.Text([]byte(name))
-	}
-	return None
 }
 
 // build makes the part, and maps its versions to the whole's.

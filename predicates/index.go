@@ -168,8 +168,7 @@ func named(h *history.History) []uint64 {
 		if h.Txns.Status[t] == history.Aborted {
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch at := h.Ops.Ver[op]; h.Ops.Kind[op] {
 			case history.Read, history.Write:
 				mark(at)

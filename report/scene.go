@@ -283,8 +283,7 @@ func (s *scene) showOrders(add func(t uint32) bool) {
 func (s *scene) choose(keys map[uint32]bool, predicates bool) {
 	h := s.h
 	for _, t := range s.txns {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			wanted := s.shown[op] || predicates && h.OpKey(op) == history.None
 			EachKey(h, op, func(k uint32, _, _ bool) { wanted = wanted || keys[k] })
 			if wanted && (len(s.cells[t]) < maxCells || s.shown[op]) {

@@ -149,8 +149,7 @@ func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *h
 		return nil, "", nil
 	}
 	wrote := func(w recalled) bool {
-		lo, hi := w.h.TxnOps(w.t)
-		for op := lo; op < hi; op++ {
+		for op := range w.h.EachOp(w.t) {
 			kind := w.h.Ops.Kind[op]
 			if (kind == history.Write || kind == history.Append) && versionOf(w.h, w.h.Ops.Ver[op]) == name {
 				return true
@@ -193,8 +192,7 @@ func (p *aionPart) mine(h *history.History, key uint32) bool {
 }
 
 func (p *aionPart) note(w recalled) {
-	lo, hi := w.h.TxnOps(w.t)
-	for op := lo; op < hi; op++ {
+	for op := range w.h.EachOp(w.t) {
 		if w.h.Ops.Kind[op] == history.Append {
 			p.wrote[versionOf(w.h, w.h.Ops.Ver[op])] = true
 		}
@@ -206,24 +204,17 @@ func (p *aionPart) note(w recalled) {
 // that no member appended.
 func (p *aionPart) member(w recalled, reads, writes, session bool) {
 	h := w.h
-	lo, hi := h.TxnOps(w.t)
-	for op := lo; op < hi && !session; op++ {
-		v := h.Ops.Ver[op]
-		switch kind := h.Ops.Kind[op]; {
-		case kind == history.Write && (writes || p.mine(h, h.VerKey[v])):
-			p.b.Write(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
-		case kind == history.Append && (writes || p.mine(h, h.VerKey[v])):
-			p.b.Append(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
-		case kind == history.Read && reads && p.mine(h, h.VerKey[v]):
-			p.b.Read(p.copier.key(h, h.VerKey[v]), p.value(h, h.VerValue(v)))
-		case kind == history.ReadList && reads && p.mine(h, h.Lists.Key[v]):
-			var elems []history.Value
-			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-				if p.wrote[versionOf(h, e)] {
-					elems = append(elems, p.value(h, h.VerValue(e)))
-				}
+	put := history.Copier{To: p.b, Elem: func(h *history.History, v uint32) bool { return p.wrote[versionOf(h, v)] }}
+	for op := range h.EachOp(w.t) {
+		switch k := h.OpKey(op); h.Ops.Kind[op] {
+		case history.Write, history.Append:
+			if !session && (writes || p.mine(h, k)) {
+				put.Op(h, op)
 			}
-			p.b.ReadList(p.copier.key(h, h.Lists.Key[v]), elems)
+		case history.Read, history.ReadList:
+			if !session && reads && p.mine(h, k) {
+				put.Op(h, op)
+			}
 		}
 	}
 	head := w.head

@@ -142,8 +142,7 @@ func (l *Log) writer(h *history.History, v uint32) (w recalled, any bool, err er
 		if !is || x.head.Init {
 			return true
 		}
-		lo, hi := x.h.TxnOps(x.t)
-		for op := lo; op < hi; op++ {
+		for op := range x.h.EachOp(x.t) {
 			kind := x.h.Ops.Kind[op]
 			if (kind == history.Write || kind == history.Append) && versionOf(x.h, x.h.Ops.Ver[op]) == name {
 				w, any = x, true

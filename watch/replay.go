@@ -238,7 +238,7 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	head, h := &b.Heads[t], b.H
 	j.times(head)
 	preds := int64(0)
-	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
+	for op := range h.EachOp(t) {
 		switch h.Ops.Kind[op] {
 		case history.PredRead, history.PredWrite:
 			preds++
@@ -333,8 +333,7 @@ func (j *replayJudge) initial(b *Batch, i int) error {
 	}
 	h, t := b.H, b.Lines[i].Txn
 	j.stream.init = b.Lines[i].N
-	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
-		v := h.Ops.Ver[op]
+	for _, v := range h.EachOp(t) {
 		j.e.SetInitial(j.scratch.keyOf[h.VerKey[v]], h.Texts.Keyed(j.g.hash, h.VerValue(v)))
 	}
 	return nil

@@ -382,9 +382,7 @@ func (j *replayJudge) addInitial(p *replayPart) error {
 		if err != nil {
 			return err
 		}
-		lo, hi := w.h.TxnOps(w.t)
-		for op := lo; op < hi; op++ {
-			v := w.h.Ops.Ver[op]
+		for _, v := range w.h.EachOp(w.t) {
 			if k := w.h.KeyString(w.h.VerKey[v]); p.keys[k] {
 				p.b.Write(p.key(w.h, w.h.VerKey[v]), p.value(w.h, w.h.VerValue(v)))
 				known[k] = true
@@ -420,9 +418,7 @@ func (p *replayPart) endNew(head history.TxnHead) {
 
 // outsider adds a transaction with only the writes that members read.
 func (p *replayPart) outsider(w recalled) {
-	lo, hi := w.h.TxnOps(w.t)
-	for op := lo; op < hi; op++ {
-		v := w.h.Ops.Ver[op]
+	for op, v := range w.h.EachOp(w.t) {
 		if w.h.Ops.Kind[op] == history.Write && (p.wanted[versionOf(w.h, v)] || p.keys[w.h.KeyString(w.h.VerKey[v])]) {
 			p.b.Write(p.key(w.h, w.h.VerKey[v]), p.value(w.h, w.h.VerValue(v)))
 		}

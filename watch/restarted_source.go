@@ -144,8 +144,7 @@ func (g *gate) print(b *Batch, t uint32) uint64 {
 		key(h.VerKey[v])
 		fold(h.Texts.Keyed(g.hash, h.VerValue(v)))
 	}
-	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
-		v := h.Ops.Ver[op]
+	for op, v := range h.EachOp(t) {
 		fold(uint64(h.Ops.Kind[op]))
 		switch h.Ops.Kind[op] {
 		case history.ReadList:

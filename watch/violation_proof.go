@@ -129,12 +129,7 @@ type copier struct {
 	b *history.Builder
 }
 
-func (x copier) value(h *history.History, v history.Value) history.Value {
-	if v.Kind == history.String || v.Kind == history.Row {
-		v.N = int64(x.b.Text(h.Texts.Text(uint32(v.N))))
-	}
-	return v
-}
+func (x copier) value(h *history.History, v history.Value) history.Value { return x.b.ValueOf(h, v) }
 
 // ranksOf returns the places of transactions in their sessions.
 func ranksOf(ws []witness) []int64 {
@@ -145,7 +140,7 @@ func ranksOf(ws []witness) []int64 {
 	return ranks(all)
 }
 
-func (x copier) key(h *history.History, k uint32) uint32 { return x.b.Key(x.value(h, h.Keys[k])) }
+func (x copier) key(h *history.History, k uint32) uint32 { return x.b.KeyOf(h, k) }
 
 // end ends a transaction. rank is its place among the copied ones of its session, or −1.
 func (x copier) end(w witness, rank int64) {
@@ -164,51 +159,13 @@ func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.Histo
 		x.b.Meta = c.head.Meta
 		x.b.Initial = x.value(c.head, c.head.Initial)
 	}
-	in := ranksOf(ws)
+	in, put := ranksOf(ws), history.Copier{To: x.b}
 	for i, w := range ws {
 		h := w.h
-		ver := func(v uint32) history.Value { return x.value(h, h.VerValue(v)) }
-		for op := h.Txns.OpOff[w.t]; op < h.Txns.OpOff[w.t+1]; op++ {
-			v := h.Ops.Ver[op]
-			switch h.Ops.Kind[op] {
-			case history.Read, history.Write, history.Append:
-				if !wanted(h.KeyString(h.VerKey[v])) {
-					continue
-				}
-			case history.ReadList:
-				if !wanted(h.KeyString(h.Lists.Key[v])) {
-					continue
-				}
-			}
-			switch h.Ops.Kind[op] {
-			case history.Read:
-				x.b.Read(x.key(h, h.VerKey[v]), ver(v))
-			case history.Write:
-				x.b.Write(x.key(h, h.VerKey[v]), ver(v))
-			case history.Append:
-				x.b.Append(x.key(h, h.VerKey[v]), ver(v))
-			case history.ReadList:
-				var elems []history.Value
-				for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-					elems = append(elems, ver(e))
-				}
-				x.b.ReadList(x.key(h, h.Lists.Key[v]), elems)
-			default:
-				var rows []history.PredRow
-				for r := h.Preds.Off[v]; r < h.Preds.Off[v+1]; r++ {
-					row := history.PredRow{OldUnknown: h.Preds.Old[r] == history.None}
-					if o := h.Preds.Old[r]; o != history.None {
-						row.Key, row.Old = x.key(h, h.VerKey[o]), ver(o)
-					}
-					if o := h.Preds.New[r]; o != history.None {
-						row.Key, row.New = x.key(h, h.VerKey[o]), ver(o)
-					}
-					rows = append(rows, row)
-				}
-				x.b.Predicate(h.Ops.Kind[op], h.Texts.Text(h.Preds.Pred[v]), rows)
-			}
-			if h.OpStart(op) != history.NoTime && h.OpEnd(op) != history.NoTime {
-				x.b.OpTimes(h.OpStart(op), h.OpEnd(op))
+		for op := range h.EachOp(w.t) {
+			if k := h.OpKey(op); k == history.None || wanted(h.KeyString(k)) {
+				put.Op(h, op)
+				put.Times(h, op)
 			}
 		}
 		x.end(w, in[i])
@@ -397,8 +354,7 @@ func (c *court) itemsOf(w witness) []item {
 		o.first = kind == history.Read && c.stream.IsInitial(o.key, h, h.VerValue(v))
 		return o
 	}
-	for op := h.Txns.OpOff[w.t]; op < h.Txns.OpOff[w.t+1]; op++ {
-		v := h.Ops.Ver[op]
+	for op, v := range h.EachOp(w.t) {
 		switch kind := h.Ops.Kind[op]; kind {
 		case history.Read, history.Write, history.Append:
 			out = append(out, of(kind, v))

@@ -72,7 +72,7 @@ func (r *repeats) add(h *history.History, t uint32, n int64) {
 			}
 		}
 	}
-	for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
+	for op := range h.EachOp(t) {
 		switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
 		case history.Read:
 			r.read[v] = t + 1

@@ -104,8 +104,7 @@ func (x *terms) lister() error {
 		}
 	}
 	if h.Init != history.None {
-		lo, hi := h.TxnOps(h.Init)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(h.Init) {
 			if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Append {
 				key := number(h.VerKey[v])
 				x.inits[key] = append(x.inits[key], number(v))
@@ -226,8 +225,7 @@ func (x *terms) Txn(id uint32) *kernel.Txn {
 		return &x.txn
 	}
 	x.ops = x.ops[:0]
-	lo, hi := x.h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range x.h.EachOp(t) {
 		x.ops = x.operation(x.ops, op)
 	}
 	x.txn.Ops = x.ops

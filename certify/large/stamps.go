@@ -13,8 +13,7 @@ type stamped struct {
 }
 
 func writes(h *history.History, t uint32) bool {
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		if h.Ops.Kind[op] == history.Write {
 			return true
 		}
@@ -94,8 +93,7 @@ func (v *verifier) reads(ctx context.Context, ids map[int64]bool) (reads []read,
 				r.at, _ = v.span(h, uint32(t))
 				r.before = v.level.Serial() && writes(h, uint32(t))
 			}
-			lo, hi := h.TxnOps(uint32(t))
-			for op := lo; op < hi; op++ {
+			for op := range h.EachOp(uint32(t)) {
 				if h.Ops.Kind[op] == history.Read {
 					ver := h.Ops.Ver[op]
 					r.key, r.value = valueOf(h, h.Keys[h.VerKey[ver]]), valueOf(h, h.VerValue(ver))
@@ -133,8 +131,7 @@ func (v *verifier) installs(ctx context.Context, ids map[int64]bool, reads []rea
 			if begin > c {
 				continue
 			}
-			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ {
+			for op := range h.EachOp(t) {
 				k := h.Keys[h.VerKey[h.Ops.Ver[op]]]
 				if h.Ops.Kind[op] != history.Write || k.Kind == history.Int && !numbers[k.N] {
 					continue

@@ -145,25 +145,15 @@ func (w *wanted) writes(h *history.History, t uint32) (keys map[uint32]bool) {
 
 // add adds a transaction to the history under construction: all of it, or only its writes of some keys.
 func add(b *history.Builder, h *history.History, t uint32, keys map[uint32]bool) {
-	b.Initial = valueOf(h, h.Initial).in(b)
+	b.Initial = b.ValueOf(h, h.Initial)
 	for at, v := range h.EachOp(t) {
 		kind, k := h.Ops.Kind[at], h.VerKey[v]
-		key, val := valueOf(h, h.Keys[k]), valueOf(h, h.VerValue(v))
 		switch {
 		case kind == history.Write && (keys == nil || keys[k]):
-			b.Write(b.Key(key.in(b)), val.in(b))
+			b.Write(b.KeyOf(h, k), b.ValueOf(h, h.VerValue(v)))
 		case kind == history.Read && keys == nil:
-			b.Read(b.Key(key.in(b)), val.in(b))
+			b.Read(b.KeyOf(h, k), b.ValueOf(h, h.VerValue(v)))
 		}
 	}
-	head := history.NewTxnHead()
-	head.ID, head.HasID, head.Line, head.Status = h.Txns.ID[t], true, h.Txns.Line[t], h.Txns.Status[t]
-	head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
-	head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
-	if head.Init = t == h.Init; !head.Init {
-		if s := h.SessName[h.Txns.Sess[t]]; s != history.NoTime {
-			head.Session, head.HasSess = s, true
-		}
-	}
-	b.EndTxn(head)
+	b.EndTxn(b.HeadOf(h, t))
 }

@@ -22,8 +22,7 @@ func (v *View) Blind() *Registers {
 			continue
 		}
 		r := v.ROff[t]
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch kind := h.Ops.Kind[op]; {
 			case kind == history.Read || kind == history.Write:
 				g.tell(op, kind, h.Ops.Ver[op])

@@ -69,8 +69,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 			if h.Txns.Status[t] == history.Aborted {
 				continue
 			}
-			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ {
+			for op := range h.EachOp(t) {
 				if h.Ops.Kind[op] == history.Append {
 					f(t, op)
 				}
@@ -80,8 +79,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 	appends(func(_, op uint32) { times[h.Ops.Ver[op]]++ })
 	place := make([]int, h.NumKeys())
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if h.Ops.Kind[op] != history.ReadList || h.Txns.Status[t] == history.Aborted {
 				continue
 			}
@@ -135,8 +133,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 		d.ws[i].vers = append(d.ws[i].vers, own)
 	})
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if h.Ops.Kind[op] != history.ReadList || h.Txns.Status[t] == history.Aborted || !isDoubled[h.OpKey(op)] {
 				continue
 			}

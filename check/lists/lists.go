@@ -179,8 +179,7 @@ func (r *reader) writes() {
 	v.WOff = make([]uint32, n+1)
 	for t := range n {
 		v.WOff[t] = uint32(len(v.WTxn))
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if k := h.Ops.Kind[op]; k != history.Append {
 				v.Mixed = v.Mixed || t != h.Init && (k == history.Read || k == history.Write)
 				continue
@@ -263,8 +262,7 @@ func (r *reader) open() {
 		if h.Txns.Status[t] != history.Unknown || r.v.Counts[t] {
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if h.Ops.Kind[op] != history.Write {
 				continue
 			}

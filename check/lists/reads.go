@@ -149,8 +149,7 @@ func (r *reader) aborted(e uint32) uint32 {
 // appendOf returns t's append of an element.
 func (r *reader) appendOf(t, e uint32) uint32 {
 	h := r.h
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		if h.Ops.Kind[op] == history.Append && h.Ops.Ver[op] == e {
 			return op
 		}

@@ -46,8 +46,7 @@ func (v *View) Registers() *Registers {
 			mine[v.RKey[r]], whose[v.RKey[r]] = r, t+1
 		}
 		next := v.WOff[t] // a transaction's writes are numbered as its lists come
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			kind := h.Ops.Kind[op]
 			if kind == history.Read || kind == history.Write {
 				g.tell(op, kind, h.Ops.Ver[op])
@@ -128,8 +127,7 @@ func (g *Registers) tell(o uint32, kind history.OpKind, ver uint32) {
 func (g *Registers) tellInit() {
 	h := g.v.H
 	done := make(map[uint32]bool)
-	lo, hi := h.TxnOps(h.Init)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(h.Init) {
 		key := h.OpKey(op)
 		switch kind := h.Ops.Kind[op]; {
 		case kind == history.Read || kind == history.Write:
@@ -301,8 +299,7 @@ func (g *Registers) only(t, ver uint32) bool {
 		if u == t || h.Txns.Status[u] == history.Aborted {
 			continue
 		}
-		lo, hi := h.TxnOps(u)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(u) {
 			if h.Ops.Kind[op] == history.Write && h.Ops.Ver[op] == ver {
 				return false
 			}

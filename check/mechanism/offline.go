@@ -99,7 +99,7 @@ func duplicates(h *history.History) bool {
 		if t == h.Init || h.Txns.Status[t] == history.Aborted {
 			continue
 		}
-		for op := h.Txns.OpOff[t]; op < h.Txns.OpOff[t+1]; op++ {
+		for op := range h.EachOp(t) {
 			switch h.Ops.Kind[op] {
 			case history.Write, history.Append:
 				wrote(h.Ops.Ver[op])

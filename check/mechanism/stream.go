@@ -182,8 +182,7 @@ func (s *Stream) Txn(buf []Trace, t uint32, id uint64) ([]Trace, error) {
 // Init treats a transaction of the piece as the initial one, even if the piece does not mark it so.
 func (s *Stream) Init(t uint32) {
 	h := s.src.h
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		if h.Ops.Kind[op] == history.Write {
 			v := h.Ops.Ver[op]
 			s.initial[s.keyOf[h.VerKey[v]]] = s.valOf[v]

@@ -187,8 +187,7 @@ func (p *pass) operations() (reads, writes int) {
 		if h.Txns.Status[t] == history.Aborted {
 			continue // its predicate operations do not matter, and it has few items
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
 			case history.Read:
 				reads++

@@ -239,8 +239,7 @@ func (p *pass) finishPredicates(part []bool) {
 		if !part[t] {
 			continue
 		}
-		lo, hi := h.TxnOps(uint32(t))
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(uint32(t)) {
 			if p.h.Ops.Kind[op].Predicate() {
 				v.POp = append(v.POp, op)
 			}
@@ -278,8 +277,7 @@ func (v *View) eachLeftOut(f func(key, ver uint32)) {
 	h := v.H
 	for _, t := range v.LeftOut {
 		last := make(map[uint32]uint32)
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch q := h.Ops.Ver[op]; h.Ops.Kind[op] {
 			case history.Write:
 				last[h.VerKey[q]] = q

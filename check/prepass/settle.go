@@ -284,8 +284,7 @@ func (p *pass) findUninstalled() {
 	h := p.h
 	p.wrote = slices.Repeat([]uint32{none}, h.NumVersions())
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch h.Ops.Kind[op] {
 			case history.Write:
 				if h.Txns.Status[t] == history.Aborted || !p.isFinal(op) {

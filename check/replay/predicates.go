@@ -83,9 +83,7 @@ func newPredReads(e *engine, m matcher) *predReads {
 				p.own = append(p.own, k)
 			}
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			at := h.Ops.Ver[op]
+		for op, at := range h.EachOp(t) {
 			switch h.Ops.Kind[op] {
 			case history.Write:
 				wrote(h.VerKey[at])

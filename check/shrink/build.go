@@ -23,6 +23,9 @@ type naming struct {
 // build makes a history of the rest. Ids, lines, sessions, orders, outcomes and times stay, except what n renames.
 func (w *whole) build(s *state, n naming) (*part, error) {
 	b := &builder{w: w, s: s, b: history.NewBuilder(), n: n, keys: map[uint32]uint32{}, used: map[uint32]bool{}}
+	b.copier = history.Copier{To: b.b, Key: func(_ *history.History, k uint32) uint32 { return b.key(k) },
+		Value: func(_ *history.History, v uint32) history.Value { return b.version(v) },
+		Elem:  func(_ *history.History, v uint32) bool { return !s.gone[v] }}
 	return b.all()
 }
 
@@ -36,7 +39,8 @@ type builder struct {
 	place []uint32          // of each transaction in its session; None: nothing is left of it
 	used  map[uint32]bool   // keys that the part will have; filled where there are predicates
 	rows  []history.PredRow
-	elem  []history.Value
+
+	copier history.Copier
 }
 
 func (b *builder) all() (*part, error) {
@@ -122,17 +126,11 @@ func (b *builder) use() {
 
 func (b *builder) head(t uint32) history.TxnHead {
 	h := b.w.h
-	head := history.NewTxnHead()
-	head.ID, head.HasID = h.Txns.ID[t], true
-	head.Line, head.Status, head.Init = h.Txns.Line[t], h.Txns.Status[t], t == h.Init
+	head := b.b.HeadOf(h, t)
 	head.Start, head.Commit, head.End = b.clock(h.Start(t)), b.clock(h.Commit(t)), b.clock(h.End(t))
 	head.StartTS, head.CommitTS = b.tick(h.StartTS(t)), b.tick(h.CommitTS(t))
 	head.Node, head.Name = b.text(h.Txns.Node, t), b.text(h.Txns.Name, t)
-	head.Level = b.text(h.Txns.Level, t)
-	if name := h.SessName[h.Txns.Sess[t]]; name != history.NoTime && t != h.Init {
-		head.Session, head.HasSess = name, true
-		head.Seq, head.HasSeq = int64(b.place[t]), true
-	}
+	head.Seq, head.HasSeq = int64(b.place[t]), head.HasSess
 	return head
 }
 
@@ -175,12 +173,7 @@ func (b *builder) tick(n int64) int64 {
 }
 
 // value translates a value of the whole to the part.
-func (b *builder) value(v history.Value) history.Value {
-	if v.Kind == history.String || v.Kind == history.Row {
-		v.N = int64(b.b.Text(b.w.h.Texts.Text(uint32(v.N))))
-	}
-	return v
-}
+func (b *builder) value(v history.Value) history.Value { return b.b.ValueOf(b.w.h, v) }
 
 func (b *builder) key(k uint32) uint32 {
 	i, ok := b.keys[k]
@@ -207,25 +200,11 @@ func (b *builder) version(v uint32) history.Value {
 
 func (b *builder) op(op uint32) {
 	h := b.w.h
-	v := h.Ops.Ver[op]
 	before := b.b.NumOps()
-	switch h.Ops.Kind[op] {
-	case history.Read:
-		b.b.Read(b.key(h.VerKey[v]), b.version(v))
-	case history.Write:
-		b.b.Write(b.key(h.VerKey[v]), b.version(v))
-	case history.Append:
-		b.b.Append(b.key(h.VerKey[v]), b.version(v))
-	case history.ReadList:
-		b.elem = b.elem[:0]
-		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-			if !b.s.gone[e] {
-				b.elem = append(b.elem, b.version(e))
-			}
-		}
-		b.b.ReadList(b.key(h.Lists.Key[v]), b.elem)
-	default:
+	if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
 		b.predicate(op)
+	} else {
+		b.copier.Op(h, op)
 	}
 	if start, end := h.OpStart(op), h.OpEnd(op); (start != history.NoTime || end != history.NoTime) &&
 		b.b.NumOps() == before+1 {

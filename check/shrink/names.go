@@ -56,10 +56,7 @@ func (s *search) short() naming {
 				return old
 			}
 			if old == h.Initial { // keep the header's initial value
-				if old.Kind == history.String || old.Kind == history.Row {
-					old.N = int64(b.Text(h.Texts.Text(uint32(old.N))))
-				}
-				return old
+				return b.ValueOf(h, old)
 			}
 			n, ok := values[v]
 			if !ok {

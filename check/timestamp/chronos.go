@@ -144,8 +144,7 @@ func newSweep(h *history.History, o Options) (*sweep, error) {
 		s.rows = x.NewState()
 	}
 	if h.Init != history.None && s.lists != nil {
-		lo, hi := h.TxnOps(h.Init)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(h.Init) {
 			if h.Ops.Kind[op] == history.Append {
 				v := h.Ops.Ver[op]
 				s.lists[h.VerKey[v]] = append(s.lists[h.VerKey[v]], v)
@@ -318,9 +317,7 @@ func (s *sweep) conflicts(l *timeline) {
 
 // eachWritten calls f with the key of each write of t, once for each write.
 func eachWritten(h *history.History, t uint32, f func(key uint32)) {
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
+	for op, v := range h.EachOp(t) {
 		switch h.Ops.Kind[op] {
 		case history.Write, history.Append:
 			f(h.VerKey[v])

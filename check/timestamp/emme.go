@@ -163,9 +163,7 @@ func (e *emme) edges() {
 		if !l.in[t] {
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			v := h.Ops.Ver[op]
+		for op, v := range h.EachOp(t) {
 			k := h.VerKey[v]
 			if h.Ops.Kind[op] == history.Read {
 				if mine[k] == t+1 {

@@ -120,8 +120,7 @@ func scrambled(h *history.History) bool {
 
 // writes reports whether a transaction installs anything.
 func writes(h *history.History, t uint32) bool {
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		switch h.Ops.Kind[op] {
 		case history.Write, history.Append:
 			return true

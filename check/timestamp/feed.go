@@ -43,8 +43,7 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 		}
 	}
 	if h.Init != history.None {
-		lo, hi := h.TxnOps(h.Init)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(h.Init) {
 			if h.Ops.Kind[op] == history.Append {
 				a.AppendInitial(h.OpKey(op), uint64(h.Ops.Ver[op]))
 			}
@@ -59,9 +58,7 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 	*x = Arrival{ID: int64(t), Session: h.Txns.Sess[t], Seq: f.seq[t], Start: h.StartTS(t), Commit: commitTS(h, t),
 		Ops: x.Ops[:0], Lists: x.Lists[:0], Preds: x.Preds[:0]}
 	x.NoPart = x.Commit == history.NoTime
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
+	for op, v := range h.EachOp(t) {
 		o := ArrivalOp{Kind: h.Ops.Kind[op]}
 		switch o.Kind {
 		case history.PredRead, history.PredWrite:
@@ -189,8 +186,7 @@ func (x *widener) listKind(t, op, key uint32) Kind {
 	s := &sweep{h: h, w: x.w}
 	var committed []uint32
 	add := func(u uint32) {
-		lo, hi := h.TxnOps(u)
-		for o := lo; o < hi; o++ {
+		for o := range h.EachOp(u) {
 			if h.Ops.Kind[o] == history.Append && h.OpKey(o) == key {
 				committed = append(committed, h.Ops.Ver[o])
 			}

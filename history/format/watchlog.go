@@ -192,8 +192,7 @@ func withoutBeginning(h *history.History) *history.History {
 	written := make([]bool, h.NumVersions())
 	since := map[uint32]int64{} // key → the first remaining commit
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			if h.Ops.Kind[op] != history.Write {
 				continue
 			}
@@ -217,8 +216,7 @@ func withoutBeginning(h *history.History) *history.History {
 	drop := make([]bool, h.NumOps())
 	dropped := 0
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {
 			case history.Read:
 				first, some := since[h.VerKey[v]]

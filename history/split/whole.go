@@ -3,7 +3,6 @@ package split
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,12 +161,13 @@ type joiner struct {
 	again    map[partOf]bool // the file has the session's place 0
 	text     []uint32
 	key      []uint32
-	elems    []history.Value
-	rows     []history.PredRow
+	op       history.Copier
 }
 
 // begin prepares for the transactions of another history.
 func (j *joiner) begin(h *history.History) {
+	j.op = history.Copier{To: j.b, Key: j.keyOf,
+		Value: func(h *history.History, v uint32) history.Value { return j.value(h, h.VerValue(v)) }}
 	j.text, j.key = j.text[:0], j.key[:0]
 	for range h.Texts.Len() {
 		j.text = append(j.text, history.None)
@@ -210,35 +210,22 @@ func Sub(h *history.History, lo, hi uint32) (*history.History, error) {
 func (j *joiner) some(b *Batch, from, end uint32) {
 	h, to := b.H, j.b
 	for t := from; t < end; t++ {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			j.op(h, op)
-			if h.Ops.Start != nil || h.Ops.End != nil {
-				if s, z := h.OpStart(op), h.OpEnd(op); s != history.NoTime || z != history.NoTime {
-					to.OpTimes(s, z)
-				}
-			}
+		for op := range h.EachOp(t) {
+			j.op.Op(h, op)
+			j.op.Times(h, op)
 		}
 		x := &h.Txns
-		head := history.NewTxnHead()
-		head.ID, head.HasID = x.ID[t], true
-		head.Line, head.Status, head.Init = x.Line[t], x.Status[t], t == h.Init
-		head.Start, head.Commit, head.End = h.Start(t), h.Commit(t), h.End(t)
-		head.StartTS, head.CommitTS = h.StartTS(t), h.CommitTS(t)
+		head := to.HeadOf(h, t)
 		for _, c := range [...]struct {
 			col []uint32
 			to  *uint32
-		}{{x.Node, &head.Node}, {x.Name, &head.Name}, {x.Locking, &head.Locking}, {x.Level,
-			&head.Level}} {
+		}{{x.Node, &head.Node}, {x.Name, &head.Name}, {x.Locking, &head.Locking}} {
 			if c.col != nil && c.col[t] != history.None {
 				*c.to = j.textOf(h, c.col[t])
 			}
 		}
-		if name := h.SessName[x.Sess[t]]; name != history.NoTime {
-			head.Session, head.HasSess = name, true
-			if j.ordered {
-				head.Seq, head.HasSeq = j.seq(b, t, name), true
-			}
+		if head.HasSess && j.ordered {
+			head.Seq, head.HasSeq = j.seq(b, t, head.Session), true
 		}
 		to.EndTxn(head)
 	}
@@ -273,39 +260,4 @@ func (j *joiner) value(h *history.History, v history.Value) history.Value {
 		v.N = int64(j.textOf(h, uint32(v.N)))
 	}
 	return v
-}
-
-func (j *joiner) op(h *history.History, op uint32) {
-	v, to := h.Ops.Ver[op], j.b
-	value := func(ver uint32) history.Value { return j.value(h, h.VerValue(ver)) }
-	switch k := h.Ops.Kind[op]; k {
-	case history.Read:
-		to.Read(j.keyOf(h, h.VerKey[v]), value(v))
-	case history.Write:
-		to.Write(j.keyOf(h, h.VerKey[v]), value(v))
-	case history.Append:
-		to.Append(j.keyOf(h, h.VerKey[v]), value(v))
-	case history.ReadList:
-		j.elems = j.elems[:0]
-		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-			j.elems = append(j.elems, value(e))
-		}
-		to.ReadList(j.keyOf(h, h.Lists.Key[v]), j.elems)
-	case history.PredRead, history.PredWrite:
-		j.rows = j.rows[:0]
-		for i := h.Preds.Off[v]; i < h.Preds.Off[v+1]; i++ {
-			before, after := h.Preds.Old[i], h.Preds.New[i]
-			r := history.PredRow{OldUnknown: before == history.None}
-			if before != history.None {
-				r.Key, r.Old = j.keyOf(h, h.VerKey[before]), value(before)
-			}
-			if after != history.None {
-				r.Key, r.New = j.keyOf(h, h.VerKey[after]), value(after)
-			}
-			j.rows = append(j.rows, r)
-		}
-		to.Predicate(k, h.Texts.Text(h.Preds.Pred[v]), j.rows)
-	default:
-		panic(fmt.Sprintf("split: an operation of kind %d", k))
-	}
 }

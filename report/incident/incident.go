@@ -247,8 +247,7 @@ func eventsOf(h *history.History, ids []int64) (out []collect.Event) {
 				Statements: []string{text}})
 		}
 		add(h.Start(t), history.NoTime, "begin")
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			add(h.OpStart(op), h.OpEnd(op), opText(h, op))
 		}
 		end := map[history.Status]string{history.Committed: "commit", history.Aborted: "rollback",

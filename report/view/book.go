@@ -287,9 +287,7 @@ type touch struct {
 
 // touches returns a transaction's accesses to a key.
 func touches(h *history.History, t, k uint32) (out []touch) {
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
-		v := h.Ops.Ver[op]
+	for op, v := range h.EachOp(t) {
 		switch h.Ops.Kind[op] {
 		case history.Read, history.Write, history.Append:
 			if h.VerKey[v] == k {

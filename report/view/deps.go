@@ -87,8 +87,7 @@ func (b *book) deps(t uint32) depsJSON {
 }
 
 func (a *around) keys() (out []uint32) {
-	lo, hi := a.h.TxnOps(a.t)
-	for op := lo; op < hi; op++ {
+	for op := range a.h.EachOp(a.t) {
 		report.EachKey(a.h, op, func(k uint32, _, _ bool) {
 			if len(out) < maxKeys && !slices.Contains(out, k) {
 				out = append(out, k)

@@ -53,8 +53,7 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 		if err := step(0, 30, int(t)); err != nil {
 			return nil, err
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			report.EachKey(h, op, func(key uint32, reads, writes bool) {
 				if seen[key] != t+1 {
 					seen[key] = t + 1
@@ -83,8 +82,7 @@ func newKeys(ctx context.Context, x *axis, told func(done int)) (*keys, error) {
 		if err := step(30, 30, int(t)); err != nil {
 			return nil, err
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			report.EachKey(h, op, func(key uint32, _, writes bool) {
 				if seen[key] != t+1 {
 					seen[key] = t + 1

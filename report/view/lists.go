@@ -5,8 +5,7 @@ import (
 )
 
 func (a *around) listKey(k uint32) bool {
-	lo, hi := a.h.TxnOps(a.t)
-	for op := lo; op < hi; op++ {
+	for op := range a.h.EachOp(a.t) {
 		if kind := a.h.Ops.Kind[op]; (kind == history.Append || kind == history.ReadList) && a.h.OpKey(op) == k {
 			return true
 		}

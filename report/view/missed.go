@@ -48,8 +48,7 @@ func (a *around) missedRows() {
 	}
 	h := a.h
 	from, to := uint32(max(0, int64(a.t)-nearFile)), uint32(min(int64(h.NumTxns()), int64(a.t)+nearFile+1))
-	lo, hi := h.TxnOps(a.t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(a.t) {
 		if !conditional(h, op) {
 			continue
 		}
@@ -58,8 +57,7 @@ func (a *around) missedRows() {
 			if w == a.t || !a.b.counts(w) {
 				continue
 			}
-			first, last := h.TxnOps(w)
-			for o := first; o < last; o++ {
+			for o := range h.EachOp(w) {
 				report.EachKey(h, o, func(k uint32, _, writes bool) {
 					if writes && len(keys) < missedKeys && !slices.Contains(keys, k) &&
 						truths.Of(h.Ops.Ver[op], k, wroteLast(h, w, k)) == predicates.True {
@@ -80,8 +78,7 @@ func (a *around) missedRows() {
 		if r == a.t || r == h.Init {
 			continue
 		}
-		first, last := h.TxnOps(r)
-		for op := first; op < last; op++ {
+		for op := range h.EachOp(r) {
 			for _, k := range keys {
 				if conditional(h, op) {
 					a.missedRow(truths, r, op, k)

@@ -146,8 +146,7 @@ func (b *book) byReaders(a, c, k uint32, near []uint32) (ordered, bool) {
 // readFrom reports whether r read a version that only w wrote.
 func (b *book) readFrom(r, w uint32) bool {
 	h := b.axis.h
-	lo, hi := h.TxnOps(r)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(r) {
 		if h.Ops.Kind[op] != history.Read {
 			continue
 		}

@@ -38,9 +38,7 @@ func Check(h *history.History, lossy bool) error {
 		}
 	}
 	for t := range uint32(h.NumTxns()) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			v := h.Ops.Ver[op]
+		for op, v := range h.EachOp(t) {
 			switch k := h.Ops.Kind[op]; {
 			case lists && k == history.Read && !written[h.OpKey(op)]:
 				return fmt.Errorf("the history has lists and registers, and nothing writes key %s, which "+

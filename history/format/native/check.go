@@ -268,8 +268,7 @@ func (v *verifier) checkInit(model []uint8) *problem {
 			return wrong(15, int(t), "the initial transaction is %s; expected committed", s)
 		}
 		wrote = slices.Repeat([]uint32{history.None}, h.NumKeys())
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(t) {
 			switch h.Ops.Kind[op] {
 			case history.Write:
 				wrote[h.VerKey[h.Ops.Ver[op]]] = h.Ops.Ver[op]

@@ -282,8 +282,7 @@ func (w *Writer) operations(h *history.History) {
 	put(w, 25, ver)
 	if h.Init != history.None {
 		w.h.Init = uint32(w.txns) + h.Init
-		lo, hi := h.TxnOps(h.Init)
-		for op := lo; op < hi; op++ {
+		for op := range h.EachOp(h.Init) {
 			if h.Ops.Kind[op] == history.Write {
 				w.initVers = append(w.initVers, ver[op])
 			}

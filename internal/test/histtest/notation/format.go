@@ -61,8 +61,7 @@ func (f *formatter) txn(t uint32, ordinal *int64) {
 		f.int(id)
 	}
 	f.str(":")
-	lo, hi := h.TxnOps(t)
-	for op := lo; op < hi; op++ {
+	for op := range h.EachOp(t) {
 		f.str(" ")
 		f.op(op)
 	}

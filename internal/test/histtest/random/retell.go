@@ -48,9 +48,7 @@ func Retell(h *history.History, c Retold, seed uint64) *history.History {
 		}
 	}
 	put := func(t uint32, head history.TxnHead) {
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			v := h.Ops.Ver[op]
+		for op, v := range h.EachOp(t) {
 			if k := key(h.VerKey[v]); h.Ops.Kind[op] == history.Read {
 				b.Read(k, value(h.VerValue(v)))
 			} else {
