@@ -1,5 +1,7 @@
 package history
 
+import "cmp"
+
 // Copier copies operations of other histories into a builder.
 type Copier struct {
 	To *Builder
@@ -95,4 +97,42 @@ func (c *Copier) Times(h *History, op uint32) {
 	if start, end := h.OpStart(op), h.OpEnd(op); start != NoTime || end != NoTime {
 		c.To.OpTimes(start, end)
 	}
+}
+
+// Owned is a value or a key with its own text, so that it means the same in every history.
+type Owned struct {
+	N    int64
+	Kind ValueKind
+	Text string // of a string or row
+}
+
+// Own returns a value with its text.
+func (h *History) Own(v Value) Owned {
+	if v.Kind == String || v.Kind == Row {
+		return Owned{Kind: v.Kind, Text: string(h.Texts.Text(uint32(v.N)))}
+	}
+	return Owned{Kind: v.Kind, N: v.N}
+}
+
+// In adds the value's text to a builder.
+func (o Owned) In(b *Builder) Value {
+	switch o.Kind {
+	case String:
+		return b.StringValue([]byte(o.Text))
+	case Row:
+		return b.RowValue([]byte(o.Text))
+	}
+	return Value{Kind: o.Kind, N: o.N}
+}
+
+// Compare orders values, arbitrarily but consistently.
+func (o Owned) Compare(p Owned) int {
+	return cmp.Or(cmp.Compare(o.Kind, p.Kind), cmp.Compare(o.N, p.N), cmp.Compare(o.Text, p.Text))
+}
+
+// String returns the value as JSON.
+func (o Owned) String() string {
+	b := Builder{}
+	v := o.In(&b)
+	return string(b.Texts.AppendValue(nil, v))
 }

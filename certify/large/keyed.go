@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -12,29 +11,8 @@ import (
 	"isovet/history"
 )
 
-// value is a value or a key in a form that means the same in every batch (numbers of texts differ between batches).
-type value struct {
-	n    int64
-	kind history.ValueKind
-	text string
-}
-
-func valueOf(h *history.History, v history.Value) value {
-	if v.Kind == history.String || v.Kind == history.Row {
-		return value{kind: v.Kind, text: string(h.Texts.Text(uint32(v.N)))}
-	}
-	return value{kind: v.Kind, n: v.N}
-}
-
-func (v value) in(b *history.Builder) history.Value {
-	switch v.kind {
-	case history.String:
-		return b.StringValue([]byte(v.text))
-	case history.Row:
-		return b.RowValue([]byte(v.text))
-	}
-	return history.Value{Kind: v.kind, N: v.n}
-}
+// value is a value or a key that means the same in every batch (numbers of texts differ between batches).
+type value = history.Owned
 
 // keyed distributes operations to partitions by the hash of their key, so that each partition fits in memory.
 type keyed struct {
@@ -222,7 +200,7 @@ func (v *verifier) part(b []byte) error {
 
 // key replays the operations of one key.
 func (v *verifier) key(r *reader, name value, all []record, ops []uint32) error {
-	cur := record{kind: v.initial.kind, n: v.initial.n, text: r.text([]byte(v.initial.text))}
+	cur := record{kind: v.initial.Kind, n: v.initial.N, text: r.text([]byte(v.initial.Text))}
 	written := false
 	for _, i := range ops {
 		x := &all[i]
@@ -237,7 +215,7 @@ func (v *verifier) key(r *reader, name value, all []record, ops []uint32) error 
 			return refute("transaction %d committed key %s while transaction %d, which writes it too, was open", cur.id,
 				name, x.id)
 		}
-		if written && cur.a == x.a && name.kind == history.Bool {
+		if written && cur.a == x.a && name.Kind == history.Bool {
 			return refute("two transactions write and commit at %d", x.a.t)
 		}
 		if written && cur.a == x.a {
@@ -246,14 +224,6 @@ func (v *verifier) key(r *reader, name value, all []record, ops []uint32) error 
 		cur, written = *x, true
 	}
 	return nil
-}
-
-// String returns the name of a key for messages.
-func (v value) String() string {
-	if v.kind == history.Int {
-		return fmt.Sprint(v.n)
-	}
-	return fmt.Sprintf("%q", v.text)
 }
 
 // reader reads records from the bytes of a partition.
@@ -341,7 +311,7 @@ func (r *reader) next(v *verifier) (x record) {
 		r.strings[string(text)] = x.key
 	}
 	if !known {
-		r.names = append(r.names, value{n, kind, string(text)})
+		r.names = append(r.names, value{N: n, Kind: kind, Text: string(text)})
 	}
 	x.kind, x.n, text = r.value()
 	x.text = r.text(text)

@@ -36,7 +36,7 @@ func (v *verifier) pass(ctx context.Context, n int, put func(part int, record []
 		if h.HasPredicates() || h.HasLists() {
 			return refute("the history has predicates or lists, which this certificate does not cover")
 		}
-		v.initial = valueOf(h, h.Initial)
+		v.initial = h.Own(h.Initial)
 		for t := range uint32(h.NumTxns()) {
 			if err := txn(h, t, first+int64(t)); err != nil {
 				return err

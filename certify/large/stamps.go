@@ -96,7 +96,7 @@ func (v *verifier) reads(ctx context.Context, ids map[int64]bool) (reads []read,
 			for op := range h.EachOp(uint32(t)) {
 				if h.Ops.Kind[op] == history.Read {
 					ver := h.Ops.Ver[op]
-					r.key, r.value = valueOf(h, h.Keys[h.VerKey[ver]]), valueOf(h, h.VerValue(ver))
+					r.key, r.value = h.Own(h.Keys[h.VerKey[ver]]), h.Own(h.VerValue(ver))
 					reads = append(reads, r)
 				}
 			}
@@ -119,7 +119,7 @@ func (v *verifier) installs(ctx context.Context, ids map[int64]bool, reads []rea
 		last[i].at = history.NoTime
 		if k := reads[i].key; reads[i].stamped {
 			byKey[k] = append(byKey[k], i)
-			numbers[k.n] = numbers[k.n] || k.kind == history.Int
+			numbers[k.N] = numbers[k.N] || k.Kind == history.Int
 		}
 	}
 	err := v.each(ctx, "looking for the expected versions", func(h *history.History, _ int64) error {
@@ -136,7 +136,7 @@ func (v *verifier) installs(ctx context.Context, ids map[int64]bool, reads []rea
 				if h.Ops.Kind[op] != history.Write || k.Kind == history.Int && !numbers[k.N] {
 					continue
 				}
-				for _, i := range byKey[valueOf(h, k)] {
+				for _, i := range byKey[h.Own(k)] {
 					if r := &reads[i]; c > last[i].at && (c < r.at || c == r.at && !r.before) {
 						last[i] = install{h.Txns.ID[t], c}
 					}

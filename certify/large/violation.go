@@ -75,7 +75,7 @@ func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.Hi
 	for i := range reads {
 		r := &reads[i]
 		w.versions[version{r.key, r.value}] = true
-		w.values[r.value.n] = true
+		w.values[r.value.N] = true
 		if r.stamped {
 			w.snapshots[r.key] = true
 		}
@@ -129,11 +129,11 @@ func (w *wanted) writes(h *history.History, t uint32) (keys map[uint32]bool) {
 		if h.Ops.Kind[op] != history.Write || other {
 			continue
 		}
-		key, is := valueOf(h, h.Keys[h.VerKey[v]]), false
+		key, is := h.Own(h.Keys[h.VerKey[v]]), false
 		if t == h.Init { // what takes the place of the header's initial value
-			is = w.versions[version{key, valueOf(h, h.Initial)}] || w.snapshots[key]
+			is = w.versions[version{key, h.Own(h.Initial)}] || w.snapshots[key]
 		}
-		if is || here[key] || w.versions[version{key, valueOf(h, h.VerValue(v))}] {
+		if is || here[key] || w.versions[version{key, h.Own(h.VerValue(v))}] {
 			if keys == nil {
 				keys = map[uint32]bool{}
 			}

@@ -307,7 +307,7 @@ func (e *engine) again(ctx context.Context, t *trouble, touched *keySet) (err er
 	if touched.n == 0 {
 		return nil // nothing changed
 	}
-	left := slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool { return touched.has(m.Key.Hash()) })
+	left := slices.DeleteFunc(t.misfits, func(m plan.Misfit) bool { return touched.has(plan.HashOf(m.Key)) })
 	found, err := e.replay(ctx, fmt.Sprintf("replaying, round %d", e.stats.Rounds), touched)
 	if err != nil {
 		return err

@@ -404,7 +404,7 @@ func (e *engine) partsOf(asked []Part) (parts []Part) {
 func (e *engine) writers(ctx context.Context, wants []plan.Want, alone bool) (map[plan.Want][]plan.Writer, error) {
 	by := make([]Part, e.parts)
 	for _, w := range wants {
-		p := &by[plan.PartOf(w.Key.Hash(), e.parts)]
+		p := &by[plan.PartOf(plan.HashOf(w.Key), e.parts)]
 		p.Alone = alone
 		p.Wants = append(p.Wants, w)
 	}
@@ -425,7 +425,7 @@ func (e *engine) writers(ctx context.Context, wants []plan.Want, alone bool) (ma
 func (e *engine) states(ctx context.Context, at []plan.At) (map[plan.At]plan.Value, error) {
 	by := make([]Part, e.parts)
 	for _, a := range at {
-		p := &by[plan.PartOf(a.Key.Hash(), e.parts)]
+		p := &by[plan.PartOf(plan.HashOf(a.Key), e.parts)]
 		p.At = append(p.At, a)
 	}
 	parts, got, err := e.ask(ctx, by)

@@ -129,10 +129,10 @@ func newRetold(h *history.History) *retold {
 		r.txns[id] = uint32(t)
 	}
 	for k, v := range h.Keys {
-		r.keys[plan.ValueOf(h, v)] = uint32(k)
+		r.keys[h.Own(v)] = uint32(k)
 	}
 	for v := range uint32(h.NumVersions()) {
-		r.vers[plan.Want{Key: plan.ValueOf(h, h.Keys[h.VerKey[v]]), Value: plan.ValueOf(h, h.VerValue(v))}] = v
+		r.vers[plan.Want{Key: h.Own(h.Keys[h.VerKey[v]]), Value: h.Own(h.VerValue(v))}] = v
 	}
 	return r
 }
@@ -155,7 +155,7 @@ func (r *retold) ver(h *history.History, v uint32) uint32 {
 	if v == history.None {
 		return v
 	}
-	w, ok := r.vers[plan.Want{Key: plan.ValueOf(h, h.Keys[h.VerKey[v]]), Value: plan.ValueOf(h, h.VerValue(v))}]
+	w, ok := r.vers[plan.Want{Key: h.Own(h.Keys[h.VerKey[v]]), Value: h.Own(h.VerValue(v))}]
 	if !ok {
 		panic(lost{"version " + h.ValueString(v)})
 	}
@@ -193,7 +193,7 @@ func (r *retold) cycle(h *history.History, c []evidence.Edge) (out []evidence.Ed
 	for _, e := range c {
 		e.From, e.To, e.Writer, e.Ver = r.txn(h, e.From), r.txn(h, e.To), r.txn(h, e.Writer), r.ver(h, e.Ver)
 		if e.Key != history.None {
-			e.Key = r.keys[plan.ValueOf(h, h.Keys[e.Key])]
+			e.Key = r.keys[h.Own(h.Keys[e.Key])]
 		}
 		out = append(out, e)
 	}

@@ -265,7 +265,7 @@ func (k *keySet) addTxn(x *plan.Txn) {
 }
 
 func (k *keySet) add(key plan.Value) {
-	w, bit := k.slot(key.Hash())
+	w, bit := k.slot(plan.HashOf(key))
 	*w |= bit
 	k.n++
 }

@@ -28,7 +28,7 @@ import (
 
 // cut gives a history as pieces of few transactions.
 func cut(h *history.History, r *rand.Rand) *Input {
-	in := &Input{Name: "test", Txns: int64(h.NumTxns()), Initial: plan.ValueOf(h, h.Initial)}
+	in := &Input{Name: "test", Txns: int64(h.NumTxns()), Initial: h.Own(h.Initial)}
 	n := h.NumTxns()
 	for lo := 0; lo < n || lo == 0; {
 		hi := min(n, lo+1+r.IntN(max(n/2, 1)))
@@ -58,7 +58,7 @@ func cut(h *history.History, r *rand.Rand) *Input {
 // slice is some transactions as a history of their own.
 func slice(h *history.History, lo, hi int) *history.History {
 	b := history.NewBuilder()
-	b.Initial = plan.ValueOf(h, h.Initial).In(b)
+	b.Initial = h.Own(h.Initial).In(b)
 	for t := uint32(lo); t < uint32(hi); t++ {
 		x := plan.TxnOf(h, t, 0)
 		for _, op := range x.Ops {

@@ -191,7 +191,7 @@ func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error 
 	asked := make([]Part, e.parts)
 	for i := range listed {
 		if v := &listed[i]; v.Axiom == timestamp.EXT {
-			p := &asked[plan.PartOf(v.Key.Hash(), e.rule.Parts)]
+			p := &asked[plan.PartOf(plan.HashOf(v.Key), e.rule.Parts)]
 			p.Asked = append(p.Asked, e.askSource(v, by[v.Txn]))
 		}
 	}

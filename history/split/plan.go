@@ -237,21 +237,22 @@ func headerOf(h *history.History) Header {
 // History returns a history without transactions that has this header, for functions that need one.
 func (h *Header) History() (*history.History, error) {
 	b := history.NewBuilder()
-	b.Meta = h.Meta
-	b.Initial = history.Value{Kind: h.Initial.Kind, N: h.Initial.N}
-	if k := h.Initial.Kind; k == history.String || k == history.Row {
-		b.Initial.N = int64(b.Text(h.Initial.Text))
-	}
+	b.Meta, b.Initial = h.Meta, h.Initial.in(&b.Texts)
 	return b.Build()
+}
+
+// in returns the value in a history with these texts.
+func (i Initial) in(t *history.Texts) history.Value {
+	if i.Kind == history.String || i.Kind == history.Row {
+		i.N = int64(t.Intern(i.Text))
+	}
+	return history.Value{Kind: i.Kind, N: i.N}
 }
 
 // String returns the value as JSON.
 func (i Initial) String() string {
-	v := history.Value{Kind: i.Kind, N: i.N}
 	var t history.Texts
-	if i.Kind == history.String || i.Kind == history.Row {
-		v.N = int64(t.Intern(i.Text))
-	}
+	v := i.in(&t)
 	return string(t.AppendValue(nil, v))
 }
 

@@ -87,10 +87,6 @@ func (p *Piece) groups(ctx context.Context, give func(*history.History, []int64)
 
 // history returns a history without transactions with this header.
 func (h *Header) history() *history.History {
-	x := &history.History{Meta: h.Meta, Initial: history.Value{Kind: h.Initial.Kind, N: h.Initial.N},
-		Texts: new(history.Texts)}
-	if k := x.Initial.Kind; k == history.String || k == history.Row {
-		x.Initial.N = int64(x.Texts.Intern(h.Initial.Text))
-	}
-	return x
+	t := new(history.Texts)
+	return &history.History{Meta: h.Meta, Initial: h.Initial.in(t), Texts: t}
 }

@@ -80,10 +80,7 @@ func (s *Set) whole(ctx context.Context, ordered bool, told func(done, total int
 	}
 	j.b.File = s.Name
 	j.b.Meta = s.Header.Meta
-	j.b.Initial = history.Value{Kind: s.Header.Initial.Kind, N: s.Header.Initial.N}
-	if k := j.b.Initial.Kind; k == history.String || k == history.Row {
-		j.b.Initial.N = int64(j.b.Text(s.Header.Initial.Text))
-	}
+	j.b.Initial = s.Header.Initial.in(&j.b.Texts)
 	var done int64
 	positions := false
 	var notes []history.Note

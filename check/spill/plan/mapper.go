@@ -26,8 +26,8 @@ func HashKey(kind history.ValueKind, n int64, text []byte) uint64 {
 	return xxhash.Sum64(text)
 }
 
-// Hash is HashKey of a value.
-func (v Value) Hash() uint64 { return HashKey(v.Kind, v.N, []byte(v.Text)) }
+// HashOf is HashKey of a value.
+func HashOf(v Value) uint64 { return HashKey(v.Kind, v.N, []byte(v.Text)) }
 
 // PartOf returns the partition of a hash.
 func PartOf(hash uint64, parts int) int {

@@ -56,43 +56,5 @@ func (p Pos) Next() Pos {
 	return p
 }
 
-// Value is a value or key that means the same in every batch. Text is the content of a string or row.
-type Value struct {
-	N    int64
-	Kind history.ValueKind
-	Text string
-}
-
-// ValueOf returns a value of a batch.
-func ValueOf(h *history.History, v history.Value) Value {
-	if v.Kind == history.String || v.Kind == history.Row {
-		return Value{Kind: v.Kind, Text: string(h.Texts.Text(uint32(v.N)))}
-	}
-	return Value{Kind: v.Kind, N: v.N}
-}
-
-// In adds the value to a builder.
-func (v Value) In(b *history.Builder) history.Value {
-	switch v.Kind {
-	case history.String:
-		return b.StringValue([]byte(v.Text))
-	case history.Row:
-		return b.RowValue([]byte(v.Text))
-	}
-	return history.Value{Kind: v.Kind, N: v.N}
-}
-
-// compare orders values, arbitrarily but consistently.
-func (v Value) compare(w Value) int {
-	return cmp.Or(cmp.Compare(v.Kind, w.Kind), cmp.Compare(v.N, w.N), cmp.Compare(v.Text, w.Text))
-}
-
-// String is the value as JSON.
-func (v Value) String() string {
-	var t history.Texts
-	w := history.Value{Kind: v.Kind, N: v.N}
-	if v.Kind == history.String || v.Kind == history.Row {
-		w.N = int64(t.Intern([]byte(v.Text)))
-	}
-	return string(t.AppendValue(nil, w))
-}
+// Value is a value or key that means the same in every batch.
+type Value = history.Owned

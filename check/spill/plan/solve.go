@@ -197,7 +197,7 @@ func (w *small) history(wish map[Value]Value, free, sessions bool) (*history.His
 			b.Write(b.Key(s.Key.In(b)), s.Value.In(b))
 		}
 	}
-	slices.SortFunc(w.absent, Value.compare)
+	slices.SortFunc(w.absent, Value.Compare)
 	for _, k := range slices.Compact(w.absent) {
 		if !w.outer[k] { // a value that the key must not have before the window
 			b.Write(b.Key(k.In(b)), b.StringValue([]byte("\x00isovet state")))

@@ -51,7 +51,7 @@ type StampViolation struct {
 
 // Compare orders violations by transaction.
 func (v *StampViolation) Compare(w *StampViolation) int {
-	return cmp.Or(cmp.Compare(v.Txn, w.Txn), v.Key.compare(w.Key), cmp.Compare(v.Axiom, w.Axiom),
+	return cmp.Or(cmp.Compare(v.Txn, w.Txn), v.Key.Compare(w.Key), cmp.Compare(v.Axiom, w.Axiom),
 		cmp.Compare(v.Op, w.Op), cmp.Compare(v.Other, w.Other))
 }
 
@@ -246,7 +246,7 @@ func (m *StampMapper) reads(h *history.History, e *stampEvent, place uint64) err
 				}
 			case x.state != v:
 				m.found(StampViolation{Axiom: timestamp.INT, Txn: place, Other: NoPlace, Op: int(o - lo),
-					Key: ValueOf(h, h.Keys[k]), Got: ValueOf(h, h.VerValue(v)), Want: ValueOf(h, h.VerValue(x.state))})
+					Key: h.Own(h.Keys[k]), Got: h.Own(h.VerValue(v)), Want: h.Own(h.VerValue(x.state))})
 			}
 		case history.Write:
 		default:

@@ -89,7 +89,7 @@ func (b *before) pass(ctx context.Context, f Filter, initial Value, asked []At, 
 			s.keys = append(s.keys, stateKey{holds: initial, at: First})
 		}
 		s.keys[k].asked = append(s.keys[k].asked, i)
-		hashes[a.Key.Hash()] = true
+		hashes[HashOf(a.Key)] = true
 	}
 	if 2*len(some) > len(b.chunks)+len(b.moving) {
 		// Search more, and all requests are answered.

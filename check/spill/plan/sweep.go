@@ -165,7 +165,7 @@ func Sources(ctx context.Context, chunks []Chunk, f Filter, initial Value, asked
 		s.out = append(s.out, Source{timestamp.NeverWritten, NoPlace})
 		k := s.number(a.Key.Kind, a.Key.N, []byte(a.Key.Text))
 		s.keys[k].asked = append(s.keys[k].asked, i)
-		hashes[a.Key.Hash()] = true
+		hashes[HashOf(a.Key)] = true
 	}
 	f.Keep = func(h uint64) bool { return hashes[h] }
 	if err := merge(ctx, chunks, f, s); err != nil {

@@ -50,10 +50,10 @@ func TxnOn(h *history.History, t uint32, first uint64, only map[Value]bool) *Txn
 	}
 	for o := lo; o < hi; o++ {
 		v := h.Ops.Ver[o]
-		if only != nil && !only[ValueOf(h, h.Keys[h.VerKey[v]])] {
+		if only != nil && !only[h.Own(h.Keys[h.VerKey[v]])] {
 			continue
 		}
-		x.Ops = append(x.Ops, Op{h.Ops.Kind[o], ValueOf(h, h.Keys[h.VerKey[v]]), ValueOf(h, h.VerValue(v))})
+		x.Ops = append(x.Ops, Op{h.Ops.Kind[o], h.Own(h.Keys[h.VerKey[v]]), h.Own(h.VerValue(v))})
 	}
 	return x
 }
@@ -153,7 +153,7 @@ func (m *MoveWriter) Events(events []Event) error {
 		e := &events[i]
 		began := make(map[int]bool, 8)
 		op := func(kind Kind, o *Op) {
-			p := PartOf(o.Key.Hash(), m.Parts)
+			p := PartOf(HashOf(o.Key), m.Parts)
 			w := &m.w[p]
 			if !began[p] {
 				if err == nil && (w.size() > maxChunk ||
