@@ -3,6 +3,7 @@ package workload
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Dist is a distribution of keys 0..n-1. It is immutable and may be shared. The caller passes the source of randomness.
@@ -94,55 +95,26 @@ func (a *Alias) Draw(rng *rand.Rand) int64 {
 	return int64(a.other[k])
 }
 
-// distinct draws different keys. A stamp marks the entries of the current draw in its table, so that for each key a
-// transaction of a thousand operations costs no more than one of eight.
-type distinct struct {
-	slot  []int64
-	stamp []uint32
-	now   uint32
-}
+// distinct draws different keys.
+type distinct struct{ drawn map[int64]bool }
 
-// draw appends m distinct keys of d to dst. There must be at least m keys.
+// draw appends m distinct keys of d to dst. There must be at least m keys. For each key a transaction of a thousand
+// operations costs no more than one of eight.
 func (x *distinct) draw(dst []int64, m int, d Dist, rng *rand.Rand) []int64 {
-	if m <= 16 {
-		from := len(dst)
-	next:
-		for len(dst) < from+m {
-			k := d.Draw(rng)
-			for _, e := range dst[from:] {
-				if e == k {
-					continue next
-				}
-			}
-			dst = append(dst, k)
-		}
-		return dst
+	from, many := len(dst), m > 16
+	if x.drawn == nil {
+		x.drawn = map[int64]bool{}
 	}
-	if len(x.slot) < 4*m {
-		size := 64
-		for size < 4*m {
-			size *= 2
-		}
-		x.slot, x.stamp, x.now = make([]int64, size), make([]uint32, size), 0
-	}
-	x.now++
-	if x.now == 0 {
-		clear(x.stamp)
-		x.now = 1
-	}
-	mask := uint64(len(x.slot) - 1)
-	for left := m; left > 0; {
+	clear(x.drawn)
+	for len(dst) < from+m {
 		k := d.Draw(rng)
-		i := uint64(k) * 0x9e3779b97f4a7c15 >> 20 & mask
-		for x.stamp[i] == x.now && x.slot[i] != k {
-			i = (i + 1) & mask
-		}
-		if x.stamp[i] == x.now {
+		if many && x.drawn[k] || !many && slices.Contains(dst[from:], k) {
 			continue
 		}
-		x.slot[i], x.stamp[i] = k, x.now
+		if many {
+			x.drawn[k] = true
+		}
 		dst = append(dst, k)
-		left--
 	}
 	return dst
 }

@@ -1,10 +1,6 @@
 package online
 
-import (
-	"slices"
-
-	"isovet/internal/keyed"
-)
+import "slices"
 
 // waitingTxn is a transaction that the watermark has not passed.
 type waitingTxn struct {
@@ -86,70 +82,47 @@ func (q *queue[T]) pop() (x T) {
 // pendingWrites finds waiting transactions by a version that they wrote. A proof builds it when it first needs it, and
 // it is dropped if it is unused for a while, so that a stream without violations does not pay for it.
 type pendingWrites struct {
-	on    bool
-	table []uint32 // open addressing: hash of a version → 1 + a slot, which may be free by now
-	n     int
-	asked bool // since the table was made
+	of      map[kv][]uint32 // slots, which may be free by now; nil: not built
+	n, most int             // entries; how many there may be before it is built anew or dropped
+	asked   bool            // since it was built
 }
-
-func hashOf(k kv) uint64 { return keyed.Scramble(uint64(k.key)*0x9e3779b97f4a7c15 ^ k.val) }
 
 // noteWrites adds the writes of a transaction, if the table exists.
 func (e *Engine) noteWrites(t uint32) {
-	p := &e.wrote
-	if !p.on {
-		return
+	switch p := &e.wrote; {
+	case p.of == nil:
+	case p.n <= p.most:
+		e.enterWrites(t)
+	case p.asked:
+		e.indexPending() // it is one of them
+	default:
+		p.of = nil
 	}
-	x := &e.slots[t]
-	if p.n += len(x.writes); 2*p.n > len(p.table) {
-		if p.on = p.asked; p.on {
-			e.indexPending() // it is one of them
-		} else {
-			p.table, p.n = nil, 0
-		}
-		return
-	}
-	e.enterWrites(t)
 }
 
 func (e *Engine) enterWrites(t uint32) {
-	p := &e.wrote
-	m := uint64(len(p.table) - 1)
 	for _, w := range e.slots[t].writes {
-		i := hashOf(kv{w.key, w.val}) & m
-		for p.table[i] != 0 {
-			i = (i + 1) & m
-		}
-		p.table[i] = t + 1
+		k := kv{w.key, w.val}
+		e.wrote.of[k] = append(e.wrote.of[k], t)
+		e.wrote.n++
 	}
 }
 
 func (e *Engine) indexPending() {
-	p := &e.wrote
-	p.n = 0
-	for _, t := range e.pending.all {
-		p.n += len(e.slots[t.slot].writes)
-	}
-	size := 1024
-	for size < 4*p.n {
-		size *= 2
-	}
-	p.table, p.on, p.asked = make([]uint32, size), true, false
+	e.wrote = pendingWrites{of: map[kv][]uint32{}}
 	for _, t := range e.pending.all {
 		e.enterWrites(t.slot)
 	}
+	e.wrote.most = max(512, 2*e.wrote.n)
 }
 
 // pendingWriters calls each with the waiting writers of a version. It may repeat one.
 func (e *Engine) pendingWriters(k kv, each func(t uint32)) {
-	p := &e.wrote
-	if !p.on {
+	if e.wrote.of == nil {
 		e.indexPending()
 	}
-	p.asked = true
-	m := uint64(len(p.table) - 1)
-	for i := hashOf(k) & m; p.table[i] != 0; i = (i + 1) & m {
-		t := p.table[i] - 1
+	e.wrote.asked = true
+	for _, t := range e.wrote.of[k] {
 		if x := &e.slots[t]; x.pending && slices.ContainsFunc(x.writes, func(w write) bool {
 			return w.key == k.key && w.val == k.val
 		}) {

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"context"
+	"maps"
 	"math"
 	"math/bits"
 
@@ -54,7 +55,7 @@ func streamStats(ctx context.Context, name string, paths []string, from console.
 	}
 	m := set.Header.Meta
 	x := &streamed{sessions: map[int64]struct{}{}, initial: !set.Init, reached: math.MinInt64}
-	x.keys.most, x.vers.most = int(room/5/24), int(room*4/5/24)
+	x.keys.most, x.vers.most = int(room/5/40), int(room*4/5/40)
 	x.s = historyStats{History: name, Name: m.Name, DB: m.DB, Isolation: m.Isolation, Workload: m.Workload,
 		Note: m.Note}
 	err = set.Each(ctx, func(b *split.Batch) error {
@@ -83,7 +84,7 @@ func (x *streamed) add(h *history.History) {
 	}
 	s.Times.have(h)
 	x.name(h)
-	written := func(v uint32, bit uint64) {
+	written := func(v uint32, bit uint8) {
 		if h.VerKind[v] != history.Null {
 			x.vers.write(x.version(h, v), bit)
 		}
@@ -127,7 +128,7 @@ func (x *streamed) done() *historyStats {
 	s.Unknown -= s.Invented
 	s.Keys, s.Versions = x.keys.count(), x.vers.count()
 	s.Duplicates = x.vers.twice
-	s.Estimated = x.keys.full || x.vers.full
+	s.Estimated = x.keys.below > 0 || x.vers.below > 0
 	s.UniqueValues = s.Duplicates == 0 && !s.Estimated
 	if s.Estimated {
 		s.Duplicates = 0
@@ -173,104 +174,60 @@ func (x *streamed) version(h *history.History, v uint32) [2]uint64 {
 	return x.value(x.key[h.VerKey[v]], h.VerValue(v))
 }
 
-// What is known of a version, in the low bits of its second hash.
+// What is known of a version.
 const (
 	wroteFirst = 1 << iota // its key held it at first
 	wroteLater             // a transaction wrote it
 	wroteTwice             // it was written more than once
-	wroteBits  = iota
 )
 
-// hashes is a set of things identified by 125 bits of hash. If there are too many, it keeps only the smallest hashes,
-// and estimates the number from them (Bar-Yossef et al., RANDOM 2002: the k minimum values).
+// hashes is a set of things identified by 128 bits of hash, with what is known of each. If there are too many, it keeps
+// only the smallest hashes, and estimates the number from them (Bar-Yossef et al., RANDOM 2002: the k minimum values).
 type hashes struct {
-	slot  [][2]uint64 // both 0: free
-	n     int
+	in    map[[2]uint64]uint8
 	twice int
 	most  int
-	full  bool
-	below uint64 // once it is full: the hashes in it are below this
+	below uint64 // the hashes in it are below this; 0: all are in it
 }
 
-func (s *hashes) find(h [2]uint64) *[2]uint64 {
-	mask := uint64(len(s.slot) - 1)
-	for i := h[1] >> 7 & mask; ; i = (i + 1) & mask {
-		e := &s.slot[i]
-		if *e == ([2]uint64{}) || e[0] == h[0] && e[1]>>wroteBits == h[1]>>wroteBits {
-			return e
-		}
-	}
-}
-
-// add adds a thing if there is space.
+// add adds a thing. Beyond the limit, it drops the greater half of the hashes.
 func (s *hashes) add(h [2]uint64) {
-	h[0] |= 1
-	if s.full && h[0] >= s.below {
+	if s.below > 0 && h[0] >= s.below {
 		return
 	}
-	if 3*len(s.slot) <= 4*(s.n+1) {
-		s.grow()
-		if s.full && h[0] >= s.below {
-			return
-		}
+	if s.in == nil {
+		s.in = map[[2]uint64]uint8{}
 	}
-	e := s.find(h)
-	if *e == ([2]uint64{}) {
-		*e = [2]uint64{h[0] | 1, h[1] &^ (1<<wroteBits - 1)}
-		s.n++
+	if s.in[h] |= 0; len(s.in) <= max(1024, s.most) {
+		return
+	}
+	if s.below == 0 {
+		s.below = math.MaxUint64
+	}
+	for half := len(s.in) / 2; len(s.in) > half; {
+		s.below /= 2
+		maps.DeleteFunc(s.in, func(h [2]uint64, _ uint8) bool { return h[0] >= s.below })
 	}
 }
 
 // write marks an added version as written.
-func (s *hashes) write(h [2]uint64, bit uint64) {
-	h[0] |= 1
-	if s.full && h[0] >= s.below {
+func (s *hashes) write(h [2]uint64, bit uint8) {
+	was, in := s.in[h]
+	if !in {
 		return
 	}
-	e := s.find(h)
-	if *e == ([2]uint64{}) {
-		return
-	}
-	if before := e[1] & (wroteFirst | wroteLater); before != 0 && (bit == wroteLater || before&wroteFirst == 0) &&
-		e[1]&wroteTwice == 0 {
-		e[1] |= wroteTwice
+	if before := was & (wroteFirst | wroteLater); before != 0 && (bit == wroteLater || before&wroteFirst == 0) &&
+		was&wroteTwice == 0 {
+		was |= wroteTwice
 		s.twice++
 	}
-	e[1] |= bit
-}
-
-// grow doubles the space or, at the limit, drops the greater half of the hashes.
-func (s *hashes) grow() {
-	old := s.slot
-	size := max(1024, 2*len(old))
-	if size > max(1024, s.most) && len(old) > 0 {
-		size = len(old)
-		if !s.full {
-			s.full, s.below = true, math.MaxUint64
-		}
-		for keep := s.n; keep > s.n/2; {
-			s.below /= 2
-			keep = 0
-			for _, e := range old {
-				if e[0] != 0 && e[0] < s.below {
-					keep++
-				}
-			}
-		}
-	}
-	s.slot, s.n = make([][2]uint64, size), 0
-	for _, e := range old {
-		if e[0] != 0 && (!s.full || e[0] < s.below) {
-			*s.find(e) = e
-			s.n++
-		}
-	}
+	s.in[h] = was | bit
 }
 
 // count returns how many there are, or an estimate.
 func (s *hashes) count() int {
-	if !s.full {
-		return s.n
+	if s.below == 0 {
+		return len(s.in)
 	}
-	return int(float64(s.n) / (float64(s.below) / math.MaxUint64))
+	return int(float64(len(s.in)) / (float64(s.below) / math.MaxUint64))
 }

@@ -66,8 +66,8 @@ func TestEstimates(t *testing.T) {
 			s.add(x.value([2]uint64{}, history.IntValue(i)))
 		}
 	}
-	if got := float64(s.count()); !s.full || math.Abs(got/n-1) > 0.05 || len(s.slot) > 1<<14 {
-		t.Errorf("%.0f of %d, in %d slots", got, n, len(s.slot))
+	if got := float64(s.count()); s.below == 0 || math.Abs(got/n-1) > 0.05 || len(s.in) > 1<<14 {
+		t.Errorf("%.0f of %d, %d in the sample", got, n, len(s.in))
 	}
 	s = hashes{most: 1 << 20}
 	for range 2 {
@@ -75,7 +75,7 @@ func TestEstimates(t *testing.T) {
 			s.add(x.value([2]uint64{}, history.IntValue(i)))
 		}
 	}
-	if s.full || s.count() != n {
+	if s.below > 0 || s.count() != n {
 		t.Errorf("%d of %d", s.count(), n)
 	}
 }
