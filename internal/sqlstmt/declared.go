@@ -53,6 +53,27 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	return ""
 }
 
+// askUnique count the unique indexes of a table of MySQL's and of SQLite's.
+var askUnique = [...]string{`SELECT concat(count(DISTINCT index_name)) FROM information_schema.statistics
+	WHERE table_schema = database() AND table_name = '%s' AND non_unique = 0`,
+	`SELECT '' || ((SELECT count(*) FROM pragma_index_list('%[1]s') WHERE "unique" AND origin <> 'pk') +
+	(SELECT count(*) > 0 FROM pragma_table_info('%[1]s') WHERE pk))`}
+
+// declaredWhy says why a statement on a declared table is not understood, or is "". It may query the database: REPLACE
+// and ON DUPLICATE KEY UPDATE may change rows of other keys if the key is not the only unique column.
+func (c *Client) declaredWhy(s *sqltext.Stmt, t *Table) string {
+	if why := declaredWhy(s, t); why != "" || !s.Upsert || s.Arbiters[0] != "duplicate" || c.ask == nil {
+		return why
+	}
+	for _, q := range askUnique {
+		rows, err := c.ask(fmt.Sprintf(q, strings.ReplaceAll(t.Name, "'", "''")))
+		if err == nil && len(rows) == 1 && rows[0][0] > "1" {
+			return "an upsert of a table with several unique columns"
+		}
+	}
+	return ""
+}
+
 // rowsOf returns the index of a table among those whose rows a SELECT returns.
 func rowsOf(s *sqltext.Stmt, t *Table) int {
 	return slices.IndexFunc(s.Rows, func(r sqltext.Table) bool { return strings.EqualFold(r.Name, t.Name) })

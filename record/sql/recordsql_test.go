@@ -280,6 +280,31 @@ func TestSQLite(t *testing.T) {
 	}
 }
 
+// TestReplaced: a REPLACE that deletes the row of another key is not recorded, and neither are later reads, since the
+// row is not absent without a reason.
+func TestReplaced(t *testing.T) {
+	for _, unique := range []string{"", " UNIQUE"} {
+		rec := record.New(record.Options{})
+		db, log := open(t, rec, recordsql.Table{Name: "users", Key: "id", Version: "v"})
+		for _, q := range []string{"CREATE TABLE users (id INTEGER PRIMARY KEY, v INTEGER, mail TEXT" + unique + ")",
+			"REPLACE INTO users (id, v, mail) VALUES (1, 10, 'a')", "REPLACE INTO users (id, v, mail) VALUES (2, 20, 'a')"} {
+			must.Get(db.Exec(q))(t)
+		}
+		for id := 1; id <= 2; id++ {
+			rows := must.Get(db.Query("SELECT v FROM users WHERE id = ?", id))(t)
+			for rows.Next() {
+			}
+			must.OK(t, rows.Close())
+		}
+		h := must.Get(rec.History())(t)
+		r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
+		if missed := len(log.Stats().NotUnderstood); err != nil || r.Verdict == evidence.Violated ||
+			(missed > 0) != (unique != "") {
+			t.Errorf("%q: %v: %v\n%s\n%v", unique, err, r.Verdict, ops(t, rec), log.Stats())
+		}
+	}
+}
+
 // TestCallers: a transaction's name has the statements, each with the line of the program that it comes from, also
 // where the text is cut.
 func TestCallers(t *testing.T) {
