@@ -91,6 +91,7 @@ type Log struct {
 	stats  Stats
 	missed map[string]int // the place in stats.Missed
 	deaf   map[string]bool
+	goes   sync.Map          // tableAt → whether rows may go by triggers or cascades
 	titles map[string]string // of tables, by what they are
 	named  map[string]int    // tables of one name
 	views  map[string]*view  // by what they depend on

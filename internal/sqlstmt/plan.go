@@ -165,7 +165,7 @@ func (c *Client) AsItIs(sql string) *Plan {
 	p.declared = c.ofDeclared(s)
 	switch {
 	case p.declared != nil:
-		p.why = c.declaredWhy(s, p.declared)
+		p.why = c.declare(s, p.declared)
 	case !c.l.is || len(s.Mentions) == 0 && !s.Writes && !c.mayWrite(p, s):
 		p.nothing = true
 	default:
@@ -196,7 +196,7 @@ func (c *Client) plan(sql string) (p *Plan, keep bool) {
 	if !c.postgres() || p.declared != nil && (p.declared.Ranges || c.l.ByColumn) {
 		p.nothing = p.declared == nil
 		if p.declared != nil {
-			p.why = c.declaredWhy(s, p.declared)
+			p.why = c.declare(s, p.declared)
 		}
 		return p, true
 	}
