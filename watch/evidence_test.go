@@ -219,7 +219,7 @@ func TestCheckTakesProofs(t *testing.T) {
 		for _, x := range alarms {
 			var file bytes.Buffer
 			must.OK(t, jsonl.Write(&file, x.h))
-			h := must.Get(jsonl.ReadPiece(file.Bytes()))(t)
+			h := must.Get(jsonl.Read(file.Bytes(), "evidence"))(t)
 			at, why := mechanism.LevelOf(h.Meta.DB, h.Meta.Isolation)
 			var said struct{ Level level.Level }
 			if err := json.Unmarshal([]byte(x.line), &said); err != nil || why == "" || said.Level != at {

@@ -25,6 +25,7 @@ type Client struct {
 	read   map[string]uint32 // the versions that the transaction has read
 	own    map[uint32]bool   // the ids by which it has written
 
+	my    mysql
 	facts *facts
 	view  *view // they are of
 	seen  int64 // Log.changed of what is remembered
@@ -54,6 +55,10 @@ func (l *Log) NewClient(ask Ask) *Client {
 			}
 		}
 		l.begun = true
+	}
+	if !l.is && !l.other && ask != nil {
+		c.askMySQL()
+		l.other = !c.my.is
 	}
 	return c
 }
@@ -94,7 +99,10 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 	}
 	switch p.kind() {
 	case sqltext.Begin:
-		if c.t == nil && !c.blind {
+		if c.my.is && c.t != nil { // BEGIN commits
+			c.end(finish{err: errUnclear}, false)
+		}
+		if c.t == nil && !c.blind && !c.my.manual {
 			c.begin(p.level())
 		}
 	case sqltext.Commit:
@@ -105,7 +113,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	case sqltext.Rollback:
 	default:
-		if c.t == nil && !c.blind && (p.Concerns() || note != nil) {
+		if c.t == nil && !c.blind && !c.my.manual && (p.Concerns() || note != nil) {
 			r.t, r.alone = c.s.Begin(abridged(p.SQL, maxName-len(r.from))+r.from), true
 		}
 	}
@@ -174,6 +182,7 @@ func (r *Run) wrote(key string, id any, value valueOf) any {
 func (r *Run) End(err error, res *Result) {
 	defer r.land()
 	c, p := r.c, r.p
+	defer p.implied.after(c, err)
 	sure := err == nil || Aborted(err)
 	switch p.kind() {
 	case sqltext.Begin:

@@ -53,8 +53,8 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	return ""
 }
 
-// askUnique counts the unique indexes of a table of MySQL's or SQLite's, askCascades the triggers and cascades by which
-// rows of a table may go, also of PostgreSQL's. The first query that the database understands counts.
+// askUnique counts the unique indexes of a table of MySQL's or SQLite's, askCascades the triggers, cascades and functions
+// by which rows of a table may go, also of PostgreSQL's. The first query that the database understands counts.
 var (
 	askUnique = []string{`SELECT concat(count(DISTINCT index_name)) FROM information_schema.statistics
 	WHERE table_schema = database() AND table_name = '%s' AND non_unique = 0`,
@@ -62,7 +62,9 @@ var (
 	(SELECT count(*) > 0 FROM pragma_table_info('%[1]s') WHERE pk))`}
 	askCascades = []string{`SELECT concat((SELECT count(*) FROM information_schema.triggers
 	WHERE trigger_schema = database()) + (SELECT count(*) FROM information_schema.referential_constraints
-	WHERE constraint_schema = database() AND table_name = '%s' AND 'CASCADE' IN (delete_rule, update_rule)))`,
+	WHERE constraint_schema = database() AND table_name = '%s' AND 'CASCADE' IN (delete_rule, update_rule)) +
+	(SELECT count(*) FROM information_schema.routines WHERE routine_schema = database() AND
+	routine_type = 'FUNCTION'))`,
 		`SELECT '' || ((SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR sql LIKE '%on conflict%') +
 	(SELECT count(*) FROM pragma_foreign_key_list('%s') WHERE 'CASCADE' IN (on_delete, on_update)))`,
 		`SELECT ((SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal) + (SELECT count(*) FROM pg_constraint
@@ -109,7 +111,7 @@ type tableAt struct {
 // mayGo reports whether triggers or cascades may delete rows of the statement's table.
 func (x *effect) mayGo() bool {
 	is, _ := x.l.goes.Load(tableAt{x.t.Name, x.l.changed.Load()})
-	return is == true
+	return is == true || x.r.c.my.loose
 }
 
 // rowsOf returns the index of a table among those whose rows a SELECT returns.
@@ -492,6 +494,8 @@ func (x *effect) write() string {
 	switch {
 	case affected == 0 && !res.Unclear:
 		return ""
+	case affected < 0 && !res.Unclear && (s.Kind != sqltext.Insert || s.OnlyNew):
+		return "whether it changed a row is not known: use Exec, or add RETURNING with key and version"
 	case n == 0 || s.Kind != sqltext.Insert && !x.known:
 		return "rows are written that it does not name: add RETURNING with key and version"
 	case s.Kind == sqltext.Update && n == 1 && x.version >= 0 && len(res.Rows) == 1:
@@ -499,9 +503,9 @@ func (x *effect) write() string {
 		return ""
 	case s.Kind != sqltext.Insert && affected > n:
 		return "more rows are written than it names: the key does not tell rows apart"
-	case affected < n && !(affected < 0 && (n == 1 || s.Kind == sqltext.Insert && !s.OnlyNew)) && !res.Unclear:
+	case affected < n && affected >= 0 && !res.Unclear:
 		return "some of several rows are written: add RETURNING with key and version"
-	case s.Kind != sqltext.Insert && n > 1 && (res.Unclear || affected < 0):
+	case s.Kind != sqltext.Insert && n > 1 && res.Unclear:
 		return "some of several rows may be written"
 	}
 	for i, key := range x.keys {

@@ -99,6 +99,7 @@ type Log struct {
 	from   start             // of PostgreSQL
 	is     bool              // it is PostgreSQL
 	old    bool              // RETURNING has the row before (18)
+	other  bool              // it is neither PostgreSQL nor MySQL
 }
 
 // maxTexts bounds the texts in memory; maxMissed bounds Missed.

@@ -33,6 +33,7 @@ type Plan struct {
 	epoch    int64 // Log.changed when it was made
 	turn     int   // Client.turn when it was made
 	nothing  bool  // it has nothing to do with tables that are recorded
+	implied  implied
 	edits    []edit
 	template string // of a text with literals: what it has in common with others; "": it has none
 	masked   *sqltext.Template
@@ -94,6 +95,9 @@ func (p *Plan) Drain() bool { return p.Hidden > 0 && p.writes }
 
 // Plan decides how to handle a text. It may query the database on the same connection.
 func (c *Client) Plan(sql string) *Plan {
+	if c.my.stale {
+		c.askMySQL()
+	}
 	if n := c.l.changed.Load(); n != c.seen {
 		c.seen, c.facts, c.plans = n, nil, nil
 	}
@@ -194,7 +198,9 @@ func (c *Client) plan(sql string) (p *Plan, keep bool) {
 	s := &p.stmts[0]
 	p.declared = c.ofDeclared(s)
 	if !c.postgres() || p.declared != nil && (p.declared.Ranges || c.l.ByColumn) {
-		p.nothing = p.declared == nil
+		if p.why = s.Why; p.declared != nil || s.Why != "CALL" && s.Why != "EXECUTE" && s.Why != "DO" {
+			p.nothing, p.why = p.declared == nil, ""
+		}
 		if p.declared != nil {
 			p.why = c.declare(s, p.declared)
 		}
@@ -207,6 +213,9 @@ func (c *Client) plan(sql string) (p *Plan, keep bool) {
 // text parses a plan's text. It returns true if nothing else has to be decided.
 func (c *Client) text(p *Plan) bool {
 	sql := p.SQL
+	if c.my.is {
+		p.implied = impliedBy(sql)
+	}
 	text := c.l.parse(sql, !c.l.is)
 	p.stmts, p.names = text.stmts, text.names
 	err := text.err

@@ -1,0 +1,61 @@
+package sqlstmt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"isovet/internal/test/must"
+	"isovet/record"
+)
+
+// TestMySQL: what ends a transaction of MySQL's besides COMMIT and ROLLBACK, and what makes it unknown where one begins.
+func TestMySQL(t *testing.T) {
+	const write = "UPDATE users SET v = 20 WHERE id = 1"
+	for _, c := range []struct {
+		settings string
+		sql      []string
+		want     string // the recorded transactions, with how many writes each has
+	}{
+		{"111", []string{"BEGIN", write, "CREATE TABLE a (b int)", "ROLLBACK"}, "committed 1"},
+		{"111", []string{"BEGIN", write, "/* x */ LOCK TABLES a READ", "ROLLBACK"}, "committed 1"},
+		{"111", []string{"BEGIN", write, "CREATE TEMPORARY TABLE a (b int)", "ROLLBACK"}, "aborted 1"},
+		{"111", []string{"BEGIN", write, "!ALTER TABLE a ADD c int", "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "START TRANSACTION", write, "COMMIT"}, "unknown 1, committed 1"},
+		{"111", []string{"BEGIN", write, "SET autocommit = 1", write, "ROLLBACK", write}, "unknown 1, committed 1"},
+		{"111", []string{"XA START 'x'", write, "XA END 'x'", "XA ROLLBACK 'x'"}, ""},
+		{"111", []string{write, "BEGIN", write, "COMMIT"}, "committed 1, committed 1"},
+		{"011", []string{write, "ROLLBACK"}, ""},
+		{"101", []string{"BEGIN", write, "COMMIT", write, "ROLLBACK"}, ""},
+		{"", []string{"BEGIN", write, "CREATE TABLE a (b int)", "ROLLBACK"}, "aborted 1"}, // SQLite
+	} {
+		rec := record.New(record.Options{})
+		l := &Log{Rec: rec, Tables: []Table{{Name: "users", Key: "id", Version: "v"}}}
+		x := l.NewClient(func(sql string, _ ...any) ([][]string, error) {
+			switch {
+			case sql == askStart || sql == askMySQL && c.settings == "":
+				return nil, errors.New("no such thing")
+			case sql == askMySQL:
+				return [][]string{{c.settings}}, nil
+			}
+			return [][]string{{"0"}}, nil
+		})
+		for _, sql := range c.sql {
+			sql, fails := strings.CutPrefix(sql, "!")
+			err := error(nil)
+			if fails {
+				err = errors.New("no")
+			}
+			x.Start(x.Plan(sql), nil, nil).End(err, &Result{Affected: 1})
+		}
+		h := must.Get(rec.History())(t)
+		var got []string
+		for u := range uint32(h.NumTxns()) {
+			if lo, hi := h.TxnOps(u); u != h.Init {
+				got = append(got, fmt.Sprint(h.Txns.Status[u], " ", hi-lo))
+			}
+		}
+		must.Equal(t, strings.Join(got, ", "), c.want, "%q, %q", c.settings, c.sql)
+	}
+}
