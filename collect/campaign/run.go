@@ -304,9 +304,9 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	// A cell's seeds do not overlap: no hunt has a million rounds.
 	r := Run{Cell: *c, Seed: hash(c.key())>>24 + uint64(t.runs)*1_000_000, Begun: time.Now().UTC()}
 	name, variant := split(c.Workload)
-	cfg := hunt.Config{Level: c.at[0], Further: c.at[1:], For: d, Config: collect.Config{DB: c.urls, Isolation: c.Isolation,
-		Workload: name, Variant: variant, Fault: c.fault, Seed: r.Seed, Sessions: p.cfg.Plan.Sessions,
-		Txns: p.cfg.Plan.Txns, Timeout: p.cfg.Plan.Timeout}}
+	cfg := hunt.Config{Level: c.at[0], Further: c.at[1:], For: d, Config: collect.Config{DB: c.urls,
+		Isolation: c.Isolation, Workload: name, Variant: variant, Fault: c.fault, Seed: r.Seed,
+		Sessions: p.cfg.Plan.Sessions, Txns: p.cfg.Plan.Txns, Timeout: p.cfg.Plan.Timeout}}
 	var unkept error
 	if p.cfg.Keep != nil {
 		cfg.Keep = func(ctx context.Context, f *collect.Found, g []*hunt.Group) error {

@@ -10,7 +10,7 @@ import (
 	"isovet/record"
 )
 
-// TestMySQL: what ends a transaction of MySQL's besides COMMIT and ROLLBACK, and what makes it unknown where one begins.
+// TestMySQL: what ends a transaction of MySQL's besides COMMIT and ROLLBACK, and what hides where one begins.
 func TestMySQL(t *testing.T) {
 	const write = "UPDATE users SET v = 20 WHERE id = 1"
 	for _, c := range []struct {

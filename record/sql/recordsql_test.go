@@ -287,7 +287,8 @@ func TestReplaced(t *testing.T) {
 		rec := record.New(record.Options{})
 		db, log := open(t, rec, recordsql.Table{Name: "users", Key: "id", Version: "v"})
 		for _, q := range []string{"CREATE TABLE users (id INTEGER PRIMARY KEY, v INTEGER, mail TEXT" + unique + ")",
-			"REPLACE INTO users (id, v, mail) VALUES (1, 10, 'a')", "REPLACE INTO users (id, v, mail) VALUES (2, 20, 'a')"} {
+			"REPLACE INTO users (id, v, mail) VALUES (1, 10, 'a')",
+			"REPLACE INTO users (id, v, mail) VALUES (2, 20, 'a')"} {
 			must.Get(db.Exec(q))(t)
 		}
 		for id := 1; id <= 2; id++ {
