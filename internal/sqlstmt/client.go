@@ -14,16 +14,18 @@ type Client struct {
 	ask Ask // nil: the database cannot be asked
 	s   *record.Session
 
-	t      *record.Txn // that has begun and not ended; nil: none
-	marks  []savepoint
-	failed bool // PostgreSQL refuses all of the transaction's further statements
-	blind  bool // a transaction is open that is not recorded
-	resets bool // the transaction has changed settings that plans depend on
-	alters bool // it has changed the schema
-	level  string
-	title  []string
-	read   map[string]uint32 // the versions that the transaction has read
-	own    map[uint32]bool   // the ids by which it has written
+	t       *record.Txn // that has begun and not ended; nil: none
+	marks   []savepoint
+	failed  bool    // PostgreSQL refuses all of the transaction's further statements
+	blind   bool    // a transaction is open that is not recorded
+	outer   bool    // the first savepoint began the transaction
+	unclear []*Plan // writes of the transaction that failed, and may have had an effect
+	resets  bool    // the transaction has changed settings that plans depend on
+	alters  bool    // it has changed the schema
+	level   string
+	title   []string
+	read    map[string]uint32 // the versions that the transaction has read
+	own     map[uint32]bool   // the ids by which it has written
 
 	my    mysql
 	facts *facts
@@ -45,7 +47,8 @@ func (l *Log) NewClient(ask Ask) *Client {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.begun && ask != nil {
-		if rows, err := ask(askStart); err == nil && len(rows) == 1 && len(rows[0]) == 3 {
+		rows, err := ask(askStart)
+		if err == nil && len(rows) == 1 && len(rows[0]) == 3 {
 			v := rows[0][0]
 			l.is = strings.HasPrefix(v, "PostgreSQL") && !strings.Contains(v, "YB") && len(rows[0][1]) >= 6 &&
 				rows[0][1] >= "130000"
@@ -54,11 +57,14 @@ func (l *Log) NewClient(ask Ask) *Client {
 				l.from, l.is = parseStart(rows[0][2])
 			}
 		}
+		if err != nil && !hasState(err) { // else another query could fail a transaction
+			c.askMySQL()
+			_, err := ask("SELECT sqlite_version()")
+			l.mysql, l.sqlite, l.home = c.my.is, !c.my.is && err == nil, c.my.schema
+		}
 		l.begun = true
-	}
-	if !l.is && !l.other && ask != nil {
+	} else if l.mysql && ask != nil {
 		c.askMySQL()
-		l.other = !c.my.is
 	}
 	return c
 }
@@ -112,6 +118,11 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 			_ = c.t.Committing() // the recorder keeps what goes wrong, as below
 		}
 	case sqltext.Rollback:
+	case sqltext.Savepoint:
+		if c.l.sqlite && c.t == nil && !c.blind { // in SQLite it begins a transaction
+			c.begin("")
+			c.outer, r.t = true, c.t
+		}
 	default:
 		if c.t == nil && !c.blind && !c.my.manual && (p.Concerns() || note != nil) {
 			r.t, r.alone = c.s.Begin(abridged(p.SQL, maxName-len(r.from))+r.from), true
@@ -128,6 +139,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 }
 
 func (c *Client) begin(isolation string) {
+	c.outer = false
 	c.t, c.failed, c.marks, c.title = c.s.Begin(isolation), false, nil, nil
 	c.read, c.own = map[string]uint32{}, map[uint32]bool{}
 	c.level, c.began = isolation, c.l.changed.Load()
@@ -193,7 +205,10 @@ func (r *Run) End(err error, res *Result) {
 		return
 	case sqltext.Commit:
 		how := finish{err: err, aborted: c.failed || res.Tag == "ROLLBACK" || err != nil && sure}
+		open := c.l.sqlite && err != nil && !hasState(err) // SQLite's transaction goes on
+		how.aborted = how.aborted && !open
 		c.end(how, p.stmts[0].Chain)
+		c.blind = c.blind || open
 		return
 	case sqltext.Rollback:
 		c.end(finish{aborted: true}, p.stmts[0].Chain)
@@ -212,6 +227,7 @@ func (r *Run) End(err error, res *Result) {
 		c.forget()
 	}
 	if p.alters {
+		c.redefined(p.SQL)
 		c.alters = true
 		c.l.changed.Add(1)
 	}
@@ -239,7 +255,13 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		if p.kind() == sqltext.Other && len(p.stmts) == 1 && p.level() != "" {
 			c.level = p.level()
 		}
-	case !sure && p.writes: // others may see it
+	case err != nil && p.kind() == sqltext.Savepoint && c.outer && len(c.marks) == 0:
+		c.end(finish{aborted: true}, false)
+	case p.writes && (!sure || len(p.stmts) == 0 && c.l.sqlite): // others may see it
+		if !r.alone {
+			c.unclear = append(c.unclear, p)
+			break
+		}
 		res.Unclear = true
 		c.l.done(r, res)
 	}
@@ -249,7 +271,9 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	if err != nil && p.Rewritten() && outdated(err) {
 		c.l.changed.Add(1)
 	}
-	if err != nil && !r.alone && sure {
+	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && c.gone(p) {
+		leaves.after(c, nil)
+	} else if err != nil && !r.alone && sure {
 		c.failed = c.failed || c.l.is || hasState(err)
 		if rolledBack(err) { // MySQL has ended the transaction, and goes on without one
 			_ = r.t.Abort(nil)
@@ -302,6 +326,8 @@ func (c *Client) back(undo bool, name string) {
 				c.t.Undo(m.mark)
 				c.marks, c.failed = append(c.marks, m), false
 				c.undone()
+			} else if i == 0 && c.outer {
+				c.end(finish{}, false)
 			}
 			return
 		}
@@ -344,6 +370,10 @@ func (c *Client) end(how finish, chain bool) {
 	default:
 		_ = t.Commit(nil)
 	}
+	for i := 0; i < len(c.unclear) && !how.aborted; i++ {
+		c.l.miss(c.unclear[i], "it failed, and may have had an effect")
+	}
+	c.unclear = nil
 	switch {
 	case !chain || how.err != nil:
 	case blind:

@@ -103,6 +103,7 @@ type effect struct {
 	keys         []any // of the condition on the key, or of the rows to be inserted
 	known        bool  // keys are all that the condition can meet
 	exact        bool  // and nothing but the key keeps one away
+	twofold      bool  // see spelled
 }
 
 // Own returns the log for a workload of isovet, on a database at an isolation level. The rows from before are recorded
@@ -139,8 +140,15 @@ func (l *Log) declared(r *Run, res *Result) (why string) {
 		x.s = x.s.Inner
 	}
 	x.key, x.version = x.place(x.t.Key), x.place(x.t.Version)
+	l.used.Store(x.t.Name, true)
 	if why := x.find(); why != "" {
 		return why
+	}
+	for _, row := range res.Rows {
+		x.twofold = x.twofold || x.key >= 0 && x.key < len(row) && x.spelled(row[x.key])
+	}
+	if x.twofold {
+		return "keys 1 and 1.0 as texts, which may be one row or two"
 	}
 	if x.s.Kind == sqltext.Select {
 		if l.isDeaf(x.t.Name) {
@@ -190,6 +198,7 @@ func (x *effect) find() string {
 			if !ok && x.key < 0 {
 				return "an insert whose key is computed: add RETURNING"
 			} else if ok {
+				x.twofold = x.spelled(v) || x.twofold
 				x.keys = append(x.keys, normal(v))
 			}
 		}
@@ -207,6 +216,7 @@ func (x *effect) find() string {
 			if !ok {
 				return "an argument is not there"
 			}
+			x.twofold = x.spelled(v) || x.twofold
 			if k := normal(v); !slices.Contains(x.keys, k) {
 				x.keys = append(x.keys, k)
 			}
@@ -434,7 +444,7 @@ func (x *effect) write() string {
 	switch {
 	case affected == 0 && !res.Unclear:
 		return ""
-	case affected < 0 && !res.Unclear && (s.Kind != sqltext.Insert || s.OnlyNew):
+	case affected < 0 && !res.Unclear && (s.Kind != sqltext.Insert || s.OnlyNew || s.Upsert):
 		return "whether it changed a row is not known: use Exec, or add RETURNING with key and version"
 	case n == 0 || s.Kind != sqltext.Insert && !x.known:
 		return "rows are written that it does not name: add RETURNING with key and version"

@@ -91,7 +91,8 @@ type Log struct {
 	stats  Stats
 	missed map[string]int // the place in stats.Missed
 	deaf   map[string]bool
-	goes   sync.Map          // tableAt → whether rows may go by triggers or cascades
+	sides  sync.Map          // tableAt → sides
+	used   sync.Map          // declared tables of which something was recorded, and how their keys are spelled
 	titles map[string]string // of tables, by what they are
 	named  map[string]int    // tables of one name
 	views  map[string]*view  // by what they depend on
@@ -99,7 +100,9 @@ type Log struct {
 	from   start             // of PostgreSQL
 	is     bool              // it is PostgreSQL
 	old    bool              // RETURNING has the row before (18)
-	other  bool              // it is neither PostgreSQL nor MySQL
+	mysql  bool              // it is MySQL, MariaDB or the like
+	sqlite bool
+	home   string // the database of the first client on MySQL, in small letters
 }
 
 // maxTexts bounds the texts in memory; maxMissed bounds Missed.

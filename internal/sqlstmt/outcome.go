@@ -38,8 +38,9 @@ func Aborted(err error) bool {
 		if n := reflect.Indirect(reflect.ValueOf(e)); n.Kind() == reflect.Struct {
 			if f := n.FieldByName("Number"); f.IsValid() && f.CanUint() {
 				switch f.Uint() {
-				case 1213, 1205, 1020, 1062, 1048, 1452, 1451, 3819, 1064, 1146:
-					// deadlock, lock wait, row changed, constraints, syntax, no such table
+				case 1213, 1205, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, 1064, 1054, 1146, 1792, 1290,
+					1264, 1292, 1364, 1365, 1366, 1406, 1644, 1690:
+					// deadlock, lock wait, row changed, constraints, syntax, no such column or table, read-only, values
 					return true
 				}
 				return false

@@ -97,6 +97,7 @@ func (p *Plan) Drain() bool { return p.Hidden > 0 && p.writes }
 func (c *Client) Plan(sql string) *Plan {
 	if c.my.stale {
 		c.askMySQL()
+		c.forget()
 	}
 	if n := c.l.changed.Load(); n != c.seen {
 		c.seen, c.facts, c.plans = n, nil, nil

@@ -1,0 +1,107 @@
+package recordsql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"isovet/collect/server"
+	"isovet/evidence"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
+	"isovet/level"
+	"isovet/record"
+	"isovet/record/isovettest"
+	"isovet/record/sql"
+)
+
+var serialLook = []string{"SELECT id, v FROM users WHERE id = 1", "SELECT id, v FROM users WHERE id < 9",
+	"SELECT v FROM users WHERE id = 3"}
+
+// serial runs the programs of a file: with and without ranges and earlier reads, their writes by Exec or by Query.
+// fresh makes a database and returns its address.
+func serial(t *testing.T, file, driver string, fresh func() string) {
+	t.Helper()
+	text := must.Get(os.ReadFile(filepath.Join("testdata", file)))(t)
+	for _, program := range strings.Split(string(text), "\n== ")[1:] {
+		steps := strings.Split(strings.TrimSpace(strings.ReplaceAll(program, `\n`, "\r")), "\n")
+		for _, way := range histtest.Long([]int{2, 3, 6}, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
+			ranges, before, query := way&1 != 0, way&2 != 0, way&4 != 0
+			rec := record.New(record.Options{})
+			var tables []recordsql.Table
+			for _, table := range []string{"users", "names", "notes", "counted", "mails", "isam"} {
+				tables = append(tables, recordsql.Table{Name: table, Key: "id", Version: "v", Ranges: ranges})
+			}
+			log := recordsql.New(rec, tables...)
+			db := must.Get(log.Open(driver, fresh()))(t)
+			db.SetMaxOpenConns(1)
+			all := slices.Concat(steps[1:], serialLook)
+			if before {
+				all = slices.Concat(serialLook, all)
+			}
+			for _, q := range all {
+				q = strings.ReplaceAll(q, "\r", "\n")
+				if !query && !strings.HasPrefix(q, "SELECT") && !strings.HasPrefix(q, "WITH") {
+					_, _ = db.Exec(q) // some fail
+				} else if rows, err := db.Query(q); err == nil {
+					for rows.Next() {
+					}
+					_ = rows.Close()
+				}
+			}
+			h := must.Get(rec.History())(t)
+			r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
+			if err != nil || r.Verdict == evidence.Violated {
+				t.Errorf("%s, ranges %v, earlier reads %v, by Query %v: %v: %v\n%s\n%v", steps[0], ranges, before, query,
+					err, r.Verdict, ops(t, rec), log.Stats())
+			}
+			must.OK(t, db.Close())
+		}
+	}
+}
+
+const serialTables = `CREATE TABLE users (id INTEGER PRIMARY KEY, v INTEGER);
+	CREATE TABLE names (id VARCHAR(9) PRIMARY KEY, v INTEGER);
+	INSERT INTO users (id, v) VALUES (1, 10), (2, 11), (3, 12); `
+
+func TestSerialSQLite(t *testing.T) {
+	serial(t, "serial-sqlite.txt", "sqlite", func() string {
+		file := "file:" + filepath.Join(t.TempDir(), "db") + "?_pragma=foreign_keys(1)"
+		db := must.Get(sql.Open("sqlite", file))(t)
+		_, err := db.Exec(serialTables + `CREATE TABLE notes (id INTEGER PRIMARY KEY, v INTEGER,
+			of INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED); INSERT INTO notes VALUES (1, 13, 1)`)
+		must.OK(t, errors.Join(err, db.Close()))
+		return file
+	})
+}
+
+func TestSerialMariaDB(t *testing.T) {
+	if os.Getenv("ISOVET_SERVERS") == "" {
+		t.Skip("NOT RUN: ISOVET_SERVERS=1 asks for MariaDB")
+	}
+	c := must.Get(server.Start(context.Background(), "mariadb:start"))(t)
+	defer func() { must.OK(t, c.Close()) }()
+	url := strings.TrimPrefix(c.URLs[0], "mysql://")
+	user, rest, _ := strings.Cut(url, "@")
+	host, name, _ := strings.Cut(rest, "/")
+	name, _, _ = strings.Cut(name, "?")
+	dsn := user + "@tcp(" + host + ")/"
+	serial(t, "serial-mariadb.txt", "mysql", func() string {
+		db := must.Get(sql.Open("mysql", dsn+"?multiStatements=true"))(t)
+		_, err := db.Exec("DROP DATABASE IF EXISTS " + name + "; DROP DATABASE IF EXISTS more; CREATE DATABASE " + name + "; USE " +
+			name + ";" + serialTables + `CREATE TABLE counted (id INTEGER PRIMARY KEY AUTO_INCREMENT, v INTEGER);
+			CREATE TABLE mails (id INTEGER PRIMARY KEY, v INTEGER, mail VARCHAR(9) UNIQUE);
+			CREATE TABLE isam (id INTEGER PRIMARY KEY, v INTEGER) ENGINE = MyISAM;
+			CREATE PROCEDURE p() DELETE FROM users WHERE id = 1; CREATE PROCEDURE c() COMMIT;
+			CREATE FUNCTION f() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM users WHERE id = 1; RETURN 1; END`)
+		must.OK(t, errors.Join(err, db.Close()))
+		return dsn + name
+	})
+}
