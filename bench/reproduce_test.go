@@ -27,7 +27,7 @@ func TestReproduceVbox(t *testing.T) {
 	histtest.OnlyLong(t)
 	t.Setenv(corpusVariable, "")
 	out := t.TempDir()
-	reports := reproduced(t, 10, ReproduceOptions{Out: out}, "vbox/table2", "vbox")
+	reports := reproduced(t, 9, ReproduceOptions{Out: out}, "vbox/table2", "vbox")
 	someDecided(t, reports)
 	must.Equal(t, reports[0].Figure, "vbox/table2", "the first figure")
 	for _, r := range reports {
