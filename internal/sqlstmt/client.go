@@ -211,7 +211,7 @@ func (r *Run) End(err error, res *Result) {
 		c.blind = c.blind || open
 		return
 	case sqltext.Rollback:
-		c.end(finish{aborted: true}, p.stmts[0].Chain)
+		c.end(finish{aborted: true}, p.stmts[0].Chain && err == nil)
 		return
 	}
 	if r.t != nil {

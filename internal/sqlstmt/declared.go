@@ -2,11 +2,8 @@ package sqlstmt
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"isovet/internal/sqltext"
 	"isovet/record"
@@ -230,32 +227,6 @@ func (x *effect) find() string {
 		}
 	}
 	return ""
-}
-
-var whole = regexp.MustCompile(`^(0|-?[1-9]\d*)(?:\.0+)?$`)
-
-// normal makes equal values of different types equal: integers as numbers, texts and decimals.
-func normal(v any) any {
-	v = scalar(v)
-	switch x := v.(type) {
-	case string:
-		if m := whole.FindStringSubmatch(x); m != nil {
-			if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
-				return n
-			}
-		}
-	case float64:
-		if n := int64(x); float64(n) == x {
-			return n
-		}
-		return strconv.FormatFloat(x, 'g', -1, 64)
-	case time.Time:
-		return x.UTC().Format(time.RFC3339Nano)
-	case nil, int64, bool:
-	default:
-		return fmt.Sprint(v)
-	}
-	return v
 }
 
 // name returns a row's key in the history.

@@ -11,9 +11,12 @@ import (
 
 // sides is what a declared table's database does by itself.
 type sides struct {
-	goes   bool // rows may go by triggers, cascades or functions
-	unique bool // several unique indexes: REPLACE and ON DUPLICATE KEY UPDATE may change rows of other keys
+	goes bool // rows may go by triggers, cascades or functions
+	// unique is the number of unique indexes. If there are several, REPLACE and ON DUPLICATE KEY UPDATE may change rows
+	// of other keys.
+	unique int
 	stays  bool // what is rolled back stays
+	id     int  // PostgreSQL's number of the table that the name means in this session
 }
 
 // The queries for sides: the triggers, cascades and functions by which a table's rows may go, its unique indexes, and
@@ -26,22 +29,19 @@ const (
 	routine_type = 'FUNCTION'), ',', (SELECT count(DISTINCT index_name) FROM information_schema.statistics
 	WHERE table_schema = database() AND table_name = '%[1]s' AND non_unique = 0), ',',
 	(SELECT count(*) FROM information_schema.tables t, information_schema.engines e WHERE t.table_schema = database()
-	AND t.table_name = '%[1]s' AND e.engine = t.engine AND e.transactions <> 'YES'))`
+	AND t.table_name = '%[1]s' AND e.engine = t.engine AND e.transactions <> 'YES'), ',0')`
 	askSidesSQLite = `SELECT ((SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR sql LIKE '%%on conflict%%') +
 	(SELECT count(*) FROM pragma_foreign_key_list('%[1]s') WHERE 'CASCADE' IN (on_delete, on_update))) || ',' ||
 	((SELECT count(*) FROM pragma_index_list('%[1]s') WHERE "unique" AND origin <> 'pk') +
-	(SELECT count(*) > 0 FROM pragma_table_info('%[1]s') WHERE pk)) || ',0'`
+	(SELECT count(*) > 0 FROM pragma_table_info('%[1]s') WHERE pk)) || ',0,0'`
 	askSidesPostgres = `SELECT ((SELECT count(*) FROM pg_catalog.pg_trigger WHERE NOT tgisinternal) + (SELECT count(*)
 	FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass('%[1]s') AND
-	'c' IN (confdeltype, confupdtype)))::text || ',0,0'`
+	'c' IN (confdeltype, confupdtype)))::text || ',' || (SELECT count(*) FROM pg_catalog.pg_index WHERE indisunique AND
+	indisvalid AND indrelid = pg_catalog.to_regclass('%[1]s')) || ',0,' || pg_catalog.to_regclass('%[1]s')::oid`
 )
 
-// look queries what a table's database does by itself, once for each state of the schema.
-func (c *Client) look(t *Table) (s sides) {
-	at := tableAt{t.Name, c.seen}
-	if s, known := c.l.sides.Load(at); known {
-		return s.(sides)
-	}
+// look queries what a table's database does by itself. known is false if that cannot be told.
+func (c *Client) look(t *Table) (s sides, known bool) {
 	query := ""
 	switch {
 	case c.l.is && !c.failed:
@@ -52,23 +52,20 @@ func (c *Client) look(t *Table) (s sides) {
 		query = askSidesSQLite
 	}
 	if query == "" || c.ask == nil {
-		return s
+		return s, false
 	}
 	rows, err := c.ask(fmt.Sprintf(query, strings.ReplaceAll(t.Name, "'", "''")))
-	var goes, unique, stays int
+	var goes, stays int
 	if err != nil || len(rows) != 1 {
-		return s
+		return s, false
 	}
-	if _, err := fmt.Sscanf(rows[0][0], "%d,%d,%d", &goes, &unique, &stays); err == nil {
-		s = sides{goes > 0, unique > 1, stays > 0}
-		c.l.sides.Store(at, s)
-	}
-	return s
+	_, err = fmt.Sscanf(rows[0][0], "%d,%d,%d,%d", &goes, &s.unique, &stays, &s.id)
+	s.goes, s.stays = goes > 0, stays > 0
+	return s, err == nil
 }
 
 // declare says why a statement on a declared table is not understood, or returns "". It may query the database.
 func (c *Client) declare(s *sqltext.Stmt, t *Table) string {
-	does := c.look(t)
 	for _, m := range append([]sqltext.Table{s.Target}, s.Mentions...) {
 		home := m.Schema == "" && c.my.schema == c.l.home ||
 			slices.Contains([]string{"main", "public", c.l.home}, strings.ToLower(m.Schema))
@@ -76,10 +73,19 @@ func (c *Client) declare(s *sqltext.Stmt, t *Table) string {
 			return "a table of another schema"
 		}
 	}
+	does, known := c.look(t)
+	if known {
+		c.l.sides.Store(tableAt{t.Name, c.seen}, does)
+		if first, _ := c.l.sides.LoadOrStore(tableAt{t.Name, always}, does); first.(sides).id != does.id {
+			return "a table of another schema"
+		}
+	}
 	switch why := declaredWhy(s, t); {
 	case why != "":
 		return why
-	case does.unique && s.Upsert && s.Arbiters[0] == "duplicate":
+	case known && does.unique == 0:
+		return "a table without a unique column"
+	case does.unique > 1 && slices.Contains(s.Arbiters, "duplicate"):
 		return "an upsert of a table with several unique columns"
 	case does.stays:
 		return "a table whose engine has no transactions"
@@ -139,21 +145,4 @@ func (c *Client) redefined(sql string) {
 			c.l.used.Store(tableAt{t.Name, always}, true)
 		}
 	}
-}
-
-// spelled notes how a key is spelled. It reports whether the table has both 1 and 1.0 as texts, which may be two keys
-// of a text column or one of a decimal column.
-func (x *effect) spelled(v any) bool {
-	s, ok := scalar(v).(string)
-	if !ok || !whole.MatchString(s) {
-		return false
-	}
-	point := int64(withoutPoint)
-	if strings.Contains(s, ".") {
-		point = withPoint
-	}
-	x.l.used.Store(tableAt{x.t.Name, point}, true)
-	_, one := x.l.used.Load(tableAt{x.t.Name, withPoint})
-	_, other := x.l.used.Load(tableAt{x.t.Name, withoutPoint})
-	return one && other
 }

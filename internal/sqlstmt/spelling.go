@@ -1,0 +1,52 @@
+package sqlstmt
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var whole = regexp.MustCompile(`^(0|-?[1-9]\d*)(?:\.0+)?$`)
+
+// normal makes equal values of different types equal: integers as numbers, texts and decimals.
+func normal(v any) any {
+	v = scalar(v)
+	switch x := v.(type) {
+	case string:
+		if m := whole.FindStringSubmatch(x); m != nil {
+			if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
+				return n
+			}
+		}
+	case float64:
+		if n := int64(x); float64(n) == x {
+			return n
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	case time.Time:
+		return x.UTC().Format(time.RFC3339Nano)
+	case nil, int64, bool:
+	default:
+		return fmt.Sprint(v)
+	}
+	return v
+}
+
+// spelled notes how a key is spelled. It reports whether the table has both 1 and 1.0 as texts, which may be two keys
+// of a text column or one of a decimal column.
+func (x *effect) spelled(v any) bool {
+	s, ok := scalar(v).(string)
+	if !ok || !whole.MatchString(s) {
+		return false
+	}
+	point := int64(withoutPoint)
+	if strings.Contains(s, ".") {
+		point = withPoint
+	}
+	x.l.used.Store(tableAt{x.t.Name, point}, true)
+	_, one := x.l.used.Load(tableAt{x.t.Name, withPoint})
+	_, other := x.l.used.Load(tableAt{x.t.Name, withoutPoint})
+	return one && other
+}
