@@ -328,6 +328,7 @@ func (j *aion) Advance(mark int64) {
 func (j *aion) End() {
 	j.g.release(j.let)
 	j.watermark = max(j.watermark, j.a.Settle())
+	j.fair = j.watermark
 	j.settle(0)
 	j.suspects.expire(math.MaxInt64, math.MaxInt64, j.convict)
 }
