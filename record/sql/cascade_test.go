@@ -37,7 +37,7 @@ func TestVanished(t *testing.T) {
 				for rows.Next() {
 					t.Errorf("%s: there is a row", q)
 				}
-				must.OK(t, rows.Close())
+				must.OK(t, errors.Join(rows.Err(), rows.Close()))
 			}
 			h := must.Get(rec.History())(t)
 			r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})

@@ -295,7 +295,7 @@ func TestReplaced(t *testing.T) {
 			rows := must.Get(db.Query("SELECT v FROM users WHERE id = ?", id))(t)
 			for rows.Next() {
 			}
-			must.OK(t, rows.Close())
+			must.OK(t, errors.Join(rows.Err(), rows.Close()))
 		}
 		h := must.Get(rec.History())(t)
 		r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})

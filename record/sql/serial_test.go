@@ -57,7 +57,7 @@ func serial(t *testing.T, file, driver string, fresh func() string) {
 				} else if rows, err := conn.QueryContext(t.Context(), q); err == nil {
 					for rows.Next() {
 					}
-					_ = rows.Close()
+					_ = errors.Join(rows.Err(), rows.Close())
 				}
 			}
 			h := must.Get(rec.History())(t)
