@@ -105,7 +105,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 	}
 	switch p.kind() {
 	case sqltext.Begin:
-		if c.my.is && c.t != nil { // BEGIN commits
+		if c.my.is { // it ends whatever goes on
 			c.end(finish{err: errUnclear}, false)
 		}
 		if c.t == nil && !c.blind && !c.my.manual {
@@ -200,7 +200,7 @@ func (r *Run) End(err error, res *Result) {
 	case sqltext.Begin:
 		if err != nil && c.t != nil && r.t == nil {
 			_ = c.t.Abort(nil)
-			c.t = nil
+			c.t, c.blind = nil, c.my.is // in an XA branch
 		}
 		return
 	case sqltext.Commit:

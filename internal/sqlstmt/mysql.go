@@ -37,15 +37,16 @@ type implied int
 const (
 	implies implied = iota // nothing
 	commits
-	settings // of transactions, or the database
-	leaves   // the session goes on in another transaction, or in none
+	unsure // it may end the transaction, or change what the settings say
+	leaves // the session goes on in another transaction, or in none
 )
 
 var (
-	committing = pattern.Lazy(`(?i)^\s*(?:alter|create|drop|rename|truncate|lock|unlock|grant|revoke|analyze|optimize|` +
-		`repair|install|uninstall|flush|import|cache|reset|change|stop|start\s+(?:slave|replica))\b`)
-	temporary = pattern.Lazy(`(?i)^\s*(?:create|drop)\s+(?:or\s+replace\s+)?temporary\b`)
-	setting   = pattern.Lazy(`(?is)^\s*(?:set\b.*\b(?:autocommit|completion_type|sql_mode)|use)\b`)
+	committing = pattern.Lazy(`(?i)^\s*(?:alter|create|drop|rename|truncate)\b`)
+	staying    = pattern.Lazy(`(?i)^\s*(?:(?:create|drop)\s+(?:or\s+replace\s+)?temporary|drop\s+prepare)\b`)
+	perhaps    = pattern.Lazy(`(?is)^\s*(?:set\b.*\b(?:autocommit|completion_type|sql_mode|password)|use|call|execute|lock|` +
+		`unlock|grant|revoke|analyze|check|optimize|repair|install|uninstall|flush|import|cache|load|reset|change|stop|` +
+		`backup|start\s+(?:slave|replica))\b`)
 	branching = pattern.Lazy(`(?i)^\s*xa\b`)
 )
 
@@ -59,11 +60,11 @@ func impliedBy(sql string) implied {
 		sql = rest
 	}
 	switch {
-	case setting().MatchString(sql):
-		return settings
+	case perhaps().MatchString(sql):
+		return unsure
 	case branching().MatchString(sql):
 		return leaves
-	case committing().MatchString(sql) && !temporary().MatchString(sql):
+	case committing().MatchString(sql) && !staying().MatchString(sql):
 		return commits
 	}
 	return implies
@@ -75,9 +76,11 @@ var errUnclear = errors.New("a statement may have ended the transaction")
 func (i implied) after(c *Client, err error) {
 	switch i {
 	case commits:
-		c.end(finish{err: err}, false)
-	case settings:
-		if c.my.stale = true; c.t != nil { // it commits if autocommit was off
+		if c.end(finish{err: err}, false); err != nil {
+			c.blind = true // a statement that was not understood commits nothing
+		}
+	case unsure:
+		if c.my.stale = true; c.t != nil {
 			leaves.after(c, nil)
 		}
 	case leaves:

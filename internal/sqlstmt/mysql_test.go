@@ -19,11 +19,16 @@ func TestMySQL(t *testing.T) {
 		want     string // the recorded transactions, with how many writes each has
 	}{
 		{"111", []string{"BEGIN", write, "CREATE TABLE a (b int)", "ROLLBACK"}, "committed 1"},
-		{"111", []string{"BEGIN", write, "/* x */ LOCK TABLES a READ", "ROLLBACK"}, "committed 1"},
+		{"111", []string{"BEGIN", write, "/* x */ LOCK TABLES a READ", "ROLLBACK"}, "unknown 1"},
 		{"111", []string{"BEGIN", write, "CREATE TEMPORARY TABLE a (b int)", "ROLLBACK"}, "aborted 1"},
-		{"111", []string{"BEGIN", write, "!ALTER TABLE a ADD c int", "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "!ALTER TABLE a ADD c int", write, "ROLLBACK"}, "unknown 1"},
 		{"111", []string{"BEGIN", write, "START TRANSACTION", write, "COMMIT"}, "unknown 1, committed 1"},
 		{"111", []string{"BEGIN", write, "SET autocommit = 1", write, "ROLLBACK", write}, "unknown 1, committed 1"},
+		{"111", []string{"BEGIN", write, "UNLOCK TABLES", "ROLLBACK", write}, "unknown 1, committed 1"},
+		{"111", []string{"BEGIN", write, "DROP PREPARE s", "ROLLBACK"}, "aborted 1"},
+		{"111", []string{"BEGIN", write, "!CREATE TABEL a", write, "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "CALL p()", "BEGIN", write, "COMMIT"}, "unknown 1, committed 1"},
+		{"111", []string{"XA START 'x'", "!BEGIN", write, "XA END 'x'", "XA ROLLBACK 'x'"}, "aborted 0"},
 		{"111", []string{"XA START 'x'", write, "XA END 'x'", "XA ROLLBACK 'x'"}, ""},
 		{"111", []string{write, "BEGIN", write, "COMMIT"}, "committed 1, committed 1"},
 		{"011", []string{write, "ROLLBACK"}, ""},
