@@ -57,7 +57,7 @@ func (c *Copier) value(h *History, ver uint32) Value {
 	return c.To.ValueOf(h, h.VerValue(ver))
 }
 
-// Op adds an operation of another history.
+// Op adds an operation of another history. Cost: linear in its elements or rows.
 func (c *Copier) Op(h *History, op uint32) {
 	v := h.Ops.Ver[op]
 	switch kind := h.Ops.Kind[op]; kind {

@@ -71,7 +71,7 @@ type aion struct {
 	begun     bool
 	max       int64 // the latest time given to front
 	watermark int64
-	fair      int64   // the watermark without early finals: shorten does not move it
+	regular   int64   // the watermark without early finals: shorten does not move it
 	past      []ahead // clock and front at each call of Clock
 	suspects  suspects
 	wrote     repeats   // whether values repeat
@@ -97,7 +97,7 @@ func NewAion(o AionOptions) (Judge, error) {
 	store := o.store()
 	j := &aion{a: a, p: newParser(a, o.Hash, store), o: o, store: store,
 		g:    gate{o: o.Gate, hash: o.Hash, unit: o.Unit, moment: stamped},
-		room: o.shares(), watermark: math.MinInt64, fair: math.MinInt64}
+		room: o.shares(), watermark: math.MinInt64, regular: math.MinInt64}
 	if j.p.rows.room = j.room.state / 2; store != nil {
 		j.p.evict = j.evict
 	}
@@ -277,7 +277,7 @@ func (j *aion) late() (ticks int64, known bool) {
 // Clock ends waits for late writers. If the timestamps are not times, it also moves the watermark.
 func (j *aion) Clock(now int64) {
 	j.g.tick(now)
-	j.suspects.expire(j.g.pace.clock, j.fair, j.convict)
+	j.suspects.expire(j.g.pace.clock, j.regular, j.convict)
 	if _, tells := j.g.unit.ticks(0); tells || j.o.Wait == 0 {
 		j.past = nil
 		return
@@ -302,7 +302,7 @@ func (j *aion) Quiet() (int64, bool) { return j.max, j.begun || j.g.waits() }
 
 // pass advances the watermark as the lateness allows.
 func (j *aion) pass(mark int64) {
-	j.fair = max(j.fair, mark)
+	j.regular = max(j.regular, mark)
 	j.advance(mark)
 }
 
@@ -328,7 +328,7 @@ func (j *aion) Advance(mark int64) {
 func (j *aion) End() {
 	j.g.release(j.let)
 	j.watermark = max(j.watermark, j.a.Settle())
-	j.fair = j.watermark
+	j.regular = j.watermark
 	j.settle(0)
 	j.suspects.expire(math.MaxInt64, math.MaxInt64, j.convict)
 }
@@ -356,7 +356,7 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 		v := j.violation(&f, key)
 		v.Axiom, v.Other = late, &writer
 		j.found = append(j.found, v)
-	case j.mayBeLate(&f) && (patience > 0 && j.g.pace.clock > 0 || j.fair < j.watermark):
+	case j.mayBeLate(&f) && (patience > 0 && j.g.pace.clock > 0 || j.regular < j.watermark):
 		v := j.violation(&f, key)
 		j.told = append(j.told, suspected(&v, ""))
 		x := &suspect{f: f, key: key, sum: sum, due: plus(j.g.pace.clock, int64(patience)), mark: j.watermark}

@@ -2,9 +2,10 @@ package watch
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
+
+	"isovet/watch/online"
 )
 
 // Unit is the unit of a database's timestamps.
@@ -93,13 +94,4 @@ func detect(at, clock int64) Unit {
 }
 
 // plus adds, and limits the result to the range of int64.
-func plus(a, b int64) int64 {
-	switch c := a + b; {
-	case b > 0 && c < a:
-		return math.MaxInt64
-	case b < 0 && c > a:
-		return math.MinInt64
-	default:
-		return c
-	}
-}
+func plus(a, b int64) int64 { return online.Plus(a, b) }

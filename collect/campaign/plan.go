@@ -1,6 +1,7 @@
-// Package campaign hunts for violations in each cell of a table: databases × isolation levels asked for × levels
-// checked × workloads × faults. Each cell in turn gets some time, with a seed of its own. A folder records the hunts,
-// so that a stopped campaign can go on, and several machines can share one.
+// Package campaign hunts for violations in each cell of a table: databases × isolation levels asked for × workloads ×
+// faults. A history is checked at every level that the documentation promises; each level of the plan has cells of its
+// own. Each cell in turn gets some time, with a seed of its own. A folder records the hunts, so that a stopped campaign
+// can go on, and several machines can share one.
 //
 // Files: plan.go the plan and its cells; run.go the hunts, on several cores; table.go the results as a table and as a
 // page.
@@ -295,11 +296,11 @@ func (p *Plan) cells(d *Database, name string, urls []string, info driver.Info, 
 	}
 	ours := slices.Equal(d.Workloads, defaultWorkloads)
 	for _, at := range levels {
-		source, allowed := "", promise.But
-		named := strings.ReplaceAll(strings.Trim(fmt.Sprint(at), "[]"), " ", ", ")
 		if len(at) == 0 {
 			continue
 		}
+		source, allowed := "", promise.But
+		named := strings.ReplaceAll(strings.Trim(fmt.Sprint(at), "[]"), " ", ", ")
 		if slices.Contains(promise.Levels, at[0]) {
 			source = promise.Source
 		}

@@ -271,7 +271,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	if err != nil && p.Rewritten() && outdated(err) {
 		c.l.changed.Add(1)
 	}
-	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && c.gone(p) {
+	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && p.gone() {
 		leaves.after(c, nil)
 	} else if err != nil && !r.alone && sure {
 		c.failed = c.failed || c.l.is || hasState(err)

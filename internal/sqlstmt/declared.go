@@ -100,7 +100,7 @@ type effect struct {
 	keys         []any // of the condition on the key, or of the rows to be inserted
 	known        bool  // keys are all that the condition can meet
 	exact        bool  // and nothing but the key keeps one away
-	twofold      bool  // see spelled
+	ambiguous    bool  // see spelled
 }
 
 // Own returns the log for a workload of isovet, on a database at an isolation level. The rows from before are recorded
@@ -137,14 +137,16 @@ func (l *Log) declared(r *Run, res *Result) (why string) {
 		x.s = x.s.Inner
 	}
 	x.key, x.version = x.place(x.t.Key), x.place(x.t.Version)
-	l.used.Store(x.t.Name, true)
+	if r.p.about != nil {
+		r.p.about.used.Store(true)
+	}
 	if why := x.find(); why != "" {
 		return why
 	}
 	for _, row := range res.Rows {
-		x.twofold = x.twofold || x.key >= 0 && x.key < len(row) && x.spelled(row[x.key])
+		x.ambiguous = x.ambiguous || x.key >= 0 && x.key < len(row) && x.spelled(row[x.key])
 	}
-	if x.twofold {
+	if x.ambiguous {
 		return "keys 1 and 1.0 as texts, which may be one row or two"
 	}
 	if x.s.Kind == sqltext.Select {
@@ -195,7 +197,7 @@ func (x *effect) find() string {
 			if !ok && x.key < 0 {
 				return "an insert whose key is computed: add RETURNING"
 			} else if ok {
-				x.twofold = x.spelled(v) || x.twofold
+				x.ambiguous = x.spelled(v) || x.ambiguous
 				x.keys = append(x.keys, normal(v))
 			}
 		}
@@ -213,14 +215,14 @@ func (x *effect) find() string {
 			if !ok {
 				return "an argument is not there"
 			}
-			x.twofold = x.spelled(v) || x.twofold
+			x.ambiguous = x.spelled(v) || x.ambiguous
 			if k := normal(v); !slices.Contains(x.keys, k) {
 				x.keys = append(x.keys, k)
 			}
 		}
 	}
 	x.exact = x.known && others == 0 && s.Plain && !s.Cut && !(s.Limited && len(x.keys) > 1) &&
-		!(x.l.is && x.r.waits(s)) && !x.mayGo()
+		!(x.l.is && x.r.waits(s)) && !x.mayVanish()
 	for _, k := range x.keys { // the database may say that texts are equal which are not
 		if _, ok := k.(int64); !ok && (!x.l.own || k == nil) {
 			x.exact = false
@@ -337,7 +339,7 @@ func (x *effect) ranged() bool {
 	other := func(c sqltext.Condition) bool {
 		return !strings.EqualFold(c.Column, x.t.Key) && !strings.EqualFold(c.Column, x.t.Version)
 	}
-	return x.s.Plain && !x.s.Cut && !x.s.Limited && !x.mayGo() && !slices.ContainsFunc(x.s.Where, other)
+	return x.s.Plain && !x.s.Cut && !x.s.Limited && !x.mayVanish() && !slices.ContainsFunc(x.s.Where, other)
 }
 
 // condition returns WHERE as a predicate of the history.

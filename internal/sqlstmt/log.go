@@ -91,8 +91,7 @@ type Log struct {
 	stats  Stats
 	missed map[string]int // the place in stats.Missed
 	deaf   map[string]bool
-	sides  sync.Map          // tableAt → sides
-	used   sync.Map          // declared tables of which something was recorded, and how their keys are spelled
+	abouts map[string]*about
 	titles map[string]string // of tables, by what they are
 	named  map[string]int    // tables of one name
 	views  map[string]*view  // by what they depend on

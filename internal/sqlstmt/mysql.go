@@ -35,7 +35,7 @@ func (c *Client) askMySQL() {
 type implied int
 
 const (
-	implies implied = iota // nothing
+	nothing implied = iota
 	commits
 	unsure // it may end the transaction, or change what the settings say
 	leaves // the session goes on in another transaction, or in none
@@ -67,12 +67,13 @@ func impliedBy(sql string) implied {
 	case committing().MatchString(sql) && !staying().MatchString(sql):
 		return commits
 	}
-	return implies
+	return nothing
 }
 
+// errUnclear is the error of a transaction of which it is unknown whether it goes on.
 var errUnclear = errors.New("a statement may have ended the transaction")
 
-// after ends the transaction that a statement of MySQL's has ended, or may have ended.
+// after ends the transaction that a statement has ended, or may have ended. err is the error of the statement.
 func (i implied) after(c *Client, err error) {
 	switch i {
 	case commits:

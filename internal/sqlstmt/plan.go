@@ -34,6 +34,8 @@ type Plan struct {
 	turn     int   // Client.turn when it was made
 	nothing  bool  // it has nothing to do with tables that are recorded
 	implied  implied
+	does     sideEffects // what the database of a declared table does by itself
+	about    *about      // of a declared table; nil: of a workload of isovet's own
 	edits    []edit
 	template string // of a text with literals: what it has in common with others; "": it has none
 	masked   *sqltext.Template
@@ -170,7 +172,7 @@ func (c *Client) AsItIs(sql string) *Plan {
 	p.declared = c.ofDeclared(s)
 	switch {
 	case p.declared != nil:
-		p.why = c.declare(s, p.declared)
+		c.declare(p, s)
 	case !c.l.is || len(s.Mentions) == 0 && !s.Writes && !c.mayWrite(p, s):
 		p.nothing = true
 	default:
@@ -203,7 +205,7 @@ func (c *Client) plan(sql string) (p *Plan, keep bool) {
 			p.nothing, p.why = p.declared == nil, ""
 		}
 		if p.declared != nil {
-			p.why = c.declare(s, p.declared)
+			return p, c.declare(p, s)
 		}
 		return p, true
 	}

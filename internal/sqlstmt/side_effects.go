@@ -4,23 +4,24 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"isovet/internal/pattern"
 	"isovet/internal/sqltext"
 )
 
-// sides is what a declared table's database does by itself.
-type sides struct {
-	goes bool // rows may go by triggers, cascades or functions
+// sideEffects is what a declared table's database does by itself.
+type sideEffects struct {
+	deletes bool // rows may be deleted by triggers, cascades or functions
 	// unique is the number of unique indexes. If there are several, REPLACE and ON DUPLICATE KEY UPDATE may change rows
 	// of other keys.
-	unique int
-	stays  bool // what is rolled back stays
-	id     int  // PostgreSQL's number of the table that the name means in this session
+	unique           int
+	nonTransactional bool // a rollback does not undo writes
+	id               int  // PostgreSQL's number of the table that the name means in this session
 }
 
-// The queries for sides: the triggers, cascades and functions by which a table's rows may go, its unique indexes, and
-// whether its engine has no transactions; numbers with commas between them.
+// The queries for sideEffects: how many triggers, cascades and functions may delete a table's rows, how many unique
+// indexes it has, and whether its engine has no transactions, as numbers with commas between them.
 const (
 	askSidesMySQL = `SELECT concat((SELECT count(*) FROM information_schema.triggers
 	WHERE trigger_schema = database()) + (SELECT count(*) FROM information_schema.referential_constraints
@@ -41,7 +42,7 @@ const (
 )
 
 // look queries what a table's database does by itself. known is false if that cannot be told.
-func (c *Client) look(t *Table) (s sides, known bool) {
+func (c *Client) look(t *Table) (s sideEffects, known bool) {
 	query := ""
 	switch {
 	case c.l.is && !c.failed:
@@ -55,75 +56,76 @@ func (c *Client) look(t *Table) (s sides, known bool) {
 		return s, false
 	}
 	rows, err := c.ask(fmt.Sprintf(query, strings.ReplaceAll(t.Name, "'", "''")))
-	var goes, stays int
+	var deletes, plain int
 	if err != nil || len(rows) != 1 {
 		return s, false
 	}
-	_, err = fmt.Sscanf(rows[0][0], "%d,%d,%d,%d", &goes, &s.unique, &stays, &s.id)
-	s.goes, s.stays = goes > 0, stays > 0
+	_, err = fmt.Sscanf(rows[0][0], "%d,%d,%d,%d", &deletes, &s.unique, &plain, &s.id)
+	s.deletes, s.nonTransactional = deletes > 0, plain > 0
 	return s, err == nil
 }
 
-// declare says why a statement on a declared table is not understood, or returns "". It may query the database.
-func (c *Client) declare(s *sqltext.Stmt, t *Table) string {
-	for _, m := range append([]sqltext.Table{s.Target}, s.Mentions...) {
-		home := m.Schema == "" && c.my.schema == c.l.home ||
-			slices.Contains([]string{"main", "public", c.l.home}, strings.ToLower(m.Schema))
-		if !c.l.is && strings.EqualFold(m.Name, t.Name) && !home {
-			return "a table of another schema"
+// about is what a log remembers of a declared table. That of a workload of isovet's own is nil.
+type about struct {
+	id      atomic.Int64 // PostgreSQL's number of the table that the name meant first
+	used    atomic.Bool  // something was recorded
+	emptied atomic.Bool  // a change of the schema may have taken its rows
+	// Keys that are texts were spelled like 1.0, and like 1.
+	pointed, plain atomic.Bool
+}
+
+func (l *Log) about(t *Table) *about {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.abouts[t.Name]
+	if a == nil {
+		a = &about{}
+		if l.abouts == nil {
+			l.abouts = map[string]*about{}
 		}
+		l.abouts[t.Name] = a
 	}
+	return a
+}
+
+// declare prepares the plan of a statement on a declared table. It may query the database. keep is false if that did
+// not answer.
+func (c *Client) declare(p *Plan, s *sqltext.Stmt) (keep bool) {
+	t := p.declared
+	p.about = c.l.about(t)
 	does, known := c.look(t)
-	if known {
-		c.l.sides.Store(tableAt{t.Name, c.seen}, does)
-		if first, _ := c.l.sides.LoadOrStore(tableAt{t.Name, always}, does); first.(sides).id != does.id {
-			return "a table of another schema"
-		}
+	p.does = does
+	p.why = declaredWhy(s, t)
+	other := known && !p.about.id.CompareAndSwap(0, int64(does.id)) && p.about.id.Load() != int64(does.id)
+	for _, m := range append([]sqltext.Table{s.Target}, s.Mentions...) {
+		home := c.l.is || m.Schema == "" && c.my.schema == c.l.home ||
+			slices.Contains([]string{"main", "public", c.l.home}, strings.ToLower(m.Schema))
+		other = other || strings.EqualFold(m.Name, t.Name) && !home
 	}
-	switch why := declaredWhy(s, t); {
-	case why != "":
-		return why
+	switch {
+	case other:
+		p.why = "a table of another schema"
+	case p.why != "":
 	case known && does.unique == 0:
-		return "a table without a unique column"
+		p.why = "a table without a unique column"
 	case does.unique > 1 && slices.Contains(s.Arbiters, "duplicate"):
-		return "an upsert of a table with several unique columns"
-	case does.stays:
-		return "a table whose engine has no transactions"
+		p.why = "an upsert of a table with several unique columns"
+	case does.nonTransactional:
+		p.why = "a table whose engine has no transactions"
 	}
-	return ""
+	return known || c.ask == nil || !c.l.is && !c.l.mysql && !c.l.sqlite
 }
 
-// Other states of a table than after some changes of the schema.
-const (
-	always = -1 - iota
-	withPoint
-	withoutPoint
-)
-
-// tableAt is a declared table after some changes of the schema.
-type tableAt struct {
-	name    string
-	changed int64
-}
-
-// mayGo reports whether triggers or cascades may delete rows of the statement's table.
-func (x *effect) mayGo() bool {
-	_, always := x.l.used.Load(tableAt{x.t.Name, always})
-	return always || x.r.c.my.loose || x.l.goes(x.t)
+// mayVanish reports whether triggers, cascades or a change of the schema may delete rows of the statement's table.
+func (x *effect) mayVanish() bool {
+	p := x.r.p
+	return p.does.deletes || x.r.c.my.loose || p.about != nil && p.about.emptied.Load()
 }
 
 // gone reports whether SQLite may have rolled the transaction back when this statement failed: by OR ROLLBACK, which is
 // not parsed, or by a trigger or constraint that says so.
-func (c *Client) gone(p *Plan) bool {
-	if p.declared == nil {
-		return len(p.stmts) == 0
-	}
-	return c.l.goes(p.declared)
-}
-
-func (l *Log) goes(t *Table) bool {
-	s, known := l.sides.Load(tableAt{t.Name, l.changed.Load()})
-	return known && s.(sides).goes
+func (p *Plan) gone() bool {
+	return len(p.stmts) == 0 || p.does.deletes
 }
 
 var (
@@ -136,13 +138,12 @@ var (
 func (c *Client) redefined(sql string) {
 	for i := range c.l.Tables {
 		t := &c.l.Tables[i]
-		_, used := c.l.used.Load(t.Name)
 		switch {
 		case c.l.is || !strings.Contains(strings.ToLower(sql), strings.ToLower(t.Name)):
 		case hiding().MatchString(sql):
 			c.l.deafen(t.Name)
-		case used && !creating().MatchString(sql):
-			c.l.used.Store(tableAt{t.Name, always}, true)
+		case c.l.about(t).used.Load() && !creating().MatchString(sql):
+			c.l.about(t).emptied.Store(true)
 		}
 	}
 }

@@ -37,16 +37,15 @@ func normal(v any) any {
 // spelled notes how a key is spelled. It reports whether the table has both 1 and 1.0 as texts, which may be two keys
 // of a text column or one of a decimal column.
 func (x *effect) spelled(v any) bool {
+	a := x.r.p.about
 	s, ok := scalar(v).(string)
-	if !ok || !whole.MatchString(s) {
+	if a == nil || !ok || !whole.MatchString(s) {
 		return false
 	}
-	point := int64(withoutPoint)
 	if strings.Contains(s, ".") {
-		point = withPoint
+		a.pointed.Store(true)
+	} else {
+		a.plain.Store(true)
 	}
-	x.l.used.Store(tableAt{x.t.Name, point}, true)
-	_, one := x.l.used.Load(tableAt{x.t.Name, withPoint})
-	_, other := x.l.used.Load(tableAt{x.t.Name, withoutPoint})
-	return one && other
+	return a.pointed.Load() && a.plain.Load()
 }

@@ -34,7 +34,7 @@ func (e *Engine) mayUnseen(key uint32, start int64) bool {
 func (e *Engine) hasCome(k kv, end int64) (come bool) {
 	after := e.o.Level.RealTime() && e.repeats(k.val)
 	e.pendingWriters(k, func(t uint32) {
-		come = come || !after || satAdd(e.slots[t].start, -e.o.Skew) <= satAdd(end, e.o.Skew)
+		come = come || !after || Plus(e.slots[t].start, -e.o.Skew) <= Plus(end, e.o.Skew)
 	})
 	return come
 }

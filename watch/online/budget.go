@@ -95,7 +95,7 @@ func (e *Engine) direct(m misfit) bool {
 		return false
 	}
 	y := &e.slots[next.slot()]
-	before := e.o.Level.RealTime() && satAdd(y.end, e.o.Skew) < satAdd(x.start, -e.o.Skew) ||
+	before := e.o.Level.RealTime() && Plus(y.end, e.o.Skew) < Plus(x.start, -e.o.Skew) ||
 		e.o.Level.Sessions() && x.sess != NoSession && y.sess == x.sess && y.seq < x.seq
 	if !before || y.status == history.Unknown {
 		return false

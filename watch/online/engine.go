@@ -238,7 +238,7 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 	e.fuel()
 	if !e.stream.started {
 		e.stream.started = true
-		e.stream.origin = satAdd(max(a.Start, a.End), e.o.Lateness)
+		e.stream.origin = Plus(max(a.Start, a.End), e.o.Lateness)
 	}
 	e.noteRepeats(a)
 	if e.stream.attached {
@@ -357,7 +357,7 @@ func (e *Engine) Settle() {
 		if e.stops() {
 			return
 		}
-		e.mark = max(e.mark, satAdd(e.pending.at(0).end, 1))
+		e.mark = max(e.mark, Plus(e.pending.at(0).end, 1))
 		e.placeNext()
 	}
 	if !e.call.owes.waits {
@@ -395,7 +395,7 @@ func (e *Engine) Latest() (int64, bool) {
 	}
 	m := e.mark
 	for _, t := range e.pending.all {
-		m = max(m, satAdd(t.end, 1))
+		m = max(m, Plus(t.end, 1))
 	}
 	return m, m != math.MinInt64
 }
@@ -417,7 +417,8 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-func satAdd(a, b int64) int64 {
+// Plus adds, and limits the result to the range of int64.
+func Plus(a, b int64) int64 {
 	s := a + b
 	switch {
 	case a > 0 && b > 0 && s < 0:

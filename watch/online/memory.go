@@ -69,7 +69,7 @@ func (e *Engine) Oldest(parts int) int64 {
 	for range n/parts + 1 {
 		end = h.pop().end
 	}
-	return satAdd(end, 1)
+	return Plus(end, 1)
 }
 
 // Pins calls key and session with the numbers of those in use.

@@ -72,7 +72,7 @@ func (e *Engine) expirePool(mark int64) {
 	if e.o.Patience <= 0 {
 		return
 	}
-	for e.unknown.poolq.len() > 0 && satAdd(max(e.unknown.poolq.top().at, e.stream.origin), e.o.Patience) < mark {
+	for e.unknown.poolq.len() > 0 && Plus(max(e.unknown.poolq.top().at, e.stream.origin), e.o.Patience) < mark {
 		e.drain()
 	}
 }

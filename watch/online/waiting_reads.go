@@ -83,7 +83,7 @@ func (e *Engine) suspect(w *waiting) {
 		return
 	}
 	e.tell(ReadAt{w.line, w.at})
-	e.await.suspects.push(suspect{w, satAdd(e.await.clock, e.await.patience)})
+	e.await.suspects.push(suspect{w, Plus(e.await.clock, e.await.patience)})
 	if e.await.suspects.len() > maxSuspects {
 		e.convictFirst()
 	}
@@ -157,7 +157,7 @@ func (e *Engine) orphan(w *waiting, writer uint32) {
 		switch f.Other = x.line; {
 		case x.foreign:
 			f.Kind = Late
-		case e.o.Level.RealTime() && satAdd(w.end, e.o.Skew) < satAdd(x.start, -e.o.Skew) && !e.mayRepeat(w.kv):
+		case e.o.Level.RealTime() && Plus(w.end, e.o.Skew) < Plus(x.start, -e.o.Skew) && !e.mayRepeat(w.kv):
 			f.Kind, f.Members = Violated, []Member{{Line: w.line}, {Line: x.line, Outside: true}}
 		}
 	}
@@ -187,7 +187,7 @@ func (e *Engine) sees(m misfit) bool {
 
 // ripen examines the waiting reads whose writers should have been placed by now.
 func (e *Engine) ripen(mark int64) (done bool) {
-	for e.await.waitq.len() > 0 && satAdd((*e.await.waitq.top()).end, e.o.Lateness) < mark {
+	for e.await.waitq.len() > 0 && Plus((*e.await.waitq.top()).end, e.o.Lateness) < mark {
 		if e.stops() {
 			return false
 		}
@@ -251,7 +251,7 @@ func (e *Engine) ripe(w *waiting) {
 		e.wakeAll(w.kv, noSlot)
 	case !some && g != nil && g.kind == overwritten:
 		e.stale(w)
-	case !some && g != nil && !e.mayRepeat(w.kv) && g.start <= satAdd(w.end, 2*e.o.Skew):
+	case !some && g != nil && !e.mayRepeat(w.kv) && g.start <= Plus(w.end, 2*e.o.Skew):
 		e.convict(w, g)
 	case e.mayUnseen(w.key, w.start) && e.hasCome(w.kv, w.end): // the read is woken once that one is placed
 	case e.mayUnseen(w.key, w.start):

@@ -12,9 +12,6 @@ func (s *Numbers) Len() int { return s.n }
 
 // Add adds a number.
 func (s *Numbers) Add(n uint64) {
-	if s.Has(n) {
-		return
-	}
 	p := s.pages[n>>9]
 	if p == nil {
 		p = new([8]uint64)
@@ -23,8 +20,10 @@ func (s *Numbers) Add(n uint64) {
 		}
 		s.pages[n>>9] = p
 	}
-	p[n>>6&7] |= 1 << (n & 63)
-	s.n++
+	if word := &p[n>>6&7]; *word>>(n&63)&1 == 0 {
+		*word |= 1 << (n & 63)
+		s.n++
+	}
 }
 
 // Has reports whether a number is in the set.

@@ -198,7 +198,8 @@ func (s *hashes) add(h [2]uint64) {
 	if s.in == nil {
 		s.in = map[[2]uint64]uint8{}
 	}
-	if s.in[h] |= 0; len(s.in) <= max(1024, s.most) {
+	s.in[h] |= 0 // it is in the set now
+	if len(s.in) <= max(1024, s.most) {
 		return
 	}
 	if s.below == 0 {
