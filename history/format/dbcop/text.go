@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"unicode"
 
 	"isovet/history"
 )
@@ -38,13 +37,10 @@ func dashes(line []byte) bool { return len(bytes.Trim(line, "-")) == 0 }
 // := writes a version and == reads one. ==? reads the initial version, and so does ==0 if no transaction writes 0. A !
 // after a transaction says that it did not commit. Keys are absent at first. Errors are *history.InputError with the
 // line. Cost: one pass, and history.Builder.Build. data is not referenced afterwards.
-func ReadText(data []byte, file string) (*history.History, error) { return readText(data, file, false) }
-
-// readText is ReadText. With slow it uses the general reader alone.
-func readText(data []byte, file string, slow bool) (*history.History, error) {
+func ReadText(data []byte, file string) (*history.History, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	return read(file, len(data), func(to *sink) error {
-		p := textReader{sink: to, slow: slow}
+		p := textReader{sink: to}
 		return p.history(data, file)
 	})
 }
@@ -56,25 +52,16 @@ func (p *textReader) history(data []byte, file string) error {
 	for pos := 0; pos < len(data); {
 		lineNo++
 		begin := pos
-		if !p.slow && data[pos] == '[' {
-			if pos = p.plainLine(data, pos, session, lineNo); pos > begin && data[pos-1] == '\n' {
-				continue
-			}
-		}
-		begun := pos > begin
 		line := data[pos:]
 		if end := bytes.IndexByte(line, '\n'); end >= 0 {
 			line = line[:end]
 		}
 		pos += len(line) + 1
-		if line = bytes.TrimRightFunc(line, unicode.IsSpace); !begun {
-			line = bytes.TrimLeftFunc(line, unicode.IsSpace)
-		}
+		line = bytes.TrimSpace(line)
 		if len(line) > 0 && firstText == nil {
 			first, firstText = lineNo, line
 		}
 		switch {
-		case begun:
 		case len(line) == 0 || bytes.HasPrefix(line, []byte("//")):
 			continue
 		case dashes(line):
@@ -108,111 +95,7 @@ func nothing(file string, line int, text []byte) error {
 // textReader reads a file in the text form.
 type textReader struct {
 	*sink
-	slow bool // use the general reader alone
-	line []byte
-	// names has keys, plus one, whose names are a letter and a small number. Most names are.
-	names ['z' + 1][]uint32
-}
-
-// maxPlain bounds the number in a variable's name that names has a place for.
-const maxPlain = 1 << 20
-
-// plainLine reads transactions of the line at pos as long as they look as dbcop writes them. It returns where the next
-// line begins, or where the first other transaction of this line begins.
-func (p *textReader) plainLine(data []byte, pos int, session int64, lineNo int) int {
-	for {
-		i, committed := p.plainTxn(data, pos)
-		if i == 0 {
-			return pos
-		}
-		p.end(session, lineNo, committed, pos)
-		if data[i] == '\n' {
-			return i + 1
-		}
-		pos = i + 1
-		if data[i] == ' ' && pos < len(data) && data[pos] == '[' {
-			continue
-		}
-		return i
-	}
-}
-
-// plainTxn reads the transaction whose bracket is data[i] and returns where it ends, before the end of the data; 0 if
-// it is not plain.
-func (p *textReader) plainTxn(data []byte, i int) (next int, committed bool) {
-	p.events = p.events[:0]
-	for i+8 < len(data) {
-		c := data[i+1] // behind the bracket or a blank
-		if c|0x20 < 'a' || c > 'z' || c > 'Z' && c < 'a' {
-			return 0, false
-		}
-		i += 2
-		from, n := i, uint(0)
-		for ; i < len(data) && data[i]-'0' <= 9 && n < maxPlain; i++ {
-			n = 10*n + uint(data[i]-'0')
-		}
-		if i == from || data[from] == '0' && i > from+1 || n >= maxPlain || len(data)-i < 4 || data[i+1] != '=' {
-			return 0, false
-		}
-		var e event
-		switch data[i] {
-		case ':':
-			e.write = true
-		case '=':
-		default:
-			return 0, false
-		}
-		nameEnd := i
-		i += 2
-		if digits := i; data[i] == '?' && !e.write {
-			e.none = true
-			i++
-		} else {
-			v := int64(0)
-			for ; i < len(data) && data[i]-'0' <= 9; i++ {
-				v = 10*v + int64(data[i]-'0')
-			}
-			if i == digits || i-digits > 18 {
-				return 0, false
-			}
-			e.version = v
-		}
-		of := p.names[c]
-		if n < uint(len(of)) && of[n] != 0 {
-			e.key = of[n] - 1
-		} else {
-			e.key = p.named(c, n, data[from-1:nameEnd])
-		}
-		p.events = append(p.events, e)
-		if len(data)-i < 3 {
-			return 0, false
-		}
-		switch data[i] {
-		case ' ':
-		case ']':
-			i++
-			if data[i] == '!' {
-				return i + 1, false
-			}
-			return i, true
-		default:
-			return 0, false
-		}
-	}
-	return 0, false
-}
-
-// named makes the key of a name that is a letter and a number.
-func (p *textReader) named(letter byte, n uint, name []byte) uint32 {
-	of := &p.names[letter]
-	if n >= uint(len(*of)) && n <= uint(4*p.b.NumOps()+4096) {
-		*of = append(*of, make([]uint32, 2*n+16-uint(len(*of)))...)
-	}
-	key := p.b.Key(p.b.StringValue(name))
-	if n < uint(len(*of)) {
-		(*of)[n] = key + 1
-	}
-	return key
+	line []byte // what is left of it
 }
 
 func (p *textReader) blank() {

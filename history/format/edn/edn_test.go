@@ -188,30 +188,26 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// Maps and sequences, handed over piece by piece, and what is neither.
-func TestFieldsElements(t *testing.T) {
+// Maps and sequences, piece by piece, and what is neither.
+func TestPull(t *testing.T) {
 	read := func(text string) (string, error) {
 		s := Scanner{Data: []byte(text), File: "f"}
-		tok, err := s.Next()
-		if err != nil {
-			return "", err
-		}
 		got := ""
-		err = s.Fields(tok, "op", func(name Token) error {
-			got += string(name.Text) + "="
-			v, err := s.Next()
-			if err != nil || !v.Opens() {
-				got += v.String() + ";"
-				return err
+		s.Map("op")
+		for name, ok := s.Field("op"); ok; name, ok = s.Field("op") {
+			got += string(name) + "="
+			if s.Peek() != '[' && s.Peek() != '(' {
+				got += s.Token().String() + ";"
+				continue
 			}
-			return s.Elements(v, "list", func(e Token) error {
-				got += e.String() + ";"
-				return s.SkipRest(e)
-			})
-		})
-		return got, err
+			for s.Array("list"); s.More(); s.Pass() {
+				got += string(s.Peek()) + ";"
+			}
+		}
+		s.End("map")
+		return got, s.Err()
 	}
-	if got, err := read(`{:a 1, "b" [2 {:x 3} (4)] c ()}`); err != nil || got != "a=1;b=2;{;(;c=" {
+	if got, err := read(`{:a 1, "b" [2 {:x 3} #_ 7 (4)] c (), :d nil}`); err != nil || got != "a=1;b=2;{;(;c=d=nil;" {
 		t.Error(got, err)
 	}
 	for text, want := range map[string]string{
@@ -221,15 +217,10 @@ func TestFieldsElements(t *testing.T) {
 		"{:a [1":   "found the end of the file; expected ]",
 		"{:a":      "found the end of the file; expected }",
 		"{:a [#]}": "found #; expected a set",
+		"{:a 1} 2": "found 2 behind the map; expected the end of the file",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", text, err, want)
 		}
-	}
-	s := Scanner{Data: []byte("{}"), File: "f"}
-	tok, _ := s.Next()
-	if err := s.Elements(tok, "list", nil); err == nil || !strings.Contains(err.Error(),
-		`field "list": found {; expected an array`) {
-		t.Error(err)
 	}
 }

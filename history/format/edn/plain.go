@@ -10,7 +10,7 @@ type Plain struct {
 	pos  int
 	json bool
 	// The class bits of white space.
-	white uint8
+	white uint16
 }
 
 // NewPlain returns a Plain at the beginning of a text.
@@ -54,9 +54,11 @@ const (
 	isOpen
 	isClose
 	isQuiet // isPlain or isBlank
+	isText  // of a string in ASCII without escapes
+	isDull  // white space, or what may be a comment
 )
 
-var class [256]uint8
+var class [256]uint16
 
 func init() {
 	for c := range class {
@@ -68,6 +70,9 @@ func init() {
 		}
 	}
 	class[':'] |= isColon
+	for _, c := range ":#;^ \t\r\n\f\v," {
+		class[c] |= isDull
+	}
 	for c := '0'; c <= 'z'; c++ {
 		if c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c {
 			class[c] |= isPlain
@@ -79,6 +84,9 @@ func init() {
 	for c := range class {
 		if class[c]&(isPlain|isBlank) != 0 {
 			class[c] |= isQuiet
+		}
+		if c < 0x80 && c != '"' && c != '\\' {
+			class[c] |= isText
 		}
 	}
 	for _, c := range "([{" {
@@ -103,21 +111,25 @@ func (p *Plain) Peek() byte {
 //
 //go:noinline
 func (p *Plain) blanks() byte {
-	white := p.white
-	d, i := p.data, p.pos+1
-	for i < len(d) {
-		if class[d[i]]&white == 0 {
-			p.pos = i
-			return d[i]
-		}
+	p.pos = blanks(p.data, p.pos+1, p.white)
+	if p.pos == len(p.data) {
+		return 0
+	}
+	return p.data[p.pos]
+}
+
+// blanks returns the position of the first byte from i on that is not white.
+//
+//go:noinline
+func blanks(d []byte, i int, white uint16) int {
+	for i < len(d) && class[d[i]]&white != 0 {
 		i++
 		// The indentation of a value a line.
 		for len(d)-i >= 8 && string(d[i:i+8]) == "        " {
 			i += 8
 		}
 	}
-	p.pos = len(d)
-	return 0
+	return min(i, len(d))
 }
 
 // Take skips white space and then the next byte, if that is c.
@@ -196,37 +208,6 @@ func (p *Plain) Ints(dst []history.Value) ([]history.Value, bool) {
 		dst = append(dst, history.IntValue(n))
 	}
 	return dst, false
-}
-
-// Register reads a micro-operation of a register in JSON, ["r",1,2], perhaps behind a comma, of integers without sign
-// and of at most 18 digits. It returns false, without moving, if something else is next.
-func (p *Plain) Register() (f byte, key, n int64, ok bool) {
-	d, i := p.data, p.pos
-	if i < len(d) && d[i] == ',' {
-		i++
-	}
-	if !p.json || len(d)-i < 9 || string(d[i:i+2]) != `["` || string(d[i+3:i+5]) != `",` {
-		return 0, 0, 0, false
-	}
-	f = d[i+2]
-	i += 5
-	first := i
-	for ; i < len(d) && d[i]-'0' <= 9; i++ {
-		key = key*10 + int64(d[i]-'0')
-	}
-	if i == first || i-first > 18 || i == len(d) || d[i] != ',' {
-		return 0, 0, 0, false
-	}
-	i++
-	first = i
-	for ; i < len(d) && d[i]-'0' <= 9; i++ {
-		n = n*10 + int64(d[i]-'0')
-	}
-	if i == first || i-first > 18 || i == len(d) || d[i] != ']' {
-		return 0, 0, 0, false
-	}
-	p.pos = i + 1
-	return f, key, n, true
 }
 
 // Begins reports whether the next bytes are text, followed by a blank, a comma or a closing bracket.
@@ -438,15 +419,6 @@ func (p *Plain) skipScalar(c byte) bool {
 		return p.atom("false")
 	}
 	return p.Nil()
-}
-
-// Bool reads true or false.
-func (p *Plain) Bool() (value, ok bool) {
-	p.Peek()
-	if p.atom("true") {
-		return true, true
-	}
-	return false, p.atom("false")
 }
 
 func (p *Plain) atom(name string) bool {

@@ -10,15 +10,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"isovet/history"
+	"isovet/history/format/edn"
 	"isovet/history/format/jsonl"
 	"isovet/internal/sorts"
 )
@@ -31,64 +29,6 @@ func Is(head []byte) bool {
 	return ok && bytes.HasPrefix(rest, []byte(`"resourceSpans"`))
 }
 
-type traces struct {
-	ResourceSpans []struct {
-		ScopeSpans []struct {
-			Spans []span `json:"spans"`
-		} `json:"scopeSpans"`
-	} `json:"resourceSpans"`
-}
-
-type span struct {
-	SpanID     string      `json:"spanId"`
-	Name       string      `json:"name"`
-	Start      integer     `json:"startTimeUnixNano"`
-	End        integer     `json:"endTimeUnixNano"`
-	Attributes []attribute `json:"attributes"`
-	Events     []struct {
-		Name       string      `json:"name"`
-		Attributes []attribute `json:"attributes"`
-	} `json:"events"`
-	Status struct {
-		Code json.RawMessage `json:"code"`
-	} `json:"status"`
-}
-
-type attribute struct {
-	Key   string `json:"key"`
-	Value anyVal `json:"value"`
-}
-
-// anyVal is OTLP's AnyValue.
-type anyVal struct {
-	String *string      `json:"stringValue"`
-	Int    *integer     `json:"intValue"`
-	Bool   *bool        `json:"boolValue"`
-	Double *json.Number `json:"doubleValue"`
-	Bytes  *string      `json:"bytesValue"`
-	Array  *struct {
-		Values []anyVal `json:"values"`
-	} `json:"arrayValue"`
-	List *struct {
-		Values []attribute `json:"values"`
-	} `json:"kvlistValue"`
-}
-
-// integer is an integer of 64 bits. JSON of protocol buffers has it as a text.
-type integer struct {
-	n   int64
-	set bool
-}
-
-func (i *integer) UnmarshalJSON(b []byte) error {
-	n, err := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
-	if err != nil {
-		return fmt.Errorf("found %s; expected an integer of 64 bits", b)
-	}
-	*i = integer{n, true}
-	return nil
-}
-
 // line is a transaction as a line of the project's format, with its place in the file.
 type line struct {
 	from, to int // range in the text made of all lines
@@ -97,72 +37,343 @@ type line struct {
 	span     string
 }
 
-// Read reads a file. passed counts the spans without the attribute. Errors about the content are *history.InputError.
-// Cost: one pass over the data, and the reading of its transactions as JSON lines; some copies of the file and ten
-// times the time where it is not plain, see plainReader.
-func Read(data []byte, file string) (h *history.History, passed int, err error) {
-	if h, passed, ok := readPlain(data, file); ok {
-		return h, passed, nil
-	}
-	return read(data, file)
+// reader makes a line of the project's format from each span that is a transaction.
+type reader struct {
+	s        edn.Scanner
+	sessions map[string]int
+	text     []byte // the lines
+	lines    []line
+	passed   int // spans that are no transactions
+
+	val []byte // JSON of the values of the span
+	str []byte // the text of the last value, if it was one
+	ops []byte // the operations of the span
 }
 
-// read is Read with encoding/json, for any content.
-func read(data []byte, file string) (h *history.History, passed int, err error) {
-	sessions := map[string]int{}
-	var lines []line
-	var all []byte
-	d := json.NewDecoder(bytes.NewReader(data))
-	at, counted := 1, 0 // the line that data[counted] is in
-	for {
-		var t traces
-		n := 0
-		begin := len(data) - len(bytes.TrimLeft(data[d.InputOffset():], " \t\r\n"))
-		at += bytes.Count(data[counted:begin], []byte{'\n'})
-		counted = begin
-		err := d.Decode(&t)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, 0, &history.InputError{File: file, Line: at, Off: -1, Msg: fmt.Sprintf(
-				"no trace of OTLP's JSON: %v; expected {\"resourceSpans\":[…]}", err)}
-		}
-		begins, spans := spanLines(data[begin:d.InputOffset()], at), 0
-		for _, r := range t.ResourceSpans {
-			for _, s := range r.ScopeSpans {
-				spans += len(s.Spans)
-			}
-		}
-		for _, r := range t.ResourceSpans {
-			for _, s := range r.ScopeSpans {
-				for i := range s.Spans {
-					at := at
-					if len(begins) == spans {
-						at = begins[n]
-					}
-					n++
-					text, err := s.Spans[i].line(sessions)
-					if err == nil && text != nil {
-						_, err = jsonl.ReadLine(text, false)
-					}
-					if err != nil {
-						return nil, 0, &history.InputError{File: file, Line: at, Off: -1,
-							Msg: fmt.Sprintf("span %s: %s", s.Spans[i].SpanID, plain(err))}
-					}
-					if text == nil {
-						passed++
-						continue
-					}
-					from := len(all)
-					all = append(append(all, text...), '\n')
-					lines = append(lines, line{from, len(all), s.Spans[i].Start.n, at, s.Spans[i].SpanID})
-				}
-			}
+// Read reads a file. passed counts the spans without the attribute. Errors about the content are *history.InputError.
+// Cost: one pass over the data, and the reading of its transactions as JSON lines.
+func Read(data []byte, file string) (h *history.History, passed int, err error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, sessions: map[string]int{}}
+	for r.s.Peek() != 0 {
+		r.member("resourceSpans", func() {
+			r.member("scopeSpans", func() {
+				r.member("spans", r.span)
+			})
+		})
+	}
+	r.s.End("trace")
+	if err := r.s.Err(); err != nil {
+		return nil, 0, err
+	}
+	h, err = readLines(r.text, r.lines, file)
+	return h, r.passed, err
+}
+
+// member reads an object of which only one field matters, an array, and calls each for every element.
+func (r *reader) member(name string, each func()) {
+	r.s.Map("")
+	for field, ok := r.s.Field(""); ok; field, ok = r.s.Field("") {
+		if string(field) == name {
+			r.array(name, each)
+		} else {
+			r.s.Pass()
 		}
 	}
-	h, err = readLines(all, lines, file)
-	return h, passed, err
+}
+
+// array reads an array, or null for an empty one.
+func (r *reader) array(what string, each func()) {
+	if r.s.Peek() == 'n' {
+		r.s.Pass()
+		return
+	}
+	for r.s.Array(what); r.s.More(); {
+		each()
+	}
+}
+
+// span is a span as far as it matters.
+type span struct {
+	id, name   string
+	start, end int64
+	times      int // how many of the two are given
+	failed     bool
+	session    int    // -1: not given
+	status     string // in JSON; "": not given
+	rest       []byte // other fields of the transaction
+	said       []byte // operations of the attribute
+}
+
+// span reads a span and makes its line.
+func (r *reader) span() {
+	at := r.s.Map("spans")
+	x := span{session: -1}
+	r.val, r.ops = r.val[:0], r.ops[:0]
+	for field, ok := r.s.Field("span"); ok; field, ok = r.s.Field("span") {
+		switch string(field) {
+		case "spanId":
+			x.id = string(r.s.Token().Text)
+		case "name":
+			x.name = string(r.s.Token().Text)
+		case "startTimeUnixNano":
+			x.start = r.integer("startTimeUnixNano")
+			x.times++
+		case "endTimeUnixNano":
+			x.end = r.integer("endTimeUnixNano")
+			x.times++
+		case "attributes":
+			r.array("attributes", func() { r.attribute(&x) })
+		case "events":
+			r.array("events", func() { r.event(&x) })
+		case "status":
+			r.s.Map("status")
+			for field, ok := r.s.Field("status"); ok; field, ok = r.s.Field("status") {
+				if string(field) != "code" || r.s.Peek() == '{' || r.s.Peek() == '[' {
+					r.s.Pass()
+					continue
+				}
+				t := r.s.Token()
+				x.failed = t.Kind == edn.Int && t.N == 2 || string(t.Text) == "2" || t.Is("STATUS_CODE_ERROR")
+			}
+		default:
+			r.s.Pass()
+		}
+	}
+	switch {
+	case x.session < 0:
+		r.passed++
+	case x.times < 2:
+		r.s.Fail(at, "", "span %s: startTimeUnixNano or endTimeUnixNano is missing; expected both", x.id)
+	default:
+		from := len(r.text)
+		r.text = append(x.appendLine(r.text, r.ops), '\n')
+		r.lines = append(r.lines, line{from, len(r.text), x.start, r.s.Line(at), x.id})
+	}
+}
+
+// appendLine appends the transaction.
+func (x *span) appendLine(b, ops []byte) []byte {
+	b = strconv.AppendInt(append(b, `{"session":`...), int64(x.session), 10)
+	b = strconv.AppendInt(append(b, `,"start":`...), x.start, 10)
+	if x.status == "" && x.failed {
+		x.status = `"unknown"` // it may have taken effect
+	}
+	if x.status != `"unknown"` {
+		b = strconv.AppendInt(append(b, `,"end":`...), x.end, 10)
+	}
+	if x.status != "" {
+		b = append(append(b, `,"status":`...), x.status...)
+	}
+	b = append(history.AppendJSONString(append(b, `,"name":`...), x.name), x.rest...)
+	b = append(append(b, `,"ops":[`...), x.said...)
+	if len(ops) > 0 && len(bytes.TrimSpace(x.said)) > 0 {
+		b = append(b, ',')
+	}
+	return append(append(b, ops...), "]}"...)
+}
+
+// attribute reads an attribute of a span.
+func (r *reader) attribute(x *span) {
+	at := r.s.Pos()
+	key, v, text := r.keyed(false)
+	name, ours := bytes.CutPrefix(key, []byte("isovet."))
+	if !ours {
+		return
+	}
+	switch string(name) {
+	case "session":
+		n, known := r.sessions[string(v)]
+		if !known {
+			n = len(r.sessions)
+			r.sessions[string(v)] = n
+		}
+		x.session = n
+	case "ops":
+		s := edn.Scanner{Data: bytes.TrimSpace(r.str), JSON: true}
+		if s.Pass(); !text || s.Err() != nil || s.Pos() < len(s.Data) || len(s.Data) == 0 || s.Data[0] != '[' {
+			r.s.Fail(at, "", "span %s: attribute isovet.ops: found %.60q; expected a text, an array of operations as "+
+				"JSON", x.id, v)
+			return
+		}
+		x.said = oneLine(append(x.said[:0], s.Data[1:len(s.Data)-1]...))
+	case "status":
+		x.status = string(v)
+	case "id", "commit", "start_ts", "commit_ts", "node", "init":
+		x.rest = append(append(append(append(x.rest, `,"`...), name...), `":`...), v...)
+	default:
+		r.s.Fail(at, "", "span %s: attribute %s is not known; expected isovet.session, ops, status, id, commit, "+
+			"start_ts, commit_ts, node or init", x.id, key)
+	}
+}
+
+// event reads an event; some are operations.
+func (r *reader) event(x *span) {
+	at := r.s.Map("events")
+	var name, key []byte
+	value := []byte("null")
+	for field, ok := r.s.Field("event"); ok; field, ok = r.s.Field("event") {
+		switch string(field) {
+		case "name":
+			name = r.hold(r.s.Token().Text)
+		case "attributes":
+			r.array("attributes", func() {
+				switch k, v, _ := r.keyed(false); string(k) {
+				case "isovet.key":
+					key = v
+				case "isovet.value":
+					value = v
+				}
+			})
+		default:
+			r.s.Pass()
+		}
+	}
+	what, ours := bytes.CutPrefix(name, []byte("isovet."))
+	if !ours {
+		return
+	}
+	kind := byte('w')
+	switch string(what) {
+	case "read":
+		kind = 'r'
+	case "append":
+		kind = 'a'
+	case "write":
+	case "delete":
+		value = []byte("null")
+	default:
+		r.s.Fail(at, "", "span %s: event %s: not known; expected isovet.read, write, delete or append", x.id, name)
+	}
+	if key == nil {
+		r.s.Fail(at, "", "span %s: event %s: no attribute isovet.key", x.id, name)
+	}
+	if len(r.ops) > 0 {
+		r.ops = append(r.ops, ',')
+	}
+	r.ops = append(append(append(r.ops, '[', '"', kind, '"', ','), key...), ',')
+	r.ops = append(append(r.ops, value...), ']')
+}
+
+// hold copies a text to val, where it stays until the next span.
+func (r *reader) hold(text []byte) []byte {
+	from := len(r.val)
+	r.val = append(r.val, text...)
+	return r.val[from:len(r.val):len(r.val)]
+}
+
+// keyed reads a key and its value, which it returns as JSON of the project's format. text says that it is a text; str
+// has it. Unless it is nested in a value, it skips the value of a key that is not isovet's.
+func (r *reader) keyed(nested bool) (key, value []byte, text bool) {
+	value = []byte("null")
+	foreign := false
+	r.s.Map("attributes")
+	for field, ok := r.s.Field("attribute"); ok; field, ok = r.s.Field("attribute") {
+		switch string(field) {
+		case "key":
+			key = r.hold(r.s.Token().Text)
+			foreign = !nested && !bytes.HasPrefix(key, []byte("isovet."))
+		case "value":
+			if foreign {
+				r.s.Pass()
+				break
+			}
+			from := len(r.val)
+			text = r.value()
+			value = r.val[from:len(r.val):len(r.val)]
+		default:
+			r.s.Pass()
+		}
+	}
+	return key, value, text
+}
+
+// value reads OTLP's AnyValue and appends it to val as JSON. It reports whether it is a text, and puts that into str.
+func (r *reader) value() (text bool) {
+	from := len(r.val)
+	r.s.Map("value")
+	for field, ok := r.s.Field("value"); ok; field, ok = r.s.Field("value") {
+		if r.s.Peek() == 'n' {
+			r.s.Pass()
+			continue
+		}
+		r.val = r.val[:from]
+		switch string(field) {
+		case "stringValue", "doubleValue":
+			t := r.s.Token()
+			switch {
+			case t.Kind == edn.Int:
+				r.val = strconv.AppendInt(r.val, t.N, 10)
+			case t.Kind == edn.Text || t.Kind == edn.Number:
+				r.appendText(t.Text)
+				r.str, text = append(r.str[:0], t.Text...), true
+			default:
+				r.s.Fail(t.Pos, string(field), "found %v; expected a text or a number", t)
+			}
+		case "intValue":
+			r.val = strconv.AppendInt(r.val, r.integer("intValue"), 10)
+		case "boolValue":
+			r.val = strconv.AppendBool(r.val, r.s.Bool("boolValue"))
+		case "bytesValue":
+			t := r.s.Token()
+			b, err := base64.StdEncoding.DecodeString(string(t.Text))
+			if err != nil || t.Kind != edn.Text {
+				r.s.Fail(t.Pos, "bytesValue", "found %v; expected a text in base 64", t)
+			}
+			r.appendText(bytes.ToValidUTF8(b, []byte("\ufffd")))
+		case "arrayValue":
+			r.values('[', func() { r.value() })
+		case "kvlistValue":
+			r.values('{', func() {
+				at := len(r.val)
+				key, value, _ := r.keyed(true)
+				pair := append(append(history.AppendJSONString(nil, string(key)), ':'), value...)
+				r.val = append(r.val[:at], pair...)
+			})
+		default:
+			r.s.Pass()
+		}
+	}
+	if len(r.val) == from {
+		r.val = append(r.val, "null"...)
+	}
+	return text
+}
+
+// values reads an object with an array of values, or of keys with values.
+func (r *reader) values(bracket byte, each func()) {
+	r.val = append(r.val, bracket)
+	first := true
+	r.member("values", func() {
+		if !first {
+			r.val = append(r.val, ',')
+		}
+		first = false
+		each()
+	})
+	r.val = append(r.val, bracket+2) // ] follows [ two places behind, and so does } follow {
+}
+
+// appendText appends a text to val as JSON.
+func (r *reader) appendText(text []byte) {
+	if slices.ContainsFunc(text, func(c byte) bool { return c < ' ' || c >= 0x7f || c == '"' || c == '\\' }) {
+		r.val = history.AppendJSONString(r.val, string(text))
+		return
+	}
+	r.val = append(append(append(r.val, '"'), text...), '"')
+}
+
+// integer reads an integer of 64 bits. JSON of protocol buffers has it as a text.
+func (r *reader) integer(field string) int64 {
+	t := r.s.Token()
+	if t.Kind == edn.Int {
+		return t.N
+	}
+	n, err := strconv.ParseInt(string(t.Text), 10, 64)
+	if t.Kind != edn.Text || err != nil {
+		r.s.Fail(t.Pos, field, "found %v; expected an integer of 64 bits", t)
+	}
+	return n
 }
 
 // readLines reads transactions. Spans are exported as they end, in batches: a session's order is that of their starts.
@@ -193,65 +404,6 @@ func readLines(text []byte, lines []line, file string) (*history.History, error)
 	return h, nil
 }
 
-// spanLines returns the lines where the spans of a trace begin; the trace begins in the given line. A trace that has a
-// list of spans twice has fewer spans than lines.
-func spanLines(text []byte, line int) (at []int) {
-	levels := [...]string{"resourceSpans", "scopeSpans", "spans"}
-	d := json.NewDecoder(bytes.NewReader(text))
-	var skipped json.RawMessage
-	counted := 0
-	var object func(level int)
-	object = func(level int) {
-		for d.More() {
-			name, err := d.Token()
-			field, _ := name.(string)
-			if err != nil {
-				return
-			}
-			rest := bytes.TrimLeft(text[d.InputOffset():], ": \t\r\n")
-			if !strings.EqualFold(field, levels[level]) || len(rest) == 0 || rest[0] != '[' {
-				if d.Decode(&skipped) != nil {
-					return
-				}
-				continue
-			}
-			_, _ = d.Token()
-			for d.More() {
-				rest := bytes.TrimLeft(text[d.InputOffset():], ", \t\r\n")
-				if level == len(levels)-1 {
-					begin := len(text) - len(rest)
-					line += bytes.Count(text[counted:begin], []byte{'\n'})
-					counted = begin
-					at = append(at, line)
-				} else if rest[0] == '{' {
-					_, _ = d.Token()
-					object(level + 1)
-					continue
-				}
-				if d.Decode(&skipped) != nil {
-					return
-				}
-			}
-			_, _ = d.Token()
-		}
-		_, _ = d.Token()
-	}
-	_, _ = d.Token()
-	object(0)
-	return at
-}
-
-// plain returns an input error without its place: the line that it names is not in the file.
-func plain(err error) string {
-	if in, ok := errors.AsType[*history.InputError](err); ok {
-		if in.Field != "" {
-			return fmt.Sprintf("field %q: %s", in.Field, in.Msg)
-		}
-		return in.Msg
-	}
-	return err.Error()
-}
-
 // oneLine replaces line ends in a text of JSON by blanks: they can only be white space there.
 func oneLine(text []byte) []byte {
 	for i, c := range text {
@@ -260,159 +412,4 @@ func oneLine(text []byte) []byte {
 		}
 	}
 	return text
-}
-
-// line makes a transaction from a span; nil if the span is none.
-func (s *span) line(sessions map[string]int) ([]byte, error) {
-	var session, ops, status []byte
-	var rest []byte
-	for _, a := range s.Attributes {
-		name, ours := strings.CutPrefix(a.Key, "isovet.")
-		if !ours {
-			continue
-		}
-		v, err := a.Value.json()
-		if err != nil {
-			return nil, fmt.Errorf("attribute %s: %w", a.Key, err)
-		}
-		switch name {
-		case "session":
-			n, ok := sessions[string(v)]
-			if !ok {
-				n = len(sessions)
-				sessions[string(v)] = n
-			}
-			session = strconv.AppendInt(nil, int64(n), 10)
-		case "ops":
-			if a.Value.String == nil {
-				return nil, errors.New("attribute isovet.ops: expected a text, the operations as JSON")
-			}
-			if ops = bytes.TrimSpace([]byte(*a.Value.String)); !json.Valid(ops) || len(ops) < 2 || ops[0] != '[' {
-				return nil, fmt.Errorf("attribute isovet.ops: found %.60q; expected an array of operations", ops)
-			}
-			ops = oneLine(ops[1 : len(ops)-1])
-		case "status":
-			status = v
-		case "id", "commit", "start_ts", "commit_ts", "node", "init":
-			rest = append(append(append(append(rest, `,"`...), name...), `":`...), v...)
-		default:
-			return nil, fmt.Errorf("attribute %s is not known; expected isovet.session, ops, status, id, commit, "+
-				"start_ts, commit_ts, node or init", a.Key)
-		}
-	}
-	if session == nil {
-		return nil, nil
-	}
-	if !s.Start.set || !s.End.set {
-		return nil, errors.New("startTimeUnixNano or endTimeUnixNano is missing; expected both")
-	}
-	for _, e := range s.Events {
-		op, err := operation(e.Name, e.Attributes)
-		if err != nil {
-			return nil, fmt.Errorf("event %s: %w", e.Name, err)
-		}
-		if len(op) > 0 {
-			if len(bytes.TrimSpace(ops)) > 0 {
-				ops = append(ops, ',')
-			}
-			ops = append(ops, op...)
-		}
-	}
-	if code := strings.Trim(string(s.Status.Code), `"`); status == nil && (code == "2" || code == "STATUS_CODE_ERROR") {
-		status = []byte(`"unknown"`) // it may have taken effect
-	}
-	b := append([]byte(`{"session":`), session...)
-	b = strconv.AppendInt(append(b, `,"start":`...), s.Start.n, 10)
-	if string(status) != `"unknown"` {
-		b = strconv.AppendInt(append(b, `,"end":`...), s.End.n, 10)
-	}
-	if status != nil {
-		b = append(append(b, `,"status":`...), status...)
-	}
-	b = history.AppendJSONString(append(b, `,"name":`...), s.Name)
-	b = append(append(append(b, rest...), `,"ops":[`...), ops...)
-	return append(b, "]}"...), nil
-}
-
-// operation makes an operation from an event; nil if the event is none.
-func operation(event string, attributes []attribute) ([]byte, error) {
-	kind, ok := map[string]string{"isovet.read": "r", "isovet.write": "w", "isovet.delete": "w",
-		"isovet.append": "a"}[event]
-	if !ok {
-		if strings.HasPrefix(event, "isovet.") {
-			return nil, errors.New("not known; expected isovet.read, write, delete or append")
-		}
-		return nil, nil
-	}
-	var key []byte
-	v := []byte("null")
-	for _, a := range attributes {
-		x, err := a.Value.json()
-		if err != nil {
-			return nil, fmt.Errorf("attribute %s: %w", a.Key, err)
-		}
-		switch a.Key {
-		case "isovet.key":
-			key = x
-		case "isovet.value":
-			v = x
-		}
-	}
-	if key == nil {
-		return nil, errors.New("no attribute isovet.key")
-	}
-	if event == "isovet.delete" {
-		v = []byte("null")
-	}
-	return fmt.Appendf(nil, `[%q,%s,%s]`, kind, key, v), nil
-}
-
-// json returns the value as JSON of the project's format.
-func (v *anyVal) json() ([]byte, error) {
-	switch {
-	case v.String != nil:
-		return history.AppendJSONString(nil, *v.String), nil
-	case v.Int != nil:
-		return strconv.AppendInt(nil, v.Int.n, 10), nil
-	case v.Bool != nil:
-		return strconv.AppendBool(nil, *v.Bool), nil
-	case v.Double != nil:
-		if n, err := v.Double.Int64(); err == nil {
-			return strconv.AppendInt(nil, n, 10), nil
-		}
-		return history.AppendJSONString(nil, v.Double.String()), nil
-	case v.Bytes != nil:
-		b, err := base64.StdEncoding.DecodeString(*v.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		return history.AppendJSONString(nil, strings.ToValidUTF8(string(b), "\ufffd")), nil
-	case v.Array != nil:
-		b := []byte{'['}
-		for i := range v.Array.Values {
-			x, err := v.Array.Values[i].json()
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, x...)
-		}
-		return append(b, ']'), nil
-	case v.List != nil:
-		b := []byte{'{'}
-		for i, a := range v.List.Values {
-			x, err := a.Value.json()
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(append(history.AppendJSONString(b, a.Key), ':'), x...)
-		}
-		return append(b, '}'), nil
-	}
-	return []byte("null"), nil
 }

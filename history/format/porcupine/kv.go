@@ -115,7 +115,6 @@ type kvReader struct {
 	b       *history.Builder
 	data    []byte
 	escaped [][]byte // texts with escapes in the file
-	slow    bool     // use the scanner alone
 	counts  []int32  // by key: how many operations it has
 	mark    []byte   // in no token
 	keyOf   []int32  // by text, plus one
@@ -190,12 +189,7 @@ func (r *kvReader) sort() (all []kvOp, begin []int) {
 // Times are positions in the file. Errors are *history.InputError with the line. Cost: linear in the log, and for a
 // repeated token at worst exponential in the number of its uses.
 func ReadKV(data []byte, file string) (h *history.History, repeated int, err error) {
-	return readKV(data, file, false)
-}
-
-// readKV is ReadKV. With slow it uses the scanner alone.
-func readKV(data []byte, file string, slow bool) (h *history.History, repeated int, err error) {
-	r := kvReader{b: history.NewBuilder(), data: data, slow: slow, mark: []byte("@"), more: map[int64]int32{}}
+	r := kvReader{b: history.NewBuilder(), data: data, mark: []byte("@"), more: map[int64]int32{}}
 	r.b.File, r.b.Meta.Single = file, true
 	r.b.Initial = r.b.StringValue(nil)
 	if err := r.parse(data, file); err != nil {

@@ -98,49 +98,32 @@ func naiveParse(data []byte, file string) ([]*naiveKey, error) {
 	}
 	open := map[int64]at{}
 	for pos := int64(1); ; pos++ {
-		t, err := s.Next()
-		if err != nil {
-			return nil, err
-		}
-		if t.Kind == edn.EOF {
+		if s.Peek() == 0 {
 			if len(keys) == 0 {
 				return nil, nothing(file, 1, nil, "events of a key-value store")
 			}
 			return keys, nil
 		}
-		first := t
-		var process, kind, f, key, value edn.Token
-		if err := s.Fields(t, "event", func(name edn.Token) error {
-			t, err := s.Next()
-			if err != nil {
-				return err
+		first := s.Map("event")
+		fields := map[string]edn.Token{}
+		for name, ok := s.Field("event"); ok; name, ok = s.Field("event") {
+			name := string(name)
+			if !strings.Contains(" process type f key value ", " "+name+" ") {
+				s.Pass()
+				continue
 			}
-			// The text of a string with escapes is the scanner's own.
-			if t.Kind == edn.Text && len(t.Text) > 0 && &t.Text[0] != &data[t.Pos+1] {
-				t.Text = bytes.Clone(t.Text)
-			}
-			switch string(name.Text) {
-			case "process":
-				process = t
-			case "type":
-				kind = t
-			case "f":
-				f = t
-			case "key":
-				key = t
-			case "value":
-				value = t
-			}
-			if t.Kind != edn.Open && t.Kind != edn.Close && t.Kind != edn.EOF {
-				return nil
-			}
-			return s.SkipRest(t)
-		}); err != nil {
+			t := *s.Token()
+			t.Text = bytes.Clone(t.Text)
+			fields[name] = t
+			s.PassRest(&t)
+		}
+		if err := s.Err(); err != nil {
 			return nil, err
 		}
+		process, kind, f, key, value := fields["process"], fields["type"], fields["f"], fields["key"], fields["value"]
 		wrong := func(t edn.Token, field, expected string) error {
 			if t.Kind == edn.EOF {
-				return s.Errorf(first.Pos, field, "missing; expected %s", expected)
+				return s.Errorf(first, field, "missing; expected %s", expected)
 			}
 			return s.Errorf(t.Pos, field, "found %v; expected %s", t, expected)
 		}
@@ -154,7 +137,7 @@ func naiveParse(data []byte, file string) ([]*naiveKey, error) {
 		case key.Kind != edn.Text:
 			return nil, wrong(key, "key", "a string")
 		}
-		o := naiveOp{start: pos, end: history.NoTime, line: uint32(s.Line(first.Pos)), process: process.N, f: f.Text[0],
+		o := naiveOp{start: pos, end: history.NoTime, line: uint32(s.Line(first)), process: process.N, f: f.Text[0],
 			status: history.Unknown}
 		pending, busy := open[process.N]
 		switch {

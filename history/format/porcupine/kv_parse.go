@@ -14,121 +14,50 @@ type kvEvent struct{ process, kind, f, key, value edn.Token }
 func (r *kvReader) parse(data []byte, file string) error {
 	s := edn.Scanner{Data: data, File: file}
 	var e kvEvent
-	for pos := int64(1); ; pos++ {
-		p := s.Plain()
-		p.Peek()
-		first := p.Pos()
-		if r.slow {
-			first = -1
-		} else if e = (kvEvent{}); e.plain(&p) {
-			s.Went(&p)
-		} else {
-			first = -1
-		}
-		if first < 0 {
-			t, err := s.Next()
-			if err != nil {
-				return err
-			}
-			if t.Kind == edn.EOF {
-				if len(r.counts) == 0 {
-					return nothing(file, 1, nil, "events of a key-value store")
-				}
-				return nil
-			}
-			e, first = kvEvent{}, t.Pos
-			if err := e.scan(&s, t); err != nil {
-				return err
-			}
+	for pos := int64(1); s.Peek() != 0; pos++ {
+		e = kvEvent{}
+		first := e.scan(&s)
+		if err := s.Err(); err != nil {
+			return err
 		}
 		if err := r.event(&s, &e, first, pos); err != nil {
 			return err
 		}
 	}
+	if s.End("events"); s.Err() == nil && len(r.counts) == 0 {
+		return nothing(file, 1, nil, "events of a key-value store")
+	}
+	return s.Err()
 }
 
-// plain reads an event that is plain, see edn.Plain.
-func (e *kvEvent) plain(p *edn.Plain) bool {
-	if !p.Take('{') {
-		return false
-	}
-	for !p.Take('}') {
-		name, ok := p.Word()
-		if !ok {
-			return false
-		}
-		var t *edn.Token
+// scan reads an event and returns where it begins.
+func (e *kvEvent) scan(s *edn.Scanner) (at int) {
+	at = s.Map("event")
+	for name, ok := s.Field("event"); ok; name, ok = s.Field("event") {
+		var to *edn.Token
 		switch string(name) {
 		case "process":
-			t = &e.process
+			to = &e.process
 		case "type":
-			t = &e.kind
+			to = &e.kind
 		case "f":
-			t = &e.f
+			to = &e.f
 		case "key":
-			t = &e.key
+			to = &e.key
 		case "value":
-			t = &e.value
+			to = &e.value
 		default:
-			if !p.Skip() {
-				return false
-			}
+			s.Pass()
 			continue
 		}
-		switch c := p.Peek(); {
-		case c == '"':
-			t.Kind = edn.Text
-			t.Pos = p.Pos()
-			t.Text, ok = p.Text()
-		case c == ':':
-			t.Kind = edn.Word
-			t.Pos = p.Pos()
-			t.Text, ok = p.Word()
-		case c == 'n':
-			t.Kind = edn.Nil
-			t.Pos = p.Pos()
-			ok = p.Nil()
-		default:
-			t.Kind = edn.Int
-			t.Pos = p.Pos()
-			t.N, ok = p.Int()
-		}
-		if !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// scan reads an event whose bracket is t.
-func (e *kvEvent) scan(s *edn.Scanner, t edn.Token) error {
-	return s.Fields(t, "event", func(name edn.Token) error {
-		field := string(name.Text)
-		t, err := s.Next()
-		if err != nil {
-			return err
-		}
+		*to = *s.Token()
 		// A string with escapes has its text in the scanner, not in the file.
-		if t.Kind == edn.Text && len(t.Text) > 0 && &t.Text[0] != &s.Data[t.Pos+1] {
-			t.Text = bytes.Clone(t.Text)
+		if to.Kind == edn.Text && len(to.Text) > 0 && &to.Text[0] != &s.Data[to.Pos+1] {
+			to.Text = bytes.Clone(to.Text)
 		}
-		switch field {
-		case "process":
-			e.process = t
-		case "type":
-			e.kind = t
-		case "f":
-			e.f = t
-		case "key":
-			e.key = t
-		case "value":
-			e.value = t
-		}
-		if t.Kind != edn.Open && t.Kind != edn.Close && t.Kind != edn.EOF {
-			return nil
-		}
-		return s.SkipRest(t)
-	})
+		s.PassRest(to)
+	}
+	return at
 }
 
 // event adds an event that begins at first.

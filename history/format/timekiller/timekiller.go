@@ -62,6 +62,7 @@ func compare(a, b stamp) int { return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(
 type reader struct {
 	s           edn.Scanner
 	b           *history.Builder
+	stamps      [][2]stamp // of all transactions: start and commit
 	zeroWritten bool
 	zeroRead    bool
 	nullRead    bool
@@ -70,53 +71,25 @@ type reader struct {
 	names map[string]int64 // numbers of tids and sids that are words
 }
 
-// txn has the fields of a transaction's object; its operations are in the builder already.
-type txn struct {
-	head     history.TxnHead
-	sts, cts stamp
-	hasS     bool
-	hasC     bool
-	opsAt    int
-}
-
-// Read reads a file. Errors are *history.InputError with the line. Cost: one pass over the bytes, or three if they are
-// not plain (see edn.Plain), sorting of timestamps with logical parts, and history.Builder.Build. data is not
-// referenced afterwards.
+// Read reads a file. Errors are *history.InputError with the line. Cost: one pass over the bytes, sorting of
+// timestamps with logical parts, and history.Builder.Build. data is not referenced afterwards.
 func Read(data []byte, file string) (*history.History, error) {
-	if h, ok := readPlain(data, file); ok {
-		return h, nil
-	}
-	return read(data, file)
-}
-
-// read is Read with edn.Scanner, for any content.
-func read(data []byte, file string) (*history.History, error) {
-	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, names: map[string]int64{}}
-	var txns []txn
-	if err := r.array("", func(t edn.Token) error {
-		x, err := r.txn(t)
-		txns = append(txns, x)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	if t, err := r.s.Next(); err != nil {
-		return nil, err
-	} else if t.Kind != edn.EOF {
-		return nil, r.s.Errorf(t.Pos, "", "found %v behind the array; expected the end of the file", t)
-	}
-	ticks(txns)
-	r.b = history.NewBuilder()
+	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, b: history.NewBuilder(), names: map[string]int64{}}
 	r.b.File = file
-	for _, x := range txns {
-		r.s.Seek(x.opsAt)
-		if err := r.ops(); err != nil {
-			return nil, err
-		}
-		r.b.EndTxn(x.head)
+	for r.s.Array(""); r.s.More(); {
+		r.txn()
 	}
-	r.notes(hasLogical(txns))
-	return r.b.Build()
+	r.s.End("array")
+	if err := r.s.Err(); err != nil {
+		return nil, err
+	}
+	logical := slices.ContainsFunc(r.stamps, func(s [2]stamp) bool { return s[0].l != 0 || s[1].l != 0 })
+	r.notes(logical)
+	h, err := r.b.Build()
+	if err == nil && logical {
+		r.ranks(h)
+	}
+	return h, err
 }
 
 // notes adds notes on the conversion of timestamps and on initial values.
@@ -130,48 +103,33 @@ func (r *reader) notes(logical bool) {
 	}
 }
 
-// array reads an array. It calls each with every element's first token.
-func (r *reader) array(field string, each func(t edn.Token) error) error {
-	t, err := r.s.Next()
-	if err != nil {
-		return err
-	}
-	return r.s.Elements(t, field, each)
-}
-
 // number reads an integer, as a number or as a string.
-func (r *reader) number(field string) (int64, error) {
-	t, err := r.s.Next()
-	if err != nil {
-		return 0, err
-	}
+func (r *reader) number(field string) int64 {
+	t := r.s.Token()
 	if t.Kind == edn.Int {
-		return t.N, nil
+		return t.N
 	}
-	if t.Kind == edn.Text {
-		if n, err := strconv.ParseInt(string(t.Text), 10, 64); err == nil {
-			return n, nil
-		}
+	n, err := strconv.ParseInt(string(t.Text), 10, 64)
+	if t.Kind != edn.Text || err != nil {
+		r.s.Fail(t.Pos, field, "found %v; expected an integer", t)
 	}
-	return 0, r.s.Errorf(t.Pos, field, "found %v; expected an integer", t)
+	return n
 }
 
 // name reads a transaction's or session's id: a number, or a word, which gets a number.
-func (r *reader) name(field string) (int64, error) {
-	t, err := r.s.Next()
-	if err != nil {
-		return 0, err
-	}
+func (r *reader) name(field string) int64 {
+	t := r.s.Token()
 	switch t.Kind {
 	case edn.Int:
-		return t.N, nil
+		return t.N
 	case edn.Text:
 		if n, err := strconv.ParseInt(string(t.Text), 10, 64); err == nil {
-			return n, nil
+			return n
 		}
-		return r.named(t.Text), nil
+		return r.named(t.Text)
 	}
-	return 0, r.s.Errorf(t.Pos, field, "found %v; expected an integer or a string", t)
+	r.s.Fail(t.Pos, field, "found %v; expected an integer or a string", t)
+	return 0
 }
 
 // named returns the number of an id that is a word.
@@ -184,83 +142,79 @@ func (r *reader) named(text []byte) int64 {
 	return n
 }
 
-func (r *reader) stamp(field string) (stamp, error) {
-	var s stamp
-	t, err := r.s.Next()
-	if err != nil {
-		return s, err
+func (r *reader) stamp(field string) (s stamp) {
+	if r.s.Peek() != '{' {
+		return stamp{r.s.Int(field), 0}
 	}
-	if t.Kind == edn.Int {
-		return stamp{t.N, 0}, nil
-	}
-	has := false
-	err = r.s.Fields(t, field, func(name edn.Token) (err error) {
-		switch string(name.Text) {
+	has, at := false, r.s.Map(field)
+	for name, ok := r.s.Field(field); ok; name, ok = r.s.Field(field) {
+		switch string(name) {
 		case "p":
 			has = true
-			s.p, err = r.number(field + ".p")
+			s.p = r.number(field + ".p")
 		case "l":
-			s.l, err = r.number(field + ".l")
+			s.l = r.number(field + ".l")
 		default:
-			err = r.s.Skip()
+			r.s.Pass()
 		}
-		return err
-	})
-	if err == nil && !has {
-		err = r.s.Errorf(t.Pos, field, "p is missing; expected a timestamp {p, l}")
 	}
-	return s, err
+	if !has {
+		r.s.Fail(at, field, "p is missing; expected a timestamp {p, l}")
+	}
+	return s
 }
 
-func (r *reader) txn(t edn.Token) (txn, error) {
-	x := txn{head: history.NewTxnHead(), opsAt: -1}
-	h := &x.head
-	h.Line = uint32(r.s.Line(t.Pos))
-	err := r.s.Fields(t, "", func(name edn.Token) (err error) {
-		switch string(name.Text) {
+// txn reads a transaction.
+func (r *reader) txn() {
+	h := history.NewTxnHead()
+	at := r.s.Map("")
+	h.Line = uint32(r.s.Line(at))
+	var start, commit stamp
+	ops, hasStart, hasCommit := false, false, false
+	for name, ok := r.s.Field(""); ok; name, ok = r.s.Field("") {
+		switch string(name) {
 		case "tid":
 			h.HasID = true
-			h.ID, err = r.name("tid")
+			h.ID = r.name("tid")
 		case "sid":
 			h.HasSess = true
-			h.Session, err = r.name("sid")
+			h.Session = r.name("sid")
 		case "sts":
-			x.hasS = true
-			x.sts, err = r.stamp("sts")
+			hasStart = true
+			start = r.stamp("sts")
 		case "cts":
-			x.hasC = true
-			x.cts, err = r.stamp("cts")
+			hasCommit = true
+			commit = r.stamp("cts")
 		case "ops":
-			x.opsAt = r.s.Pos()
-			err = r.s.Skip()
+			if ops {
+				r.s.Fail(at, "ops", "given twice; expected one array of operations")
+			}
+			ops = true
+			for r.s.Array("ops"); r.s.More(); {
+				r.op()
+			}
 		default:
-			err = r.s.Skip()
+			r.s.Pass()
 		}
-		return err
-	})
-	switch {
-	case err != nil:
-	case x.opsAt < 0:
-		err = r.s.Errorf(t.Pos, "ops", "missing; expected an array of operations")
-	case !x.hasC || !x.hasS:
-		err = r.s.Errorf(t.Pos, "sts", "sts or cts is missing; expected both timestamps")
-	case compare(x.sts, x.cts) > 0:
-		err = r.s.Errorf(t.Pos, "cts", "is before sts; expected a commit not before the start")
 	}
-	return x, err
+	switch {
+	case !ops:
+		r.s.Fail(at, "ops", "missing; expected an array of operations")
+	case !hasCommit || !hasStart:
+		r.s.Fail(at, "sts", "sts or cts is missing; expected both timestamps")
+	case compare(start, commit) > 0:
+		r.s.Fail(at, "cts", "is before sts; expected a commit not before the start")
+	}
+	h.StartTS, h.CommitTS = start.p, commit.p
+	r.stamps = append(r.stamps, [2]stamp{start, commit})
+	r.b.EndTxn(h)
 }
 
-// ticks turns timestamps into integers.
-func ticks(txns []txn) {
-	if !hasLogical(txns) {
-		for i := range txns {
-			txns[i].head.StartTS, txns[i].head.CommitTS = txns[i].sts.p, txns[i].cts.p
-		}
-		return
-	}
-	all := make([]stamp, 0, 2*len(txns))
-	for _, x := range txns {
-		all = append(all, x.sts, x.cts)
+// ranks replaces timestamps that have logical parts by their ranks.
+func (r *reader) ranks(h *history.History) {
+	all := make([]stamp, 0, 2*len(r.stamps))
+	for _, s := range r.stamps {
+		all = append(all, s[:]...)
 	}
 	sorts.Func(all, compare)
 	all = slices.Compact(all)
@@ -268,55 +222,70 @@ func ticks(txns []txn) {
 		i, _ := slices.BinarySearchFunc(all, s, compare)
 		return int64(i) + 1
 	}
-	for i := range txns {
-		txns[i].head.StartTS, txns[i].head.CommitTS = rank(txns[i].sts), rank(txns[i].cts)
+	for t, s := range r.stamps {
+		h.Txns.StartTS[t], h.Txns.CommitTS[t] = rank(s[0]), rank(s[1])
 	}
 }
 
-func (r *reader) ops() error {
-	return r.array("ops", func(t edn.Token) error {
-		kind, key := byte(0), int64(0)
-		hasKey, valueAt := false, -1
-		err := r.s.Fields(t, "ops", func(name edn.Token) (err error) {
-			switch string(name.Text) {
-			case "t":
-				t, err := r.s.Next()
-				if err != nil {
-					return err
-				}
-				if t.Kind == edn.Text {
-					if k := kindOf(t.Text); k != 0 {
-						kind = k
-					}
-				}
-				if kind == 0 {
-					return r.s.Errorf(t.Pos, "t", "found %v; expected r, w or a", t)
-				}
-			case "k":
-				hasKey = true
-				key, err = r.number("k")
-			case "v":
-				valueAt = r.s.Pos()
-				err = r.s.Skip()
-			default:
-				err = r.s.Skip()
+// op reads an operation. Its fields may have any order.
+func (r *reader) op() {
+	kind, key, hasKey, list := byte(0), int64(0), false, false
+	var value history.Value
+	at := r.s.Map("ops")
+	for name, ok := r.s.Field("ops"); ok; name, ok = r.s.Field("ops") {
+		switch string(name) {
+		case "t":
+			t := r.s.Token()
+			if kind = 0; t.Kind == edn.Text {
+				kind = kindOf(t.Text)
 			}
-			return err
-		})
-		if err != nil {
-			return err
+			if kind == 0 {
+				r.s.Fail(t.Pos, "t", "found %v; expected r, w or a", t)
+			}
+		case "k":
+			hasKey = true
+			key = r.number("k")
+		case "v":
+			if list = r.s.Peek() == '['; !list {
+				value = r.scalar(r.s.Token())
+				break
+			}
+			r.s.Array("v")
+			for r.elems = r.elems[:0]; r.s.More(); {
+				e := r.s.Token()
+				if e.Kind == edn.Nil {
+					r.s.Fail(e.Pos, "v", "found %v in a list; expected an integer or a string", e)
+				}
+				r.elems = append(r.elems, r.scalar(e))
+			}
+		default:
+			r.s.Pass()
 		}
-		if kind == 0 || !hasKey {
-			return r.s.Errorf(t.Pos, "ops", "an operation without t or k; expected both")
-		}
-		back := r.s.Pos()
-		if valueAt >= 0 {
-			r.s.Seek(valueAt)
-		}
-		err = r.op(kind, r.b.Key(history.IntValue(key)), valueAt >= 0)
-		r.s.Seek(back)
-		return err
-	})
+	}
+	switch {
+	case kind == 0 || !hasKey:
+		r.s.Fail(at, "ops", "an operation without t or k; expected both")
+	case list && kind != 'r':
+		r.s.Fail(at, "v", "found an array; expected an integer, a string or null")
+	case kind == 'a' && value.Kind == history.Null:
+		r.s.Fail(at, "v", "found nothing; expected the element that is appended")
+	}
+	k := r.b.Key(history.IntValue(key))
+	// A file with an append or a read of an array has lists: null is then the empty list.
+	r.b.Meta.Lists = r.b.Meta.Lists || list || kind == 'a'
+	switch {
+	case list:
+		r.b.ReadList(k, r.elems)
+	case kind == 'r':
+		r.nullRead = r.nullRead || value.Kind == history.Null
+		r.zeroRead = r.zeroRead || value == history.IntValue(0)
+		r.b.Read(k, value)
+	case kind == 'w':
+		r.zeroWritten = r.zeroWritten || value == history.IntValue(0)
+		r.b.Write(k, value)
+	default:
+		r.b.Append(k, value)
+	}
 }
 
 // kindOf returns the kind of an operation's name; 0 if it is unknown.
@@ -339,68 +308,16 @@ func kindOf(text []byte) byte {
 	return 0
 }
 
-// op adds an operation; its value, if it has one, is next.
-func (r *reader) op(kind byte, key uint32, hasValue bool) error {
-	t := edn.Token{Kind: edn.Nil, Pos: r.s.Pos()}
-	if hasValue {
-		var err error
-		if t, err = r.s.Next(); err != nil {
-			return err
-		}
-	}
-	// A file with an append or a read of an array has lists: null is then the empty list.
-	if kind == 'r' && t.Opens() {
-		r.b.Meta.Lists = true
-		r.elems = r.elems[:0]
-		if err := r.s.Elements(t, "v", func(e edn.Token) error {
-			v, err := r.scalar(e)
-			if err == nil && v.Kind == history.Null {
-				err = r.s.Errorf(e.Pos, "v", "found %v in a list; expected an integer or a string", e)
-			}
-			r.elems = append(r.elems, v)
-			return err
-		}); err != nil {
-			return err
-		}
-		r.b.ReadList(key, r.elems)
-		return nil
-	}
-	v, err := r.scalar(t)
-	if err != nil {
-		return err
-	}
-	if kind == 'a' && v.Kind == history.Null {
-		return r.s.Errorf(t.Pos, "v", "found nothing; expected the element that is appended")
-	}
-	r.scalarOp(kind, key, v)
-	return nil
-}
-
-// scalarOp adds an operation other than a read of a list.
-func (r *reader) scalarOp(kind byte, key uint32, v history.Value) {
-	switch kind {
-	case 'r':
-		r.nullRead = r.nullRead || v.Kind == history.Null
-		r.zeroRead = r.zeroRead || v == history.IntValue(0)
-		r.b.Read(key, v)
-	case 'w':
-		r.zeroWritten = r.zeroWritten || v == history.IntValue(0)
-		r.b.Write(key, v)
-	case 'a':
-		r.b.Meta.Lists = true
-		r.b.Append(key, v)
-	}
-}
-
 // scalar makes a value or a list's element from a token.
-func (r *reader) scalar(t edn.Token) (history.Value, error) {
+func (r *reader) scalar(t *edn.Token) history.Value {
 	switch t.Kind {
 	case edn.Int:
-		return history.IntValue(t.N), nil
+		return history.IntValue(t.N)
 	case edn.Text:
-		return r.b.StringValue(t.Text), nil
+		return r.b.StringValue(t.Text)
 	case edn.Nil:
-		return history.Value{Kind: history.Null}, nil
+	default:
+		r.s.Fail(t.Pos, "v", "found %v; expected an integer, a string or null", t)
 	}
-	return history.Value{}, r.s.Errorf(t.Pos, "v", "found %v; expected an integer, a string or null", t)
+	return history.Value{}
 }

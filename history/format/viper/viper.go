@@ -39,34 +39,20 @@ func Is(dir string) bool {
 type reader struct {
 	s       edn.Scanner
 	b       *history.Builder
-	slow    bool // use the scanner alone
 	before  bool // the transaction that is read is the initial one
 	rows    []history.PredRow
 	rowKeys []history.Value
 	pred    []byte
 }
 
-// txn has the fields of a transaction.
-type txn struct {
-	head           history.TxnHead
-	initial, final bool
-	value          int // the place of its operations, -1: unknown yet
-	rest           int // the place of the first operation not read yet, if some are read; all: all are read
-}
-
-const all = -1
-
 // Read reads all logs of a folder as one history. Errors are *history.InputError with file and line. Cost: one pass
 // over the bytes, and history.Builder.Build.
-func Read(ctx context.Context, dir string) (*history.History, error) { return read(ctx, dir, false) }
-
-// read is Read. With slow it uses the scanner alone.
-func read(ctx context.Context, dir string, slow bool) (*history.History, error) {
+func Read(ctx context.Context, dir string) (*history.History, error) {
 	files, err := logs.List(dir, "J")
 	if err != nil {
 		return nil, err
 	}
-	r := reader{b: history.NewBuilder(), slow: slow}
+	r := reader{b: history.NewBuilder()}
 	r.b.File, r.b.FirstReads = dir, true
 	texts := make([][]byte, len(files))
 	any := false
@@ -85,225 +71,166 @@ func read(ctx context.Context, dir string, slow bool) (*history.History, error) 
 			return nil, err
 		}
 		r.s = edn.Scanner{Data: texts[i], File: l.Path, JSON: true}
-		if err := r.log(l.Number); err != nil {
+		for r.s.Peek() != 0 {
+			r.txn(l.Number)
+		}
+		r.s.End("transaction")
+		if err := r.s.Err(); err != nil {
 			return nil, err
 		}
 	}
 	return r.b.Build()
 }
 
-func (r *reader) log(session int64) error {
-	for {
-		t, err := r.s.Next()
-		if err != nil || t.Kind == edn.EOF {
-			return err
-		}
-		if err := r.txn(t, session); err != nil {
-			return err
+// txn reads a transaction.
+func (r *reader) txn(session int64) {
+	h := history.NewTxnHead()
+	at := r.s.Map("")
+	h.Line = uint32(r.s.Line(at))
+	value, final, rest := false, false, -1
+	for name, ok := r.s.Field(""); ok; name, ok = r.s.Field("") {
+		switch string(name) {
+		case "value":
+			if value {
+				r.s.Fail(r.s.Pos(), "value", "found a second array; expected one a transaction")
+			}
+			value = true
+			r.s.Array("value")
+			rest = r.ops(false)
+		case "isInitial":
+			h.Init = r.s.Bool("isInitial")
+		case "isFinal":
+			final = r.s.Bool("isFinal")
+		case "preBeginTS":
+			h.Start = r.time()
+		case "preCommitTS":
+			h.Commit = r.time()
+		case "postCommitTS":
+			h.End = r.time()
+		default:
+			r.s.Pass()
 		}
 	}
-}
-
-func (r *reader) txn(t edn.Token, session int64) error {
-	x := txn{head: history.NewTxnHead(), value: -1}
-	h := &x.head
-	h.Line = uint32(r.s.Line(t.Pos))
-	done := false
-	if t.OpensMap() && !r.slow {
-		var err error
-		if done, err = r.plainTxn(&x); err != nil {
-			return err
-		}
+	if !value {
+		r.s.Fail(at, "value", "missing; expected an array of operations")
 	}
-	if !done {
-		if err := r.fields(t, &x); err != nil {
-			return err
-		}
-	}
-	if x.value < 0 {
-		return r.s.Errorf(t.Pos, "value", "missing; expected an array of operations")
-	}
-	if x.rest != all {
-		r.before = x.initial
+	if rest >= 0 && r.s.Err() == nil {
+		r.before = h.Init
 		end := r.s.Pos()
-		r.s.Seek(x.value)
-		if err := r.ops(x.rest); err != nil {
-			return err
-		}
+		r.s.Seek(rest)
+		r.ops(true)
 		r.s.SeekOut(end)
 	}
-	h.Init, h.HasSess, h.Session = x.initial, !x.initial && !x.final, session
-	r.b.EndTxn(*h)
-	return nil
+	h.HasSess, h.Session = !h.Init && !final, session
+	r.b.EndTxn(h)
 }
 
-// fields reads the fields, or the remaining fields, of a transaction whose bracket is t.
-func (r *reader) fields(t edn.Token, x *txn) error {
-	return r.s.Fields(t, "", func(name edn.Token) (err error) {
-		switch {
-		case name.Is("value"):
-			if x.value >= 0 {
-				return r.s.Errorf(name.Pos, "value", "found a second array; expected one a transaction")
+func (r *reader) time() int64 {
+	t := r.s.Token()
+	switch t.Kind {
+	case edn.Nil:
+		return history.NoTime
+	case edn.Int:
+	default:
+		r.s.Fail(t.Pos, "time", "found %v; expected nanoseconds", t)
+	}
+	return t.N
+}
+
+// ops reads operations behind their opening bracket, and the bracket that closes them. Without ranges it adds those
+// before the first range alone, since what a range means depends on fields that may follow. It returns the place of
+// that range; -1: there is none.
+func (r *reader) ops(ranges bool) (rest int) {
+	for r.s.More() {
+		at := r.s.Pos()
+		scans := false
+		switch r.s.Peek() {
+		case '{':
+			scans = r.objectOp(ranges)
+		case '[':
+			scans = r.arrayOp(ranges)
+		default:
+			t := r.s.Token()
+			r.s.Fail(t.Pos, "value", "found %v; expected an operation", t)
+		}
+		if scans && !ranges {
+			for r.s.More() {
+				r.s.Pass()
 			}
-			x.value = r.s.Pos()
-			err = r.s.Skip()
-		case name.Is("isInitial"):
-			x.initial, err = r.flag("isInitial")
-		case name.Is("isFinal"):
-			x.final, err = r.flag("isFinal")
-		case name.Is("preBeginTS"):
-			x.head.Start, err = r.time()
-		case name.Is("preCommitTS"):
-			x.head.Commit, err = r.time()
-		case name.Is("postCommitTS"):
-			x.head.End, err = r.time()
-		default:
-			err = r.s.Skip()
+			return at
 		}
-		return err
-	})
+	}
+	return -1
 }
 
-func (r *reader) flag(field string) (bool, error) {
-	t, err := r.s.Next()
-	if err == nil && t.Kind != edn.Bool {
-		err = r.s.Errorf(t.Pos, field, "found %v; expected true or false", t)
-	}
-	return t.N == 1, err
-}
+// value reads a key or value. null and the text "nil" are null: a bound left open, or the value of an absent row.
+func (r *reader) value() history.Value { return r.valueOf(r.s.Token()) }
 
-func (r *reader) time() (int64, error) {
-	t, err := r.s.Next()
-	if err == nil && t.Kind == edn.Nil {
-		return history.NoTime, nil
-	}
-	if err == nil && t.Kind != edn.Int {
-		err = r.s.Errorf(t.Pos, "time", "found %v; expected nanoseconds", t)
-	}
-	return t.N, err
-}
-
-// ops reads operations, from their opening bracket. rest is the place of the first that is not read yet; 0: all are to
-// be read.
-func (r *reader) ops(rest int) error {
-	t, err := r.s.Next()
-	if err != nil {
-		return err
-	}
-	if rest > 0 {
-		p := r.s.Plain()
-		p.Back(rest)
-		r.s.Went(&p)
-	}
-	return r.s.Elements(t, "value", func(t edn.Token) (err error) {
-		switch {
-		case t.OpensMap():
-			err = r.objectOp(t)
-		case t.Opens():
-			err = r.arrayOp(t)
-		default:
-			err = r.s.Errorf(t.Pos, "value", "found %v; expected an operation", t)
-		}
-		if err == nil && !r.slow {
-			p := r.s.Plain()
-			r.plainOps(&p)
-			r.s.Went(&p)
-		}
-		return err
-	})
-}
-
-// value makes a key or value from a token. null and the text "nil" are null: a bound left open, or the value of an
-// absent row.
-func (r *reader) value(t edn.Token) (history.Value, error) {
+func (r *reader) valueOf(t *edn.Token) history.Value {
 	switch {
 	case t.Kind == edn.Int:
-		return history.IntValue(t.N), nil
-	case t.Kind == edn.Nil || (t.Kind == edn.Text && string(t.Text) == "nil"):
-		return history.Value{Kind: history.Null}, nil
-	case t.Kind == edn.Text || t.Kind == edn.Word:
-		return r.b.StringValue(t.Text), nil
+		return history.IntValue(t.N)
+	case t.Kind == edn.Nil || t.Kind == edn.Text && string(t.Text) == "nil":
+	case t.Kind == edn.Text:
+		return r.b.StringValue(t.Text)
+	default:
+		r.s.Fail(t.Pos, "value", "found %v; expected an integer, a string or null", t)
 	}
-	return history.Value{}, r.s.Errorf(t.Pos, "value", "found %v; expected an integer, a string or null", t)
+	return history.Value{}
 }
 
-func (r *reader) scalar() (history.Value, error) {
-	t, err := r.s.Next()
-	if err != nil {
-		return history.Value{}, err
-	}
-	return r.value(t)
-}
-
-// arrayOp reads ["r", …] and its kin; t is its bracket.
-func (r *reader) arrayOp(t edn.Token) error {
-	kind, err := r.s.Next()
-	if err != nil {
-		return err
-	}
-	if kind.Kind != edn.Text && kind.Kind != edn.Word {
-		return r.s.Errorf(kind.Pos, "value", "found %v; expected r, w, i, d or range", kind)
+// arrayOp reads ["r", …] and its kin, and reports whether it is a range. It adds a range only with ranges.
+func (r *reader) arrayOp(ranges bool) (scans bool) {
+	r.s.Array("value")
+	t := r.s.Token()
+	at, name, want := t.Pos, byte(0), 3
+	switch string(t.Text) {
+	case "i", "d":
+		want = 5
+		fallthrough
+	case "r", "w":
+		name = t.Text[0]
+	case "range":
+		if !ranges {
+			for r.s.More() {
+				r.s.Pass()
+			}
+			return true
+		}
+		from, to := r.value(), r.value()
+		r.rows, r.rowKeys = r.rows[:0], r.rowKeys[:0]
+		r.rowList()
+		r.rowList()
+		r.end("range")
+		r.scan(from, to)
+		return true
+	default:
+		r.s.Fail(t.Pos, "value", "found the operation %v; expected r, w, i, d or range", t)
 	}
 	var args [5]history.Value
-	var flags [5]bool
-	switch name := string(kind.Text); name {
-	case "r", "w", "i", "d":
-		want := map[string]int{"r": 3, "w": 3, "i": 5, "d": 5}[name]
-		for i := range want {
-			a, err := r.s.Next()
-			if err != nil {
-				return err
-			}
-			switch {
-			case a.Kind == edn.Bool:
-				flags[i] = a.N == 1
-			case a.Kind == edn.Close:
-				return r.s.Errorf(a.Pos, "value", "an operation %s with %s; expected %d", name,
-					plural.Of(i, "argument"), want)
-			default:
-				if args[i], err = r.value(a); err != nil {
-					return err
-				}
-			}
+	ok := false
+	for i := range want {
+		switch t := r.s.Token(); t.Kind {
+		case edn.Bool:
+			ok = t.N == 1 && i == want-1
+		case edn.Close:
+			r.s.Fail(t.Pos, "value", "an operation %c with %s; expected %d", name, plural.Of(i, "argument"), want)
+		default:
+			args[i] = r.valueOf(t)
 		}
-		if err := r.end(name); err != nil {
-			return err
-		}
-		if args[0].Kind == history.Null {
-			return r.s.Errorf(kind.Pos, "value", "an operation %s without a key; expected an integer or a string", name)
-		}
-		r.point(name[0], args[0], args[1], args[2], flags[want-1])
-		return nil
-	case "range":
-		from, err := r.scalar()
-		if err != nil {
-			return err
-		}
-		to, err := r.scalar()
-		if err != nil {
-			return err
-		}
-		r.rows, r.rowKeys = r.rows[:0], r.rowKeys[:0]
-		for range 2 {
-			if err := r.rowList(); err != nil {
-				return err
-			}
-		}
-		if err := r.end(name); err != nil {
-			return err
-		}
-		r.scan(from, to)
-		return nil
 	}
-	return r.s.Errorf(kind.Pos, "value", "found the operation %v; expected r, w, i, d or range", kind)
+	r.end(string(name))
+	if args[0].Kind == history.Null {
+		r.s.Fail(at, "value", "an operation %c without a key; expected an integer or a string", name)
+	}
+	r.point(name, args[0], args[1], args[2], ok)
+	return false
 }
 
-func (r *reader) end(name string) error {
-	t, err := r.s.Next()
-	if err == nil && t.Kind != edn.Close {
-		err = r.s.Errorf(t.Pos, "value", "found %v behind the arguments of %s; expected ]", t, name)
+func (r *reader) end(name string) {
+	if t := r.s.Token(); t.Kind != edn.Close {
+		r.s.Fail(t.Pos, "value", "found %v behind the arguments of %s; expected ]", t, name)
 	}
-	return err
 }
 
 // point adds an operation on one row; ok is its last flag.
@@ -322,86 +249,78 @@ func (r *reader) point(name byte, key, v, old history.Value, ok bool) {
 	}
 }
 
-// objectOp reads an operation in the form of the newer bench, an object with named fields; t is its bracket.
-func (r *reader) objectOp(t edn.Token) error {
+// objectOp reads an operation in the form of the newer bench, an object with named fields, as arrayOp does.
+func (r *reader) objectOp(ranges bool) (scans bool) {
+	at := r.s.Map("value")
 	var name string
 	var key, v, old, from, to history.Value
 	ok := true
 	r.rows, r.rowKeys = r.rows[:0], r.rowKeys[:0]
-	if err := r.s.Fields(t, "value", func(field edn.Token) (err error) {
-		switch {
-		case field.Is("opType"):
-			var k edn.Token
-			if k, err = r.s.Next(); err == nil {
-				name = string(k.Text)
-			}
-		case field.Is("key"):
-			key, err = r.scalar()
-		case field.Is("value"):
-			v, err = r.scalar()
-		case field.Is("readValue"):
-			old, err = r.scalar()
-		case field.Is("key1"):
-			from, err = r.scalar()
-		case field.Is("key2"):
-			to, err = r.scalar()
-		case field.Is("succ"):
-			ok, err = r.flag("succ")
-		case field.Is("liveKVs"), field.Is("deadKVs"):
-			err = r.rowList()
+	for field, more := r.s.Field("value"); more; field, more = r.s.Field("value") {
+		switch string(field) {
+		case "opType":
+			name = string(r.s.Token().Text)
+		case "key":
+			key = r.value()
+		case "value":
+			v = r.value()
+		case "readValue":
+			old = r.value()
+		case "key1":
+			from = r.value()
+		case "key2":
+			to = r.value()
+		case "succ":
+			ok = r.s.Bool("succ")
+		case "liveKVs", "deadKVs":
+			r.rowList()
 		default:
-			err = r.s.Skip()
+			r.s.Pass()
 		}
-		return err
-	}); err != nil {
-		return err
 	}
 	switch name {
 	case "commit":
 	case "range":
-		r.scan(from, to)
+		if ranges {
+			r.scan(from, to)
+		}
+		return true
 	case "r", "w", "i", "d":
 		if key.Kind == history.Null {
-			return r.s.Errorf(t.Pos, "key", "missing; expected an integer or a string")
+			r.s.Fail(at, "key", "missing; expected an integer or a string")
 		}
 		r.point(name[0], key, v, old, ok)
 	default:
-		return r.s.Errorf(t.Pos, "opType", "found %q; expected r, w, i, d, range or commit", name)
+		r.s.Fail(at, "opType", "found %q; expected r, w, i, d, range or commit", name)
 	}
-	return nil
+	return false
 }
 
-func (r *reader) rowList() error {
-	t, err := r.s.Next()
-	if err != nil {
-		return err
+// rowList reads an array of rows, or null.
+func (r *reader) rowList() {
+	if r.s.Peek() == 'n' {
+		r.value()
+		return
 	}
-	if t.Kind == edn.Nil {
-		return nil
-	}
-	return r.s.Elements(t, "range", func(t edn.Token) error {
-		row := history.PredRow{}
-		var key history.Value
-		if err := r.s.Fields(t, "range", func(name edn.Token) (err error) {
-			switch {
-			case name.Is("id"), name.Is("key"):
-				key, err = r.scalar()
-			case name.Is("val"), name.Is("value"):
-				row.Old, err = r.scalar()
+	for r.s.Array("range"); r.s.More(); {
+		var key, value history.Value
+		at := r.s.Map("range")
+		for name, ok := r.s.Field("range"); ok; name, ok = r.s.Field("range") {
+			switch string(name) {
+			case "id", "key":
+				key = r.value()
+			case "val", "value":
+				value = r.value()
 			default:
-				err = r.s.Skip()
+				r.s.Pass()
 			}
-			return err
-		}); err != nil {
-			return err
 		}
 		if key.Kind == history.Null {
-			return r.s.Errorf(t.Pos, "range", "a row without id; expected {id, sk, val}")
+			r.s.Fail(at, "range", "a row without id; expected {id, sk, val}")
 		}
-		row.Key = r.b.Key(key)
-		r.rows, r.rowKeys = append(r.rows, row), append(r.rowKeys, key)
-		return nil
-	})
+		r.rows = append(r.rows, history.PredRow{Key: r.b.Key(key), Old: value})
+		r.rowKeys = append(r.rowKeys, key)
+	}
 }
 
 // scan adds a predicate read of the keys between two bounds; null is no bound. In the initial transaction it adds

@@ -1,0 +1,140 @@
+package edn
+
+// The methods of this file read maps and sequences without calls back. The first error of any of them stays: the
+// scanner is then at the end of the file, all of them return nothing, and Err returns the error.
+
+// Err returns the first error.
+func (s *Scanner) Err() error { return s.err }
+
+// Fail notes an error at a position, unless there was one before.
+func (s *Scanner) Fail(pos int, field, format string, args ...any) {
+	s.fail(s.Errorf(pos, field, format, args...))
+}
+
+func (s *Scanner) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.pos, s.open = len(s.Data), nil
+}
+
+// Token is Next. The token is valid until the next call of a method; after an error it is of kind EOF.
+func (s *Scanner) Token() *Token {
+	if !s.quick() {
+		var err error
+		if s.token, err = s.other(); err != nil {
+			s.fail(err)
+			s.token = Token{Pos: s.pos}
+		}
+	}
+	return &s.token
+}
+
+// Map reads the bracket that opens a map, which errors call what, and returns its position.
+func (s *Scanner) Map(what string) (pos int) {
+	t := s.Token()
+	if !t.OpensMap() {
+		s.Fail(t.Pos, what, "found %v; expected a map", t)
+	}
+	return t.Pos
+}
+
+// Array reads the bracket that opens a sequence.
+func (s *Scanner) Array(what string) {
+	if t := s.Token(); !t.Opens() {
+		s.Fail(t.Pos, what, "found %v; expected an array", t)
+	}
+}
+
+// PassRest skips the rest of the value that t begins.
+func (s *Scanner) PassRest(t *Token) {
+	if t.Kind == Open || t.Kind == Close || t.Kind == EOF {
+		if err := s.SkipRest(*t); err != nil {
+			s.fail(err)
+		}
+	}
+}
+
+// Peek skips white space and returns the next byte; 0 at the end.
+func (s *Scanner) Peek() byte {
+	if s.pos < len(s.Data) && s.Data[s.pos] == ',' {
+		s.pos++
+	}
+	if s.pos < len(s.Data) && class[s.Data[s.pos]]&isDull == 0 {
+		return s.Data[s.pos]
+	}
+	if err := s.skipSpace(); err != nil {
+		s.fail(err)
+	}
+	if s.pos == len(s.Data) {
+		return 0
+	}
+	return s.Data[s.pos]
+}
+
+// Int reads an integer.
+func (s *Scanner) Int(what string) int64 {
+	t := s.Token()
+	if t.Kind != Int {
+		s.Fail(t.Pos, what, "found %v; expected an integer", t)
+	}
+	return t.N
+}
+
+// Pass skips the next value.
+func (s *Scanner) Pass() {
+	if err := s.Skip(); err != nil {
+		s.fail(err)
+	}
+}
+
+// Field reads the name of the next field of a map: a keyword, a symbol or a string. It returns false behind the bracket
+// that closes the map.
+func (s *Scanner) Field(what string) (name []byte, ok bool) {
+	d, i := s.Data, s.pos
+	if i < len(d) && d[i] == ',' {
+		i++
+	}
+	if i < len(d) && d[i] == '"' && !s.Keywords {
+		k := i + 1
+		for k < len(d) && class[d[k]]&isText != 0 {
+			k++
+		}
+		if k < len(d) && d[k] == '"' {
+			s.pos = k + 1
+			return d[i+1 : k], true
+		}
+	}
+	t := s.Token()
+	if t.Kind != Word && t.Kind != Text && t.Kind != Close {
+		s.Fail(t.Pos, what, "found %v; expected the name of a field", t)
+	}
+	return t.Text, t.Kind == Word || t.Kind == Text
+}
+
+// More reports whether a sequence has another element. If not, it goes behind the bracket that closes the sequence.
+func (s *Scanner) More() bool {
+	if c := s.Peek(); c != 0 && class[c]&isClose == 0 {
+		return true
+	}
+	if t := s.Token(); t.Kind != Close {
+		s.Fail(t.Pos, "", "found %v; expected the end of a sequence", t)
+	}
+	return false
+}
+
+// End demands that the text ends here; errors call it what.
+func (s *Scanner) End(what string) {
+	if t := s.Token(); t.Kind != EOF {
+		s.Fail(t.Pos, "", "found %v behind the %s; expected the end of the file", t, what)
+	}
+}
+
+// Bool reads true or false.
+func (s *Scanner) Bool(what string) bool {
+	t := s.Token()
+	if t.Kind != Bool {
+		s.Fail(t.Pos, what, "found %v; expected true or false", t)
+	}
+	return t.N == 1
+}
