@@ -228,6 +228,14 @@ func TestContenders(t *testing.T) {
 	}
 }
 
+func vary(choice string, values []string, more ...any) Variation {
+	v := Variation{Values: map[string][]string{choice: values}}
+	for i := 0; i < len(more); i += 2 {
+		v.Values[more[i].(string)] = more[i+1].([]string)
+	}
+	return v
+}
+
 // TestVariations: flags vary what the list leaves open, and no checker that has no such choice.
 func TestVariations(t *testing.T) {
 	for _, c := range []struct {
@@ -235,18 +243,18 @@ func TestVariations(t *testing.T) {
 		v    Variation
 		want string
 	}{
-		{"vbox,replay", Variation{Encodings: []string{"vbox", "cobra"}},
+		{"vbox,replay", vary("encoding", []string{"vbox", "cobra"}),
 			"[vbox:cdcl vbox:encoding=cobra:cdcl replay]"},
-		{"vbox:order:closure", Variation{Theories: []string{"lazy"}}, ""}, // two meanings
-		{"vbox:encoding=cobra", Variation{Encodings: []string{"vbox"}}, "[vbox:encoding=cobra:cdcl]"},
-		{"vbox,cobra", Variation{Solvers: []string{"gini"}}, "[vbox:gini cobra:closure=purdom:gini]"},
-		{"vbox", Variation{Solvers: []string{"gini", "cdcl"}, Theories: []string{"lazy", "closure"}},
+		{"vbox:order:closure", vary("theory", []string{"lazy"}), ""}, // two meanings
+		{"vbox:encoding=cobra", vary("encoding", []string{"vbox"}), "[vbox:encoding=cobra:cdcl]"},
+		{"vbox,cobra", vary("solver", []string{"gini"}), "[vbox:gini cobra:closure=purdom:gini]"},
+		{"vbox", vary("solver", []string{"gini", "cdcl"}, "theory", []string{"lazy", "closure"}),
 			"[vbox:gini vbox:cdcl-lazy vbox:cdcl-closure]"},
-		{"cobra,vbox", Variation{Closures: []string{"purdom", "italiano"}},
+		{"cobra,vbox", vary("closure", []string{"purdom", "italiano"}),
 			"[cobra:closure=purdom:cdcl vbox:closure=purdom:cdcl vbox:closure=italiano:cdcl]"},
-		{"replay", Variation{Encodings: []string{"vbox"}}, ""},
-		{"vbox", Variation{Encodings: []string{"nope"}}, ""},
-		{"vbox", Variation{Techniques: []string{"default", "no-vsids"}}, "[vbox:cdcl vbox:technique=no-vsids:cdcl]"},
+		{"replay", vary("encoding", []string{"vbox"}), ""},
+		{"vbox", vary("encoding", []string{"nope"}), ""},
+		{"vbox", vary("technique", []string{"default", "no-vsids"}), "[vbox:cdcl vbox:technique=no-vsids:cdcl]"},
 	} {
 		got, err := ContendersWith(c.list, level.Serializable, c.v)
 		if c.want == "" {
@@ -257,9 +265,24 @@ func TestVariations(t *testing.T) {
 			t.Errorf("%q %+v: %v, %v; want %s", c.list, c.v, got, err, c.want)
 		}
 	}
-	all, err := ContendersWith("vbox", level.Serializable, Variation{Encodings: []string{"all"}})
+	all, err := ContendersWith("vbox", level.Serializable, vary("encoding", []string{"all"}))
 	if err != nil || len(all) != len(encode.Encodings()) {
 		t.Errorf("all encodings: %v, %v", all, err)
+	}
+	one := vary("encoding", []string{"all"}, "closure", []string{"all"}, "solver", []string{"cdcl", "gini"})
+	grid, err := ContendersWith("vbox", level.Serializable, one)
+	if want := 2 * len(encode.Encodings()) * len(check.Closures()); err != nil || len(grid) != want {
+		t.Errorf("%d of all encodings and closures, %v; want %d", len(grid), err, want)
+	}
+	one.OneAtATime = true
+	few, err := ContendersWith("vbox", level.Serializable, one)
+	if want := len(encode.Encodings()) + len(check.Closures()); err != nil || len(few) != want {
+		t.Errorf("one at a time: %v, %v; want %d", few, err, want)
+	}
+	for _, c := range few {
+		if !slices.Contains(grid, c) {
+			t.Errorf("%v is not in the grid", c)
+		}
 	}
 	want := check.Pipeline{Closure: "purdom", Encoding: "order"}
 	if got := (Contender{Settings: "closure=purdom,encoding=order"}).Pipeline(); got.Closure != want.Closure ||
@@ -410,10 +433,5 @@ func TestTidy(t *testing.T) {
 		if ms, err := strconv.ParseFloat(lines[i+1][at], 64); err != nil || ms != o.CheckMS {
 			t.Errorf("run %d: %v ms, %v; want %v", i, ms, err, o.CheckMS)
 		}
-	}
-	cell := AblateRow{Cell: Cell{Closure: "purdom", Phase: "time", Technique: "no-vsids"}, Row: rows[0]}
-	if got := AblationObservations([]AblateRow{cell}); len(got) != 2 || got[0].Technique != "no-vsids" ||
-		got[0].Closure != "purdom" {
-		t.Errorf("%+v", got)
 	}
 }

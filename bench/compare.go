@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"isovet/check"
+	"isovet/encode"
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/level"
 )
 
@@ -25,8 +27,11 @@ type Options struct {
 	IgnorePredicates bool
 	// Programs are other checkers, run after the contenders.
 	Programs []Program
-	// Self is the program and the arguments after which it accepts ChildCommand.
+	// Self is the program and the arguments after which it accepts ChildCommand. If it is nil, every run is in this
+	// process, and its peak memory is not known.
 	Self []string
+	// Extra are encodings besides encode.Encodings. They can only be measured in this process.
+	Extra []encode.Encoding
 	// Progress, if set, is called before each run with its name and the number of runs done.
 	Progress func(what string, done, total int)
 }
@@ -117,6 +122,7 @@ func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 	var rows []Row
 	done := 0
 	for _, src := range sources {
+		var h *history.History
 		for _, c := range o.Contenders {
 			var runs []Measured
 			for i := range repeat {
@@ -127,9 +133,16 @@ func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 					}
 					o.Progress(what, done, total)
 				}
-				m, err := runChild(ctx, o.Self, Run{Checker: c.Checker, Solver: c.Solver, Level: o.Level,
-					History: src.Path, Timeout: o.Timeout, ClockSkew: o.ClockSkew,
-					IgnorePredicates: o.IgnorePredicates, Pipeline: c.Pipeline()})
+				r := Run{Checker: c.Checker, Solver: c.Solver, Level: o.Level, History: src.Path, Timeout: o.Timeout,
+					ClockSkew: o.ClockSkew, IgnorePredicates: o.IgnorePredicates, Pipeline: c.Pipeline()}
+				r.Pipeline.Extra = o.Extra
+				var m Measured
+				var err error
+				if o.Self == nil {
+					m, h, err = runHere(ctx, r, h)
+				} else {
+					m, err = runChild(ctx, o.Self, r)
+				}
 				if err != nil {
 					if len(runs) > 0 {
 						rows = append(rows, newRow(src, c, o.Level, runs))

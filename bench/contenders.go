@@ -33,10 +33,20 @@ func (c Contender) Pipeline() (p check.Pipeline) {
 	return p
 }
 
-// Variation lists values for the choices that contenders leave open. "all" means every value; nil means only the
-// checker's default. A contender is varied only in choices that it has.
+// Variation lists values for the choices that contenders leave open, by the choices' names. "all" means every value; no
+// values mean only the checker's default. A contender is varied only in choices that it has, in all combinations of
+// them; with OneAtATime only one of its choices has another value than the first of its list.
 type Variation struct {
-	Closures, Encodings, Techniques, Solvers, Theories []string
+	Values     map[string][]string
+	OneAtATime bool
+}
+
+// VariedChoices returns the names of the choices that a Variation can have.
+func VariedChoices() (names []string) {
+	for _, s := range check.Settings() {
+		names = append(names, s.Name)
+	}
+	return append(names, check.ChoiceSolver, check.ChoiceTheory)
 }
 
 // Contenders reads a list like that of --checkers. "all" is every checker that decides the level, with its default
@@ -64,17 +74,16 @@ func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error
 		for _, c := range chosen {
 			in := c.Info()
 			values, err := in.ParseChoices(settings)
+			var more []Contender
 			if err == nil {
-				if in.Name == "cobra" && len(values[check.SettingClosure]) == 0 && len(v.Closures) == 0 {
+				if in.Name == "cobra" && len(values[check.SettingClosure])+len(v.Values[check.SettingClosure]) == 0 {
 					values[check.SettingClosure] = []string{"purdom"} // Warshall's is for the paper's GPU
 				}
-				var more []Contender
-				if more, err = (entry{in, values}).with(v, used).contenders(); err == nil {
-					for _, c := range more {
-						if !slices.Contains(out, c) {
-							out = append(out, c)
-						}
-					}
+				more, err = (entry{in, values}).with(v, used).contenders(v.OneAtATime)
+			}
+			for _, c := range more {
+				if !slices.Contains(out, c) {
+					out = append(out, c)
 				}
 			}
 			if err != nil && !several {
@@ -85,15 +94,15 @@ func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%q names no checker that decides %s", list, l)
 	}
-	for _, s := range v.lists() {
-		for _, value := range s.values {
-			if !used[s.name+"="+value] {
-				if s.name == check.ChoiceSolver && check.IsExternal(value) {
+	for _, choice := range VariedChoices() {
+		for _, value := range v.Values[choice] {
+			if !used[choice+"="+value] {
+				if choice == check.ChoiceSolver && check.IsExternal(value) {
 					if err := check.SolverError(value); err != nil {
 						return nil, err // there is no such program
 					}
 				}
-				return nil, fmt.Errorf("no checker of %q has %s %q; isovet checkers lists what each has", list, s.name,
+				return nil, fmt.Errorf("no checker of %q has %s %q; isovet checkers lists what each has", list, choice,
 					value)
 			}
 		}
@@ -153,33 +162,17 @@ type entry struct {
 	values map[string][]string
 }
 
-// lists returns the variation's choices.
-func (v Variation) lists() []struct {
-	name   string
-	values []string
-} {
-	return []struct {
-		name   string
-		values []string
-	}{{check.SettingClosure, v.Closures}, {check.SettingEncoding, v.Encodings}, {check.SettingTechnique, v.Techniques},
-		{check.ChoiceSolver, v.Solvers}, {check.ChoiceTheory, v.Theories}}
-}
-
 // with sets the choices that the entry leaves open to the variation's values, if it has these choices, and marks them
 // in used.
 func (e entry) with(v Variation, used map[string]bool) entry {
-	for _, s := range v.lists() {
-		i := slices.IndexFunc(e.in.Choices(), func(c check.Setting) bool { return c.Name == s.name })
-		if i < 0 {
-			continue
-		}
-		open := len(e.values[s.name]) == 0
-		for _, value := range s.values {
-			if value == "all" || slices.Contains(e.in.Choices()[i].Values, value) ||
-				s.name == check.ChoiceSolver && check.TakesSolver(e.in, value) == nil {
-				used[s.name+"="+value] = true
+	for _, choice := range e.in.Choices() {
+		open := len(e.values[choice.Name]) == 0
+		for _, value := range v.Values[choice.Name] {
+			if value == "all" || slices.Contains(choice.Values, value) ||
+				choice.Name == check.ChoiceSolver && check.TakesSolver(e.in, value) == nil {
+				used[choice.Name+"="+value] = true
 				if open {
-					e.values[s.name] = append(e.values[s.name], value)
+					e.values[choice.Name] = append(e.values[choice.Name], value)
 				}
 			}
 		}
@@ -187,9 +180,11 @@ func (e entry) with(v Variation, used map[string]bool) entry {
 	return e
 }
 
-// contenders returns all combinations of the entry's values. A theory is combined with the solvers that have it.
-func (e entry) contenders() ([]Contender, error) {
+// contenders returns all combinations of the entry's values, or with one those that have at most one value that is not
+// the first of its list. A theory is combined with the solvers that have it.
+func (e entry) contenders(one bool) ([]Contender, error) {
 	out := []Contender{{Checker: e.in.Name}}
+	varied := map[Contender]bool{} // it has another value than the first
 	for _, s := range e.in.Settings {
 		values := e.values[s.Name]
 		if len(values) == 0 {
@@ -200,12 +195,16 @@ func (e entry) contenders() ([]Contender, error) {
 		}
 		var next []Contender
 		for _, c := range out {
-			for _, v := range values {
+			for i, v := range values {
+				if one && i > 0 && varied[c] {
+					break
+				}
 				d := c
 				if v != s.Values[0] || s.Name == check.SettingClosure { // its own has no need of a name
 					d.Settings = strings.TrimPrefix(c.Settings+","+s.Name+"="+v, ",")
 				}
 				next = append(next, d)
+				varied[d] = varied[c] || i > 0
 			}
 		}
 		out = next
@@ -216,9 +215,11 @@ func (e entry) contenders() ([]Contender, error) {
 	solvers, err := e.solvers()
 	var all []Contender
 	for _, c := range out {
-		for _, s := range solvers {
-			c.Solver = s
-			all = append(all, c)
+		for i, s := range solvers {
+			if one && i > 0 && varied[c] {
+				break
+			}
+			all = append(all, Contender{c.Checker, s, c.Settings})
 		}
 	}
 	return all, err

@@ -15,7 +15,7 @@ import (
 
 // twoWay makes two variables of each choice, "A before B" and "B before A", of which at least one must hold: Vbox's
 // Eq. 3 without its exclusive half, which never matters (docs/errata.md, V3). It is worse than vbox's one variable a
-// choice; by how much, Ablate says.
+// choice; by how much, Compare says.
 func twoWay(p *polygraph.Polygraph) *encode.Problem {
 	q := &encode.Problem{P: p}
 	var first []solver.Lit // by choice: true if "A before B", false if "B before A"
@@ -31,10 +31,10 @@ func twoWay(p *polygraph.Polygraph) *encode.Problem {
 	return q
 }
 
-// A new encoding is measured against all others, with every theory and solver, without being listed anywhere.
-func ExampleAblate() {
+// A new encoding is measured against others, with every solver and theory, without being listed anywhere.
+func ExampleCompare() {
 	ctx := context.Background()
-	dir, err := os.MkdirTemp("", "ablate")
+	dir, err := os.MkdirTemp("", "compare")
 	if err != nil {
 		panic(err)
 	}
@@ -50,26 +50,30 @@ func ExampleAblate() {
 		}
 		histories = append(histories, h)
 	}
-	grid := bench.Grid{
-		Closures: []string{"purdom+"}, Prunings: []string{"edges", "none"}, Phases: []string{"time"},
-		Encodings: []string{"two-way", "vbox", "cobra"},
-		Extra:     []encode.Encoding{{Name: "two-way", About: "two variables a choice", Encode: twoWay}},
+	o := bench.Options{Extra: []encode.Encoding{{Name: "two-way", About: "two variables a choice", Encode: twoWay}}}
+	for _, encoding := range []string{"two-way", "vbox", "cobra"} {
+		for _, pruning := range []string{"edges", "none"} {
+			for _, solver := range []string{"cdcl", "cdcl-closure", "cdcl-lazy", "gini", "gophersat"} {
+				o.Contenders = append(o.Contenders, bench.Contender{Checker: "vbox", Solver: solver,
+					Settings: "encoding=" + encoding + ",pruning=" + pruning})
+			}
+		}
 	}
-	rows, err := bench.Ablate(ctx, histories, bench.AblateOptions{Grid: grid})
+	rows, err := bench.Compare(ctx, histories, o)
 	if err != nil {
 		panic(err)
 	}
 	valid := map[string]int{}
 	for _, r := range rows {
 		if r.Verdict == evidence.Holds {
-			valid[r.Encoding]++
+			valid[r.Contender().Pipeline().Encoding]++
 		}
 	}
 	fmt.Println("combinations that say valid:", valid)
-	fmt.Println("combinations that disagree:", len(bench.AblateDisagreements(rows)))
-	// bench.WriteAblation(os.Stdout, rows, false) prints the table, sorted by time.
+	fmt.Println("disagreements:", len(bench.Disagreements(rows)))
+	// bench.WriteTable(os.Stdout, rows, false) prints the table.
 
 	// Output:
 	// combinations that say valid: map[cobra:20 two-way:20 vbox:20]
-	// combinations that disagree: 0
+	// disagreements: 0
 }

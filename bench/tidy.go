@@ -70,16 +70,6 @@ func Observations(rows []Row) (out []Observation) {
 	return out
 }
 
-// AblationObservations returns the runs of an ablation.
-func AblationObservations(rows []AblateRow) (out []Observation) {
-	for i := range rows {
-		c := &rows[i].Cell
-		out = append(out, rows[i].observations(check.Pipeline{Closure: c.Closure, Pruning: c.Pruning,
-			Encoding: c.Encoding, Phase: c.Phase, AtMostOne: c.AtMostOne, Technique: c.Technique})...)
-	}
-	return out
-}
-
 func (r *Row) observations(p check.Pipeline) (out []Observation) {
 	for i := range r.Runs {
 		m := &r.Runs[i]

@@ -35,26 +35,19 @@ const (
 
 // These functions of package run are what a caller of Run needs: solvers, values of settings, evidence by timestamps.
 var (
-	AtMostOnes       = run.AtMostOnes
-	Backends         = run.Backends
-	Closures         = run.Closures
-	HasSolver        = run.HasSolver
-	IsExternal       = run.IsExternal
-	LastLine         = run.LastLine
-	LookupSolver     = run.LookupSolver
-	MaxStamped       = run.MaxStamped
-	Phases           = run.Phases
-	Prunings         = run.Prunings
-	Settings         = run.Settings
-	SolverError      = run.SolverError
-	SolverFor        = run.SolverFor
-	Solvers          = run.Solvers
-	Stamped          = run.Stamped
-	TakesSolver      = run.TakesSolver
-	TechniqueMatters = run.TechniqueMatters
-	Techniques       = run.Techniques
-	Theories         = run.Theories
-	WithTheory       = run.WithTheory
+	Closures     = run.Closures
+	HasSolver    = run.HasSolver
+	IsExternal   = run.IsExternal
+	LastLine     = run.LastLine
+	LookupSolver = run.LookupSolver
+	MaxStamped   = run.MaxStamped
+	Settings     = run.Settings
+	SolverError  = run.SolverError
+	Solvers      = run.Solvers
+	Stamped      = run.Stamped
+	TakesSolver  = run.TakesSolver
+	Theories     = run.Theories
+	WithTheory   = run.WithTheory
 )
 
 // ByName finds a checker.

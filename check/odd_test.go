@@ -59,8 +59,8 @@ func TestOddPredicates(t *testing.T) {
 			o.Solver = run.SolverNames()[rng.IntN(len(run.SolverNames()))]
 			if rng.IntN(2) == 0 {
 				one := func(names []string) string { return names[rng.IntN(len(names))] }
-				o.Pipeline = Pipeline{Closure: one(Closures()), Pruning: one(Prunings()), Phase: one(Phases()),
-					AtMostOne: one(AtMostOnes())}
+				o.Pipeline = Pipeline{Closure: one(Closures()), Pruning: one(run.Prunings()), Phase: one(run.Phases()),
+					AtMostOne: one(run.AtMostOnes())}
 				if LookupSolver(o.Solver).Theory != "closure" {
 					o.Pipeline.Encoding = encode.Encodings()[0].Name
 				}

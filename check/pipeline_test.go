@@ -119,10 +119,10 @@ func TestPipelineNames(t *testing.T) {
 			t.Errorf("%+v: %v; want %q", p, err, want)
 		}
 	}
-	if s, ok := SolverFor("gini", "lazy"); !ok || s != "gini" {
+	if s, ok := run.SolverFor("gini", "lazy"); !ok || s != "gini" {
 		t.Errorf("gini, lazy: %q, %v", s, ok)
 	}
-	if s, ok := SolverFor("gini", "closure"); ok {
+	if s, ok := run.SolverFor("gini", "closure"); ok {
 		t.Errorf("gini, closure: %q", s)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Pipeline has the settings of a checker's pipeline, one per field; "" is the checker's default. No setting may change
-// a verdict: isovet bench ablate measures them and compares the verdicts. [Options.Solver] names the back end and its
+// a verdict: isovet bench compare measures them and compares the verdicts. [Options.Solver] names the back end and its
 // theory. Info.Settings says which settings and values a checker has.
 type Pipeline struct {
 	// Closure is the closure for pruning: a name of Closures. The default of vbox is purdom+ if times keep it small,
@@ -129,9 +129,6 @@ func SolverFor(backend, theory string) (string, bool) {
 	}
 	return "", false
 }
-
-// Backends lists the back ends, the default first.
-func Backends() []string { return distinct(func(s Solver) string { return s.Backend }) }
 
 // Theories lists the ways to keep the graph acyclic, without "auto", which chooses among them.
 func Theories() []string {

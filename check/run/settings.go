@@ -175,18 +175,6 @@ func techniqueNames(which func(technique) bool) (names []string) {
 	return names
 }
 
-// TechniqueMatters reports whether a technique belongs to a back end with a theory.
-func TechniqueMatters(name, backend, theory string) bool {
-	t := Pipeline{Technique: name}.technique()
-	switch name {
-	case "no-propagation":
-		return backend == "cdcl" && (theory == encode.TheoryClosure || theory == theoryAuto)
-	case "pk-propagation", "no-dont-cares":
-		return backend == "cdcl" && (theory == encode.TheoryOrder || theory == theoryAuto)
-	}
-	return t.set == nil || backend == "cdcl"
-}
-
 func (p Pipeline) technique() technique {
 	all := techniques()
 	return all[max(0, slices.IndexFunc(all, func(t technique) bool { return t.name == p.Technique }))]

@@ -153,12 +153,15 @@ func (h *History) scan(data []byte, json bool) (events []event, err error) {
 		case t.Kind == edn.Close && depth > 0:
 			depth--
 		case t.OpensMap() && depth == 0 && bytes.HasPrefix(data[t.Pos:], testBegins):
-			if err := h.settings(&s, t, func(ops edn.Token) error {
-				return s.Elements(ops, "history", func(op edn.Token) error {
-					e, err := operation(&s, op)
+			if err := h.settings(&s, func() error {
+				for s.Array("history"); s.More(); {
+					e, err := operation(&s, *s.Token())
+					if err != nil {
+						return cmp.Or(s.Err(), err)
+					}
 					events = append(events, e)
-					return err
-				})
+				}
+				return nil
 			}); err != nil {
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,24 +33,26 @@ func TestOf(data []byte, file string) (Map, error) {
 	return h.Test, err
 }
 
-// settings reads a test's map whose bracket is t. It calls ops with the token of its history.
-func (h *History) settings(s *edn.Scanner, t edn.Token, ops func(t edn.Token) error) error {
-	return s.Fields(t, "", func(name edn.Token) error {
-		key := string(name.Text)
-		if key != "history" && !slices.Contains(testSettings, key) {
-			return s.Skip()
+// settings reads a test's map behind its bracket. It calls ops to read its history.
+func (h *History) settings(s *edn.Scanner, ops func() error) error {
+	for name, ok := s.Field(""); ok; name, ok = s.Field("") {
+		key := string(name)
+		switch {
+		case key == "history":
+			if err := ops(); err != nil {
+				return err
+			}
+		case slices.Contains(testSettings, key):
+			v, err := rest(s, *s.Token())
+			if err != nil {
+				return cmp.Or(s.Err(), err)
+			}
+			h.Test = append(h.Test, Pair{key, v})
+		default:
+			s.Pass()
 		}
-		t, err := s.Next()
-		if err != nil {
-			return err
-		}
-		if key == "history" {
-			return ops(t)
-		}
-		v, err := rest(s, t)
-		h.Test = append(h.Test, Pair{key, v})
-		return err
-	})
+	}
+	return s.Err()
 }
 
 // logger precedes the operations in a jepsen.log, followed by a colon or a dash.
@@ -92,10 +95,11 @@ func (h *History) lines(data []byte) (events []event, err error) {
 	if i := bytes.Index(data, running); log && i >= 0 {
 		s := edn.Scanner{Data: data, File: h.File}
 		s.SeekOut(i + len(running))
-		t, err := s.Next()
-		if err == nil {
-			err = h.settings(&s, t, s.SkipRest)
-		}
+		s.Map("")
+		err := h.settings(&s, func() error {
+			s.Pass()
+			return nil
+		})
 		if err != nil { // printed for people: no test's map
 			h.Test = nil
 		}

@@ -54,7 +54,7 @@ func meet(t *testing.T, fl *pflag.FlagSet, with string) {
 // TestCrossings: each crossing of each command is refused, in its own words, and none of the flags alone is.
 func TestCrossings(t *testing.T) {
 	n := 0
-	for _, command := range []string{"check", "shrink", "report", "verify", "compare", "ablate", "collect", "convert",
+	for _, command := range []string{"check", "shrink", "report", "verify", "compare", "collect", "convert",
 		"watch", "gen", "encode"} {
 		if err := console.Crossed(find(t, command)); err != nil {
 			t.Errorf("%s without flags: %v", command, err)
@@ -85,7 +85,7 @@ func TestCrossings(t *testing.T) {
 			}
 		}
 	}
-	if n < 90 {
+	if n < 70 {
 		t.Errorf("%d flags exclude others; the test reads the wrong part of commands.txt", n)
 	}
 }

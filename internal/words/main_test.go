@@ -146,7 +146,7 @@ func TestComments(t *testing.T) {
 var update = flag.Bool("update", false, "write testdata/messages.txt anew")
 
 // speaks are the functions whose first text is a message for people.
-var speaks = regexp.MustCompile(`^(?:Errorf|errorf|New|Sprintf|Fprintf|Unknown|Error|Warn|Info|Note|note|warn|bad)$`)
+var speaks = regexp.MustCompile(`^(?:Errorf|errorf|New|Sprintf|Fprintf|Unknown|Error|Warn|Info|Note|note|warn|bad|Fail)$`)
 
 // message returns the text of a call that writes a message of five words or more, else "".
 func message(call *ast.CallExpr) string {

@@ -59,12 +59,9 @@ func Read(data []byte, file string) (*history.History, error) {
 	last, lastName := int32(-1), name{}
 	inOrder := true // each transaction's lines are adjacent
 	for p.blank(); p.pos < len(p.data); p.blank() {
-		l, plain := p.plain()
-		if !plain {
-			var err error
-			if l, err = p.line(); err != nil {
-				return nil, err
-			}
+		l, err := p.line()
+		if err != nil {
+			return nil, err
 		}
 		n := name{l.session, l.txn}
 		if last < 0 || n != lastName {
@@ -224,42 +221,6 @@ func (p *parser) blank() {
 		}
 		p.pos++
 	}
-}
-
-// plain is line for text as programs write it. It returns false, reading nothing, for other text.
-func (p *parser) plain() (l line, ok bool) {
-	d, i := p.data, p.pos
-	if len(d)-i < 10 || d[i] != 'r' && d[i] != 'w' || d[i+1] != '(' {
-		return l, false
-	}
-	l.write = d[i] == 'w'
-	var n [4]int64
-	i += 2
-	for f := range n {
-		from, v := i, int64(0)
-		for ; i < len(d); i++ {
-			c := d[i] - '0'
-			if c > 9 {
-				break
-			}
-			v = v*10 + int64(c)
-		}
-		end := byte(',')
-		if f == 3 {
-			end = ')'
-		}
-		if i == from || i-from > 18 || i == len(d) || d[i] != end {
-			return l, false
-		}
-		n[f] = v
-		i++
-	}
-	if i < len(d) && d[i] != '\n' {
-		return l, false
-	}
-	p.pos = i
-	l.key, l.value, l.session, l.txn = n[0], n[1], n[2], n[3]
-	return l, true
 }
 
 // line reads an operation, and not the rest of its line.

@@ -82,7 +82,8 @@ func made(rnd *rand.Rand) (text, lines []byte) {
 			if kind == "r" {
 				reads += value + ";"
 			}
-			name := map[string]string{"r": pick("r", "R", "read"), "w": pick("w", "write"), "a": pick("a", "append")}[kind]
+			name := map[string]string{"r": pick("r", "R", "read"), "w": pick("w", "write"),
+				"a": pick("a", "append")}[kind]
 			ops = append(ops, object(fmt.Sprintf(`"t":%q`, name), `"k":`+number(key), `"v":`+value, `"other":[{}]`))
 			made = append(made, fmt.Sprintf(`[%q,%d,%s]`, kind, key, value))
 		}

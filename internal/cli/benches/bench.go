@@ -1,4 +1,4 @@
-// Package benches has the commands below bench: compare, ablate, reproduce.
+// Package benches has the commands below bench: compare, grid, reproduce.
 package benches
 
 import (
@@ -39,7 +39,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // NewBench returns the command bench.
 func NewBench(e *console.Env) *cobra.Command {
 	c := console.Command("bench", nil, nil)
-	c.AddCommand(newCompare(e), newReproduce(e), newAblate(e))
+	c.AddCommand(newCompare(e), newReproduce(e))
 	return c
 }
 
@@ -78,7 +78,8 @@ type compareFlags struct {
 	plot     string   // a file for a chart
 
 	// The values of choices that contenders leave open, separated by commas.
-	closure, encoding, technique, solver, theory string
+	vary map[string]*string
+	one  bool
 }
 
 func newCompare(e *console.Env) *cobra.Command {
@@ -98,31 +99,30 @@ func newCompare(e *console.Env) *cobra.Command {
 	fl.StringArrayVar(&f.programs, "program", nil, "another checker, `NAME=COMMAND` with {history} for the file")
 	fl.DurationVar(&f.skew, "clock-skew", 0, "widen client intervals by this at both ends")
 	fl.BoolVar(&f.ignore, "ignore-predicates", false, "let checkers without predicates ignore them")
-	f.measuring(c, 5, defaultRunTimeout)
-	c.Flags().StringVar(&f.plot, "plot", "", "draw the times with their intervals in `FILE`.svg")
+	f.measuring(c)
+	fl.StringVar(&f.plot, "plot", "", "draw the times with their intervals in `FILE`.svg")
 	return c
 }
 
 // variation adds the flags that vary the choices that contenders leave open.
 func (f *compareFlags) variation(c *cobra.Command) {
-	for _, s := range check.Settings() {
+	f.vary = map[string]*string{}
+	choices := append(check.Settings(), check.Setting{Name: check.ChoiceSolver, Values: console.SolverNames()},
+		check.Setting{Name: check.ChoiceTheory, Values: check.Theories()})
+	for _, s := range choices {
+		what := s.Name + "s"
 		switch s.Name {
-		case check.SettingClosure:
-			listFlag(c, &f.closure, s.Name, "closures", s.Values)
-		case check.SettingEncoding:
-			listFlag(c, &f.encoding, s.Name, "encodings", s.Values)
 		case check.SettingTechnique:
-			listFlag(c, &f.technique, s.Name, "techniques to leave out", s.Values)
+			what += " to leave out"
+		case check.ChoiceTheory:
+			what = "theories"
+		case "at-most-one":
+			what = "at-most-one clauses (off, on)"
 		}
+		f.vary[s.Name] = c.Flags().String(s.Name, "", "list of "+what+", or all (default: the checker's)")
+		console.Complete(c, s.Name, append([]string{"all"}, s.Values...))
 	}
-	listFlag(c, &f.solver, "solver", "solvers", console.SolverNames())
-	listFlag(c, &f.theory, "theory", "theories", check.Theories())
-}
-
-// listFlag adds a flag whose value is some values of a list, or all.
-func listFlag(c *cobra.Command, value *string, name, what string, names []string) {
-	c.Flags().StringVar(value, name, "", "list of "+what+", or all (default: the checker's)")
-	console.Complete(c, name, append([]string{"all"}, names...))
+	c.Flags().BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
 }
 
 // varied returns the values of such a flag.
@@ -137,12 +137,12 @@ func varied(list string) []string {
 	return out
 }
 
-// measuring adds the flags that compare and ablate share: histories, repeats, time-out and output.
-func (f *compareFlags) measuring(c *cobra.Command, repeat int, timeout time.Duration) {
+// measuring adds the flags of histories, repeats, time-out and output.
+func (f *compareFlags) measuring(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.variant, "variant", "", "the workload's variant, or all (default: its first)")
-	fl.IntVar(&f.repeat, "repeat", repeat, "runs of each checker; times are medians")
-	fl.DurationVar(&f.timeout, "timeout", timeout, "time bound of a run with loading; 0: none")
+	fl.IntVar(&f.repeat, "repeat", 5, "runs of each checker; times are medians")
+	fl.DurationVar(&f.timeout, "timeout", defaultRunTimeout, "time bound of a run with loading; 0: none")
 	fl.StringArrayVar(&f.history, "history", nil, "measure on this `FILE`; repeat it for more")
 	fl.BoolVar(&f.json, "json", false, "print one JSON array")
 	fl.BoolVar(&f.markdown, "markdown", false, "print a Markdown table")
@@ -219,8 +219,10 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	if all && f.gen.Spec.DBTimes && slices.Contains(timestamp.Levels(), f.level) {
 		f.checkers += ",timestamps" // there is something to trust
 	}
-	vary := bench.Variation{Closures: varied(f.closure), Encodings: varied(f.encoding),
-		Techniques: varied(f.technique), Solvers: varied(f.solver), Theories: varied(f.theory)}
+	vary := bench.Variation{Values: map[string][]string{}, OneAtATime: f.one}
+	for choice, list := range f.vary {
+		vary.Values[choice] = varied(*list)
+	}
 	contenders, err := bench.ContendersWith(f.checkers, f.level, vary)
 	if err != nil {
 		return console.Usagef("--checkers: %v", err)
