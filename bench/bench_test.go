@@ -254,6 +254,12 @@ func TestVariations(t *testing.T) {
 			"[cobra:closure=purdom:cdcl vbox:closure=purdom:cdcl vbox:closure=italiano:cdcl]"},
 		{"replay", vary("encoding", []string{"vbox"}), ""},
 		{"vbox", vary("encoding", []string{"nope"}), ""},
+		{"vbox", vary("pruning", []string{"none", "edges"}), "[vbox:pruning=none:cdcl vbox:pruning=edges:cdcl]"},
+		{"vbox", vary("closure", []string{"purdom", "italiano"}, "pruning", []string{"none"}, "solver", []string{"gini"}),
+			"[vbox:closure=purdom:pruning=none:gini]"}, // no closure is built
+		{"cobra", vary("closure", []string{"no-such"}), ""},
+		{"cobra,vbox", vary("closure", []string{"italiano"}), "[cobra:closure=purdom:cdcl vbox:closure=italiano:cdcl]"},
+		{"vbox", vary("phase", []string{"all"}, "solver", []string{"gini"}), "[vbox:gini]"},
 		{"vbox", vary("technique", []string{"default", "no-vsids"}), "[vbox:cdcl vbox:technique=no-vsids:cdcl]"},
 	} {
 		got, err := ContendersWith(c.list, level.Serializable, c.v)
@@ -278,6 +284,11 @@ func TestVariations(t *testing.T) {
 	few, err := ContendersWith("vbox", level.Serializable, one)
 	if want := len(encode.Encodings()) + len(check.Closures()); err != nil || len(few) != want {
 		t.Errorf("one at a time: %v, %v; want %d", few, err, want)
+	}
+	order := vary("encoding", []string{"cobra", "vbox", "vbox", "order"})
+	order.OneAtATime = true
+	if got, err := ContendersWith("vbox", level.Serializable, order); err != nil || len(got) != 3 {
+		t.Errorf("three encodings, one at a time: %v, %v", got, err)
 	}
 	for _, c := range few {
 		if !slices.Contains(grid, c) {

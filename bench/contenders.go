@@ -35,7 +35,7 @@ func (c Contender) Pipeline() (p check.Pipeline) {
 
 // Variation lists values for the choices that contenders leave open, by the choices' names. "all" means every value; no
 // values mean only the checker's default. A contender is varied only in choices that it has, in all combinations of
-// them; with OneAtATime only one of its choices has another value than the first of its list.
+// them that make a difference; with OneAtATime only one of its choices has another value than the first of its list.
 type Variation struct {
 	Values     map[string][]string
 	OneAtATime bool
@@ -76,10 +76,11 @@ func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error
 			values, err := in.ParseChoices(settings)
 			var more []Contender
 			if err == nil {
-				if in.Name == "cobra" && len(values[check.SettingClosure])+len(v.Values[check.SettingClosure]) == 0 {
+				e := (entry{in, values}).with(v, used)
+				if in.Name == "cobra" && len(values[check.SettingClosure]) == 0 {
 					values[check.SettingClosure] = []string{"purdom"} // Warshall's is for the paper's GPU
 				}
-				more, err = (entry{in, values}).with(v, used).contenders(v.OneAtATime)
+				more, err = e.contenders(v.OneAtATime)
 			}
 			for _, c := range more {
 				if !slices.Contains(out, c) {
@@ -181,10 +182,14 @@ func (e entry) with(v Variation, used map[string]bool) entry {
 }
 
 // contenders returns all combinations of the entry's values, or with one those that have at most one value that is not
-// the first of its list. A theory is combined with the solvers that have it.
+// the first of its list. A theory is combined with the solvers that have it. A value that is not the first is left out
+// where it makes no difference: see check.Pipeline.Idle.
 func (e entry) contenders(one bool) ([]Contender, error) {
-	out := []Contender{{Checker: e.in.Name}}
-	varied := map[Contender]bool{} // it has another value than the first
+	type draft struct {
+		Contender
+		moved []string // choices with another value than the first
+	}
+	out := []draft{{Contender: Contender{Checker: e.in.Name}}}
 	for _, s := range e.in.Settings {
 		values := e.values[s.Name]
 		if len(values) == 0 {
@@ -193,40 +198,46 @@ func (e entry) contenders(one bool) ([]Contender, error) {
 		if slices.Contains(values, "all") {
 			values = s.Values
 		}
-		var next []Contender
+		var next []draft
 		for _, c := range out {
 			for i, v := range values {
-				if one && i > 0 && varied[c] {
-					break
+				d := draft{c.Contender, slices.Clip(c.moved)}
+				if i > 0 {
+					d.moved = append(d.moved, s.Name)
 				}
-				d := c
-				if v != s.Values[0] || s.Name == check.SettingClosure { // its own has no need of a name
+				// The first value is the checker's own, and has no need of a name, but where the history decides.
+				if v != s.Values[0] || s.Name == check.SettingClosure || s.Name == check.SettingPruning {
 					d.Settings = strings.TrimPrefix(c.Settings+","+s.Name+"="+v, ",")
 				}
 				next = append(next, d)
-				varied[d] = varied[c] || i > 0
 			}
 		}
 		out = next
 	}
-	if len(e.in.Solvers) == 0 {
-		return out, nil
+	solvers, err := []string{""}, error(nil)
+	if len(e.in.Solvers) > 0 {
+		solvers, err = e.solvers(one)
 	}
-	solvers, err := e.solvers()
 	var all []Contender
 	for _, c := range out {
 		for i, s := range solvers {
-			if one && i > 0 && varied[c] {
-				break
+			moved := len(c.moved)
+			if c.Solver = s; i > 0 {
+				moved++
 			}
-			all = append(all, Contender{c.Checker, s, c.Settings})
+			idle := c.Pipeline().Idle(s)
+			if one && moved > 1 || slices.ContainsFunc(c.moved, func(name string) bool { return slices.Contains(idle, name) }) {
+				continue
+			}
+			all = append(all, c.Contender)
 		}
 	}
 	return all, err
 }
 
-// solvers returns the solvers of the entry's solvers and theories.
-func (e entry) solvers() ([]string, error) {
+// solvers returns the solvers of the entry's solvers and theories; with one, of the first solver with each theory, and
+// of each other solver with one theory.
+func (e entry) solvers(one bool) ([]string, error) {
 	names, theories := e.values[check.ChoiceSolver], e.values[check.ChoiceTheory]
 	if slices.Contains(names, "all") {
 		names = e.in.Solvers
@@ -244,11 +255,13 @@ func (e entry) solvers() ([]string, error) {
 	if len(names) == 0 {
 		names = e.in.Solvers[:1]
 	}
-	for _, n := range names {
+	for i, n := range names {
 		for _, t := range theories {
 			s, err := check.WithTheory(n, t)
 			if err == nil && check.TakesSolver(e.in, s) == nil && !slices.Contains(out, s) {
-				out = append(out, s)
+				if out = append(out, s); one && i > 0 {
+					break
+				}
 			}
 		}
 	}

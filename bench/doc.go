@@ -1,6 +1,7 @@
 // Package bench compares checkers, and repeats the papers' tables and figures. Every run is a process of its own, so
 // that peak memory, time-out and crash concern this run only: [Compare] starts the program itself with a hidden
-// command that calls [Child], which loads one history, checks it once and prints one line of JSON.
+// command that calls [Child], which loads one history, checks it once and prints one line of JSON. A Go program that
+// measures an encoding of its own leaves [Options.Self] out: its runs are in its process.
 //
 // Runs follow one another, since two at once would share caches and memory bandwidth. Times are medians over the
 // repeats, with minimum and maximum; memory is the maximum.

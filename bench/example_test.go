@@ -31,7 +31,7 @@ func twoWay(p *polygraph.Polygraph) *encode.Problem {
 	return q
 }
 
-// A new encoding is measured against others, with every solver and theory, without being listed anywhere.
+// A new encoding is measured against others, with several solvers and theories, without being listed anywhere.
 func ExampleCompare() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "compare")

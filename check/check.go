@@ -28,6 +28,7 @@ type (
 const (
 	SettingClosure   = run.SettingClosure
 	SettingEncoding  = run.SettingEncoding
+	SettingPruning   = run.SettingPruning
 	SettingTechnique = run.SettingTechnique
 	ChoiceSolver     = run.ChoiceSolver
 	ChoiceTheory     = run.ChoiceTheory

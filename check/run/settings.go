@@ -175,6 +175,31 @@ func techniqueNames(which func(technique) bool) (names []string) {
 	return names
 }
 
+// Idle returns the settings that make no difference with a solver: a technique that the solver or its theory does not
+// have, the first values of variables of other solvers than isovet's, and a closure that nothing is pruned with and no
+// theory needs.
+func (p Pipeline) Idle(solver string) (settings []string) {
+	s := LookupSolver(solver)
+	own, t := s.Backend == "cdcl", p.technique()
+	matters := t.set == nil || own
+	switch t.name {
+	case "no-propagation":
+		matters = own && (s.Theory == encode.TheoryClosure || s.Theory == theoryAuto)
+	case "pk-propagation", "no-dont-cares":
+		matters = own && (s.Theory == encode.TheoryOrder || s.Theory == theoryAuto)
+	}
+	if !matters {
+		settings = append(settings, SettingTechnique)
+	}
+	if !own {
+		settings = append(settings, SettingPhase)
+	}
+	if p.Pruning == pruneNone && s.Theory != encode.TheoryClosure && s.Theory != theoryAuto {
+		settings = append(settings, SettingClosure)
+	}
+	return settings
+}
+
 func (p Pipeline) technique() technique {
 	all := techniques()
 	return all[max(0, slices.IndexFunc(all, func(t technique) bool { return t.name == p.Technique }))]

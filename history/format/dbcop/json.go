@@ -132,10 +132,13 @@ func (r *jsonReader) txn(session int64) {
 			}
 			events = true
 			for r.s.Array("events"); r.s.More(); {
-				if r.s.Peek() == '[' {
+				switch t := r.s.Token(); {
+				case t.Opens():
 					r.short()
-				} else {
-					r.event()
+				case t.OpensMap():
+					r.event(t.Pos)
+				default:
+					r.s.Fail(t.Pos, "event", "found %v; expected a map or an array", t)
 				}
 			}
 		case "committed":
@@ -156,15 +159,14 @@ func (r *jsonReader) txn(session int64) {
 	}
 }
 
-// short reads an event ["r", 0, 1].
+// short reads an event ["r", 0, 1] behind its bracket.
 func (r *jsonReader) short() {
 	var e event
-	r.s.Array("event")
 	kind := r.s.Token()
-	if !kind.Is("r") && !kind.Is("w") {
+	e.write = string(kind.Text) == "w"
+	if kind.Kind != edn.Text || !e.write && string(kind.Text) != "r" {
 		r.s.Fail(kind.Pos, "event", "found %v; expected r or w", kind)
 	}
-	e.write = kind.Is("w")
 	r.variable(&e)
 	r.version(&e)
 	if t := r.s.Token(); t.Kind != edn.Close {
@@ -173,10 +175,10 @@ func (r *jsonReader) short() {
 	r.events = append(r.events, e)
 }
 
-// event reads an event {"Read": {"variable": 0, "version": 1}}.
-func (r *jsonReader) event() {
+// event reads an event {"Read": {"variable": 0, "version": 1}} behind its bracket, which is at a position.
+func (r *jsonReader) event(at int) {
 	var e event
-	kinds, at := 0, r.s.Map("event")
+	kinds := 0
 	for kind, ok := r.s.Field("event"); ok; kind, ok = r.s.Field("event") {
 		e.write = string(kind) == "Write"
 		if !e.write && string(kind) != "Read" {

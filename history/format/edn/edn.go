@@ -1,6 +1,6 @@
 // Package edn scans extensible data notation (Clojure's) and JSON, token by token, without allocating. The readers of
-// Jepsen's, Viper's and TimeKiller's files use it. They look at each value once and store only numbers and interned
-// texts, so that a tree of values would cost far more than the reading.
+// dbcop, Jepsen, OTLP, Porcupine, TimeKiller and Viper use it. They look at each value once and store only numbers and
+// interned texts, so that a tree of values would cost far more than the reading.
 //
 // EDN: vectors, lists, sets, maps, strings, characters, keywords, symbols, integers, other numbers; commas are white
 // space, "; …" is a comment, "#_ value" is skipped, "#tag value" is the value. JSON: its colon is white space and null
@@ -40,7 +40,7 @@ const (
 	Close       // ) ] }: Bracket
 )
 
-// Token is one token. Text is valid until the next call of Next.
+// Token is one token. Text is valid until the next call of a method.
 type Token struct {
 	Kind    Kind
 	Bracket byte

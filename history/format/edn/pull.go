@@ -130,6 +130,19 @@ func (s *Scanner) End(what string) {
 	}
 }
 
+// Str reads a text, or nil for none. It is valid until the next call.
+func (s *Scanner) Str(what string) []byte {
+	t := s.Token()
+	switch t.Kind {
+	case Text, Word:
+		return t.Text
+	case Nil:
+	default:
+		s.Fail(t.Pos, what, "found %v; expected a text", t)
+	}
+	return nil
+}
+
 // Bool reads true or false.
 func (s *Scanner) Bool(what string) bool {
 	t := s.Token()

@@ -1,7 +1,7 @@
 package edn
 
-// quick reads the next token if it is of the usual ones: integers of 64 bits, strings in ASCII without
-// escapes, keywords, brackets. It reports whether it did.
+// quick reads the next token if it is of the usual ones: integers of 64 bits, strings in ASCII without escapes,
+// keywords, brackets, true, false and null. It reports whether it did.
 func (s *Scanner) quick() bool {
 	d, i := s.Data, s.pos
 	white := s.white()
@@ -54,14 +54,14 @@ func (s *Scanner) quick() bool {
 		if len(s.open) >= maxDepth {
 			return false
 		}
-		t.Kind, t.Bracket = Open, c
+		t.Kind, t.Bracket, t.Text = Open, c, nil
 		s.open = append(s.open, c)
 	case c == ']' || c == '}':
 		n := len(s.open)
 		if n == 0 || closer(s.open[n-1]) != c {
 			return false
 		}
-		t.Kind, t.Bracket = Close, c
+		t.Kind, t.Bracket, t.Text = Close, c, nil
 		s.open = s.open[:n-1]
 	case c == 't' || c == 'f' || c == 'n':
 		for k < len(d) && d[k]-'a' <= 'z'-'a' {

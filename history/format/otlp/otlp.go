@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -47,6 +48,7 @@ type reader struct {
 
 	val []byte // JSON of the values of the span
 	str []byte // the text of the last value, if it was one
+	raw bool   // the next value is isovet.ops: only str gets its text
 	ops []byte // the operations of the span
 }
 
@@ -54,6 +56,9 @@ type reader struct {
 // Cost: one pass over the data, and the reading of its transactions as JSON lines.
 func Read(data []byte, file string) (h *history.History, passed int, err error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if !utf8.Valid(data) { // one text of some program is no reason to refuse all
+		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
+	}
 	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, sessions: map[string]int{}}
 	for r.s.Peek() != 0 {
 		r.member("resourceSpans", func() {
@@ -73,7 +78,7 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 // member reads an object of which only one field matters, an array, and calls each for every element.
 func (r *reader) member(name string, each func()) {
 	r.s.Map("")
-	for field, ok := r.s.Field(""); ok; field, ok = r.s.Field("") {
+	for field, ok := r.field(""); ok; field, ok = r.field("") {
 		if string(field) == name {
 			r.array(name, each)
 		} else {
@@ -82,13 +87,23 @@ func (r *reader) member(name string, each func()) {
 	}
 }
 
-// array reads an array, or null for an empty one.
-func (r *reader) array(what string, each func()) {
-	if r.s.Peek() == 'n' {
+// field is Scanner.Field without the fields that are null: they are absent.
+func (r *reader) field(what string) (name []byte, ok bool) {
+	for {
+		if name, ok = r.s.Field(what); !ok || r.s.Peek() != 'n' {
+			return name, ok
+		}
 		r.s.Pass()
-		return
 	}
+}
+
+// array reads an array, without elements that are null.
+func (r *reader) array(what string, each func()) {
 	for r.s.Array(what); r.s.More(); {
+		if r.s.Peek() == 'n' {
+			r.s.Pass()
+			continue
+		}
 		each()
 	}
 }
@@ -96,8 +111,7 @@ func (r *reader) array(what string, each func()) {
 // span is a span as far as it matters.
 type span struct {
 	id, name   string
-	start, end int64
-	times      int // how many of the two are given
+	start, end integer
 	failed     bool
 	session    int    // -1: not given
 	status     string // in JSON; "": not given
@@ -105,36 +119,39 @@ type span struct {
 	said       []byte // operations of the attribute
 }
 
+type integer struct {
+	n     int64
+	given bool
+}
+
 // span reads a span and makes its line.
 func (r *reader) span() {
 	at := r.s.Map("spans")
 	x := span{session: -1}
 	r.val, r.ops = r.val[:0], r.ops[:0]
-	for field, ok := r.s.Field("span"); ok; field, ok = r.s.Field("span") {
+	for field, ok := r.field("span"); ok; field, ok = r.field("span") {
 		switch string(field) {
 		case "spanId":
-			x.id = string(r.s.Token().Text)
+			x.id = string(r.s.Str("spanId"))
 		case "name":
-			x.name = string(r.s.Token().Text)
+			x.name = string(r.s.Str("name"))
 		case "startTimeUnixNano":
-			x.start = r.integer("startTimeUnixNano")
-			x.times++
+			x.start = integer{r.integer("startTimeUnixNano"), true}
 		case "endTimeUnixNano":
-			x.end = r.integer("endTimeUnixNano")
-			x.times++
+			x.end = integer{r.integer("endTimeUnixNano"), true}
 		case "attributes":
 			r.array("attributes", func() { r.attribute(&x) })
 		case "events":
 			r.array("events", func() { r.event(&x) })
 		case "status":
 			r.s.Map("status")
-			for field, ok := r.s.Field("status"); ok; field, ok = r.s.Field("status") {
-				if string(field) != "code" || r.s.Peek() == '{' || r.s.Peek() == '[' {
+			for field, ok := r.field("status"); ok; field, ok = r.field("status") {
+				if c := r.s.Peek(); string(field) != "code" || c != '"' && c-'0' > 9 {
 					r.s.Pass()
 					continue
 				}
-				t := r.s.Token()
-				x.failed = t.Kind == edn.Int && t.N == 2 || string(t.Text) == "2" || t.Is("STATUS_CODE_ERROR")
+				code := string(r.s.Token().Text)
+				x.failed = code == "2" || code == "STATUS_CODE_ERROR"
 			}
 		default:
 			r.s.Pass()
@@ -143,24 +160,24 @@ func (r *reader) span() {
 	switch {
 	case x.session < 0:
 		r.passed++
-	case x.times < 2:
+	case !x.start.given || !x.end.given:
 		r.s.Fail(at, "", "span %s: startTimeUnixNano or endTimeUnixNano is missing; expected both", x.id)
 	default:
 		from := len(r.text)
 		r.text = append(x.appendLine(r.text, r.ops), '\n')
-		r.lines = append(r.lines, line{from, len(r.text), x.start, r.s.Line(at), x.id})
+		r.lines = append(r.lines, line{from, len(r.text), x.start.n, r.s.Line(at), x.id})
 	}
 }
 
 // appendLine appends the transaction.
 func (x *span) appendLine(b, ops []byte) []byte {
 	b = strconv.AppendInt(append(b, `{"session":`...), int64(x.session), 10)
-	b = strconv.AppendInt(append(b, `,"start":`...), x.start, 10)
+	b = strconv.AppendInt(append(b, `,"start":`...), x.start.n, 10)
 	if x.status == "" && x.failed {
 		x.status = `"unknown"` // it may have taken effect
 	}
 	if x.status != `"unknown"` {
-		b = strconv.AppendInt(append(b, `,"end":`...), x.end, 10)
+		b = strconv.AppendInt(append(b, `,"end":`...), x.end.n, 10)
 	}
 	if x.status != "" {
 		b = append(append(b, `,"status":`...), x.status...)
@@ -190,10 +207,14 @@ func (r *reader) attribute(x *span) {
 		}
 		x.session = n
 	case "ops":
-		s := edn.Scanner{Data: bytes.TrimSpace(r.str), JSON: true}
+		found := v
+		if text {
+			found = r.str
+		}
+		s := edn.Scanner{Data: bytes.TrimSpace(found), JSON: true}
 		if s.Pass(); !text || s.Err() != nil || s.Pos() < len(s.Data) || len(s.Data) == 0 || s.Data[0] != '[' {
 			r.s.Fail(at, "", "span %s: attribute isovet.ops: found %.60q; expected a text, an array of operations as "+
-				"JSON", x.id, v)
+				"JSON", x.id, found)
 			return
 		}
 		x.said = oneLine(append(x.said[:0], s.Data[1:len(s.Data)-1]...))
@@ -212,10 +233,10 @@ func (r *reader) event(x *span) {
 	at := r.s.Map("events")
 	var name, key []byte
 	value := []byte("null")
-	for field, ok := r.s.Field("event"); ok; field, ok = r.s.Field("event") {
+	for field, ok := r.field("event"); ok; field, ok = r.field("event") {
 		switch string(field) {
 		case "name":
-			name = r.hold(r.s.Token().Text)
+			name = r.hold(r.s.Str("name"))
 		case "attributes":
 			r.array("attributes", func() {
 				switch k, v, _ := r.keyed(false); string(k) {
@@ -267,12 +288,14 @@ func (r *reader) hold(text []byte) []byte {
 func (r *reader) keyed(nested bool) (key, value []byte, text bool) {
 	value = []byte("null")
 	foreign := false
+	r.raw = false
 	r.s.Map("attributes")
-	for field, ok := r.s.Field("attribute"); ok; field, ok = r.s.Field("attribute") {
+	for field, ok := r.field("attribute"); ok; field, ok = r.field("attribute") {
 		switch string(field) {
 		case "key":
-			key = r.hold(r.s.Token().Text)
+			key = r.hold(r.s.Str("key"))
 			foreign = !nested && !bytes.HasPrefix(key, []byte("isovet."))
+			r.raw = !nested && string(key) == "isovet.ops"
 		case "value":
 			if foreign {
 				r.s.Pass()
@@ -290,25 +313,29 @@ func (r *reader) keyed(nested bool) (key, value []byte, text bool) {
 
 // value reads OTLP's AnyValue and appends it to val as JSON. It reports whether it is a text, and puts that into str.
 func (r *reader) value() (text bool) {
-	from := len(r.val)
+	from, raw := len(r.val), r.raw
+	r.raw = false
 	r.s.Map("value")
-	for field, ok := r.s.Field("value"); ok; field, ok = r.s.Field("value") {
-		if r.s.Peek() == 'n' {
-			r.s.Pass()
-			continue
-		}
-		r.val = r.val[:from]
+	for field, ok := r.field("value"); ok; field, ok = r.field("value") {
+		before := len(r.val)
+		text = text || string(field) == "stringValue"
 		switch string(field) {
-		case "stringValue", "doubleValue":
+		case "stringValue":
+			if r.s.Peek() != '"' {
+				r.s.Fail(r.s.Pos(), "stringValue", "found no text; expected one")
+			}
+			r.str = append(r.str[:0], r.s.Str("stringValue")...)
+			if !raw {
+				r.appendText(r.str)
+			}
+		case "doubleValue":
 			t := r.s.Token()
-			switch {
-			case t.Kind == edn.Int:
-				r.val = strconv.AppendInt(r.val, t.N, 10)
-			case t.Kind == edn.Text || t.Kind == edn.Number:
+			if n, err := strconv.ParseInt(string(t.Text), 10, 64); err == nil {
+				r.val = strconv.AppendInt(r.val, n, 10)
+			} else if _, err := strconv.ParseFloat(string(t.Text), 64); err == nil {
 				r.appendText(t.Text)
-				r.str, text = append(r.str[:0], t.Text...), true
-			default:
-				r.s.Fail(t.Pos, string(field), "found %v; expected a text or a number", t)
+			} else {
+				r.s.Fail(t.Pos, "doubleValue", "found %v; expected a number", t)
 			}
 		case "intValue":
 			r.val = strconv.AppendInt(r.val, r.integer("intValue"), 10)
@@ -332,6 +359,9 @@ func (r *reader) value() (text bool) {
 			})
 		default:
 			r.s.Pass()
+		}
+		if before > from && len(r.val) > before {
+			r.s.Fail(r.s.Pos(), "value", "found a second value; expected one")
 		}
 	}
 	if len(r.val) == from {
@@ -404,10 +434,16 @@ func readLines(text []byte, lines []line, file string) (*history.History, error)
 	return h, nil
 }
 
-// oneLine replaces line ends in a text of JSON by blanks: they can only be white space there.
+// oneLine replaces line ends in a text of JSON, outside its strings, by blanks.
 func oneLine(text []byte) []byte {
-	for i, c := range text {
-		if c == '\n' || c == '\r' {
+	inside := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inside = !inside
+		case c == '\\':
+			i++
+		case !inside && (c == '\n' || c == '\r'):
 			text[i] = ' '
 		}
 	}

@@ -61,6 +61,45 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestUnusual: what ProtoJSON allows is read, and what says two things is refused.
+func TestUnusual(t *testing.T) {
+	text := func(value, more string) string {
+		return `{"resourceSpans":[null,{"scopeSpans":[{"spans":[{"spanId":"a1","name":null,"status":null,"startTimeUnixNano":` +
+			`"10","endTimeUnixNano":"30","attributes":[null,{"key":"isovet.session","value":{"intValue":1}}` + more +
+			`],"events":[{"name":"isovet.write","attributes":[{"key":"isovet.key","value":{"intValue":1,"x":0}},` +
+			`{"key":"isovet.value","value":` + value + `}]}]}]}]}]}`
+	}
+	ops := func(s string) string {
+		return `,{"key":"isovet.ops","value":{"stringValue":"` + s + `"}}`
+	}
+	for _, c := range []struct{ value, more, want string }{
+		{`{"intValue":"7","x":[1]}`, "", "7"}, {`{"doubleValue":"5"}`, "", "5"}, {`{"doubleValue":1.5}`, "", `"1.5"`},
+		{"null", "", "null"}, {`{"intValue":1,"boolValue":null}`, "", "1"}, {"{\"stringValue\":\"\xff\"}", "", "\"\ufffd\""},
+		{`{"stringValue":"[]"}`, `,{"key":"app","value":3}`, `"[]"`},
+		{`{"stringValue":5}`, "", "! f:1: field \"stringValue\": found no text"},
+		{`{"doubleValue":"x"}`, "", "! f:1: field \"doubleValue\": found x; expected a number"},
+		{`{"intValue":1,"stringValue":"x"}`, "", "! f:1: field \"value\": found a second value"},
+		{"null", ops("[[\\\"w\\\",\\\"a\nb\\\",1]]"), "! f:1: field \"ops"},
+		{"null", `,{"key":"isovet.ops","value":{"intValue":1}}`, `! f:1: span a1: attribute isovet.ops: found "1"`},
+	} {
+		h, _, err := Read([]byte(text(c.value, c.more)), "f")
+		if want, bad := strings.CutPrefix(c.want, "! "); bad {
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s %s: %v; want %s", c.value, c.more, err, want)
+			}
+			continue
+		}
+		must.OK(t, err)
+		if got := h.ValueString(h.Ops.Ver[h.NumOps()-1]); got != c.want || h.NumOps() != 1 {
+			t.Errorf("%s: %s; want %s", c.value, got, c.want)
+		}
+	}
+	twice := strings.Replace(trace, `"endTimeUnixNano":"40"`, `"startTimeUnixNano":"40"`, 1)
+	if _, _, err := Read([]byte(twice), "f"); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Error(err)
+	}
+}
+
 // TestBad: what is wrong is reported with its line, or that of its span.
 func TestBad(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{

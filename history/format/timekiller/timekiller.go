@@ -222,6 +222,7 @@ func (r *reader) ranks(h *history.History) {
 		i, _ := slices.BinarySearchFunc(all, s, compare)
 		return int64(i) + 1
 	}
+	h.Txns.StartTS, h.Txns.CommitTS = make([]int64, h.NumTxns()), make([]int64, h.NumTxns())
 	for t, s := range r.stamps {
 		h.Txns.StartTS[t], h.Txns.CommitTS[t] = rank(s[0]), rank(s[1])
 	}

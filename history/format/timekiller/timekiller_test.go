@@ -39,6 +39,13 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestLeast: the least physical part is a timestamp like others if a logical part goes with it.
+func TestLeast(t *testing.T) {
+	h := must.Get(Read([]byte(`[{"tid":1,"sid":1,"sts":{"p":-9223372036854775808,"l":1},"cts":{"p":1,"l":1},"ops":[]}]`),
+		"f"))(t)
+	must.Equal(t, fmt.Sprint(h.Txns.StartTS, h.Txns.CommitTS), "[1] [2]", "ranks")
+}
+
 // made makes a small file, and the same history as JSON lines.
 func made(rnd *rand.Rand) (text, lines []byte) {
 	blank := [...]string{"", "", " ", "\n        "}[rnd.IntN(4)]

@@ -118,8 +118,9 @@ func (r *reader) txn(session int64) {
 		r.before = h.Init
 		end := r.s.Pos()
 		r.s.Seek(rest)
-		r.ops(true)
-		r.s.SeekOut(end)
+		if r.ops(true); r.s.Err() == nil {
+			r.s.SeekOut(end)
+		}
 	}
 	h.HasSess, h.Session = !h.Init && !final, session
 	r.b.EndTxn(h)
@@ -184,7 +185,7 @@ func (r *reader) arrayOp(ranges bool) (scans bool) {
 	r.s.Array("value")
 	t := r.s.Token()
 	at, name, want := t.Pos, byte(0), 3
-	switch string(t.Text) {
+	switch string(t.Text) { // a bracket has no text
 	case "i", "d":
 		want = 5
 		fallthrough
@@ -259,7 +260,7 @@ func (r *reader) objectOp(ranges bool) (scans bool) {
 	for field, more := r.s.Field("value"); more; field, more = r.s.Field("value") {
 		switch string(field) {
 		case "opType":
-			name = string(r.s.Token().Text)
+			name = string(r.s.Str("opType"))
 		case "key":
 			key = r.value()
 		case "value":

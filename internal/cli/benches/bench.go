@@ -113,9 +113,11 @@ func (f *compareFlags) variation(c *cobra.Command) {
 		what := s.Name + "s"
 		switch s.Name {
 		case check.SettingTechnique:
-			what += " to leave out"
+			what += " to leave out or exchange"
 		case check.ChoiceTheory:
-			what = "theories"
+			what = "theories that keep the graph acyclic"
+		case "phase":
+			what = "first values of variables"
 		case "at-most-one":
 			what = "at-most-one clauses (off, on)"
 		}
@@ -222,6 +224,9 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	vary := bench.Variation{Values: map[string][]string{}, OneAtATime: f.one}
 	for choice, list := range f.vary {
 		vary.Values[choice] = varied(*list)
+	}
+	if f.one && slices.IndexFunc(bench.VariedChoices(), func(c string) bool { return *f.vary[c] != "" }) < 0 {
+		return console.Usagef("--one-at-a-time: no choice is varied; expected some, such as --encoding all")
 	}
 	contenders, err := bench.ContendersWith(f.checkers, f.level, vary)
 	if err != nil {
