@@ -255,7 +255,7 @@ func TestVariations(t *testing.T) {
 		{"replay", vary("encoding", []string{"vbox"}), ""},
 		{"vbox", vary("encoding", []string{"nope"}), ""},
 		{"vbox", vary("pruning", []string{"none", "edges"}), "[vbox:pruning=none:cdcl vbox:pruning=edges:cdcl]"},
-		{"vbox", vary("closure", []string{"purdom", "italiano"}, "pruning", []string{"none"}, "solver", []string{"gini"}),
+		{"vbox:pruning=none", vary("closure", []string{"purdom", "italiano"}, "solver", []string{"gini"}),
 			"[vbox:closure=purdom:pruning=none:gini]"}, // no closure is built
 		{"cobra", vary("closure", []string{"no-such"}), ""},
 		{"cobra,vbox", vary("closure", []string{"italiano"}), "[cobra:closure=purdom:cdcl vbox:closure=italiano:cdcl]"},

@@ -226,10 +226,10 @@ func (e entry) contenders(one bool) ([]Contender, error) {
 				moved++
 			}
 			idle := c.Pipeline().Idle(s)
-			if one && moved > 1 || slices.ContainsFunc(c.moved, func(name string) bool { return slices.Contains(idle, name) }) {
-				continue
+			vain := slices.ContainsFunc(c.moved, func(name string) bool { return slices.Contains(idle, name) })
+			if !vain && (!one || moved < 2) {
+				all = append(all, c.Contender)
 			}
-			all = append(all, c.Contender)
 		}
 	}
 	return all, err

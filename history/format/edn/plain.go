@@ -4,8 +4,8 @@ import "isovet/history"
 
 // Plain reads JSON and EDN as programs write them: integers of 64 bits, strings in ASCII without escapes, no comments
 // and no tags. It reads them as [Scanner] does. For everything else, right or wrong, its methods return false; the
-// caller then goes back to a Scanner, which reads the text or says what is wrong. Jepsen's reader uses it: a Plain costs
-// half of a Scanner, or less.
+// caller then goes back to a Scanner, which reads the text or says what is wrong. Jepsen's reader uses it, since a
+// Plain costs half of a Scanner, or less.
 type Plain struct {
 	data []byte
 	pos  int
