@@ -2,7 +2,6 @@ package bench
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/heap"
 	"isovet/internal/plural"
 	"isovet/internal/room"
 	"isovet/internal/safego"
@@ -119,20 +119,6 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 	return nil
 }
 
-// traceHeap is the naive pipeline: one heap of all traces.
-type traceHeap []mechanism.Trace
-
-func (h traceHeap) Len() int           { return len(h) }
-func (h traceHeap) Less(i, j int) bool { return h[i].Bef < h[j].Bef }
-func (h traceHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *traceHeap) Push(x any)        { *h = append(*h, x.(mechanism.Trace)) }
-func (h *traceHeap) Pop() any {
-	n := len(*h) - 1
-	x := (*h)[n]
-	*h = (*h)[:n]
-	return x
-}
-
 func leopardFig9(ctx context.Context, lab *Lab, r *Report) error {
 	sizes := []int{lab.Pick(500, 20_000, 100_000), lab.Pick(1_000, 50_000, 400_000), lab.Pick(2_000, 100_000,
 		1_000_000)}
@@ -214,16 +200,23 @@ func dispatch(ctx context.Context, lanes [][]mechanism.Trace, batch, want int) (
 	return p.Peak(), err
 }
 
+// dispatchNaive is the naive pipeline: one heap of all traces, all of them pushed before the first is taken.
 func dispatchNaive(ctx context.Context, lanes [][]mechanism.Trace) error {
-	var h traceHeap
+	var all []mechanism.Trace
+	var h heap.Heap[int64, int32] // of places in all
 	for _, l := range lanes {
 		for _, t := range l {
-			heap.Push(&h, t)
+			h.Push(t.Bef, int32(len(all)))
+			all = append(all, t)
 		}
 	}
-	for n := 0; h.Len() > 0; n++ {
-		heap.Pop(&h)
-		if n&0xffff == 0 && ctx.Err() != nil {
+	for at := int64(-mechanism.Forever); h.Len() > 0; {
+		_, i := h.Pop()
+		if all[i].Bef < at {
+			panic("traces come out of order")
+		}
+		at = all[i].Bef
+		if h.Len()&0xffff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
