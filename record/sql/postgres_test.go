@@ -137,7 +137,7 @@ func TestEightClients(t *testing.T) {
 		"no lost updates": {repeatable, lost, map[level.Level]string{level.SnapshotIsolation: "",
 			level.Serializable: ""}},
 		"write skew": {repeatable, skew, map[level.Level]string{level.SnapshotIsolation: "",
-			level.Serializable: "write-skew"}},
+			level.Serializable: "write-skew, G2-item"}},
 		"no write skew": {&sql.TxOptions{Isolation: sql.LevelSerializable}, skew, map[level.Level]string{
 			level.Serializable: "", level.SnapshotIsolation: ""}},
 	} {
