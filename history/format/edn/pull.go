@@ -57,7 +57,7 @@ func (s *Scanner) PassRest(t *Token) {
 
 // Peek skips white space and returns the next byte; 0 at the end.
 func (s *Scanner) Peek() byte {
-	if s.pos < len(s.Data) && s.Data[s.pos] == ',' {
+	if s.pos < len(s.Data) && (s.Data[s.pos] == ',' || s.JSON && s.Data[s.pos] == ':') {
 		s.pos++
 	}
 	if s.pos < len(s.Data) && class[s.Data[s.pos]]&isDull == 0 {
