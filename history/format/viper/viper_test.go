@@ -24,7 +24,7 @@ func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	parts := []string{"[", "]", "{", "}", `"`, ",", ":", "0", "-", "null", "true", `"x"`, `"nil"`, `"\n"`, "é", " ", "1.5",
 		"99999999999999999999", `["range",1,2,[],[]],`, `{"opType":"r","key":3,"value":4},`}
-	for range histtest.Long(500, 30_000) {
+	for range histtest.Long(250, 30_000) {
 		var logs [2][]byte
 		var lines []byte
 		for session := range logs {
