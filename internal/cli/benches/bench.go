@@ -113,9 +113,9 @@ func (f *compareFlags) variation(c *cobra.Command) {
 		what := s.Name + "s"
 		switch s.Name {
 		case check.SettingTechnique:
-			what += " to leave out or exchange"
+			what += " to leave out"
 		case check.ChoiceTheory:
-			what = "theories that keep the graph acyclic"
+			what = "acyclicity theories"
 		case "phase":
 			what = "first values of variables"
 		case "at-most-one":
