@@ -76,7 +76,7 @@ func TestUnusual(t *testing.T) {
 		{`{"intValue":"7","x":[1]}`, "", "7"}, {`{"doubleValue":"5"}`, "", "5"}, {`{"doubleValue":1.5}`, "", `"1.5"`},
 		{"null", "", "null"}, {`{"intValue":1,"boolValue":null}`, "", "1"}, {"{\"stringValue\":\"\xff\"}", "", "\"\ufffd\""},
 		{`{"stringValue":"[]"}`, `,{"key":"app","value":3}`, `"[]"`},
-		{`{"stringValue":5}`, "", "! f:1: field \"stringValue\": found no text"},
+		{`{"stringValue":5}`, "", "! f:1: field \"stringValue\": found 5; expected a text"},
 		{`{"doubleValue":"x"}`, "", "! f:1: field \"doubleValue\": found x; expected a number"},
 		{`{"intValue":1,"stringValue":"x"}`, "", "! f:1: field \"value\": found a second value"},
 		{"null", ops("[[\\\"w\\\",\\\"a\nb\\\",1]]"), "! f:1: field \"ops"},
