@@ -93,7 +93,11 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 	if err := r.connect(ctx); err != nil {
 		return nil, errors.Join(err, rec.Close())
 	}
-	log := sqlstmt.Own(rec, r.info.Dialect == "postgres", r.info.Isolation)
+	log := sqlstmt.Own(rec, r.info.Dialect, r.info.Isolation)
+	if err := log.Look(c.Own.Plans(), r.ask); err != nil {
+		r.disconnect()
+		return nil, errors.Join(fmt.Errorf("workload %s: %w", r.what, err), rec.Close())
+	}
 	r.driveOwn(ctx, rec, log)
 	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
 	for _, m := range log.Stats().Missed {
@@ -128,6 +132,19 @@ func (t *Target) speaks() bool {
 	defer s.Close()
 	_, ok := s.(driver.Speaker)
 	return ok
+}
+
+// ask queries the database in the first session.
+func (r *run) ask(query string, _ ...any) (rows [][]string, err error) {
+	a, err := r.clients[0].sess.(driver.Speaker).Say(query)
+	for _, row := range a.Rows {
+		var texts []string
+		for _, v := range row {
+			texts = append(texts, fmt.Sprint(v))
+		}
+		rows = append(rows, texts)
+	}
+	return rows, err
 }
 
 // ownStatements runs statements on a new connection.

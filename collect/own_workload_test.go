@@ -3,6 +3,7 @@ package collect_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,6 +185,81 @@ transactions:
 		t.Errorf("%q; expected the read of a version that nobody wrote", m)
 	}
 	verdict(t, r.History, level.StrictSerializable, evidence.Holds)
+}
+
+// family has a table whose rows another table's deletes delete.
+const family = `
+setup:
+  - create table p (id integer primary key, v bigint)
+  - create table c (id integer primary key, v bigint, foreign key (id) references p (id) on delete cascade)
+teardown: [drop table c, drop table p]
+tables: {p: {key: id, version: v}, c: {key: id, version: v}}
+parameters: {k: {int: [1, 3]}, u: unique, w: unique}
+transactions:
+  - steps:
+      - delete from p where id = :k
+      - select v from c where id = :k
+      - insert into p (id, v) values (:k, :u)
+      - insert into c (id, v) values (:k, :w)
+      - select v from c where id = :k
+`
+
+// TestOwnWorkloadSideEffects: a row that the database deletes by itself is not recorded as absent, and an upsert that
+// may replace rows of other keys is refused.
+func TestOwnWorkloadSideEffects(t *testing.T) {
+	for _, db := range []string{"sqlite:", "postgres:start", "mariadb:start"} {
+		t.Run(db, func(t *testing.T) {
+			own := must.Get(sqlwork.Parse([]byte(family), db == "postgres:start"))(t)
+			if db == "sqlite:" {
+				own.Session = []string{"pragma foreign_keys = on"}
+			} else {
+				needServers(t)
+			}
+			c := collect.Config{DB: []string{db}, Own: own, Txns: 50, Sessions: 1}
+			r := must.Get(collect.Run(t.Context(), c))(t)
+			verdict(t, r.History, level.StrictSerializable, evidence.Holds)
+		})
+	}
+	for _, c := range []struct{ setup, steps, refused string }{
+		{"create table a (id integer primary key, x integer unique, v integer)",
+			`"replace into a (id, x, v) values (:k, 1, :u)"`, "several unique columns"},
+		{"create table a (id integer primary key, x integer unique, v integer)",
+			`{sql: "update or replace a set x = 1, v = :u where id = :k", table: a, key: k, version: u}`,
+			"several unique columns"},
+		{"create table a (id integer, x integer primary key, v integer)", `"select id, v from a"`, "not unique"},
+		{"create table a (id integer, x integer, v integer, primary key (x, id))", `"select id, v from a"`, "not unique"},
+		{"create table a (id integer primary key, v integer, unique (id))",
+			`"replace into a (id, v) values (:k, :u)", "select v from a where id = :k"`, ""},
+		{"create table a (v integer)", `"insert into a (rowid, v) values (:u, :w)", "select rowid, v from a"`, ""},
+		{"create table a (id integer primary key, v integer)", `"insert or ignore into a (id, v) values (:k, :u)", ` +
+			`{sql: "update a set id = id + 10 where id = :k", unrecorded: true}, "select v from a where id = :k", ` +
+			`{sql: delete from a where id > 10, unrecorded: true}`, ""},
+		{"create table a (id integer primary key, v integer); create trigger t after update on a begin " +
+			"update a set v = null where id = new.id;end", `"insert or ignore into a (id, v) values (:k, :u)", ` +
+			`"update a set v = :w where id = :k", "select v from a where id = :k"`, ""},
+		{"create table b (id integer primary key, x integer default 0, v integer); create view a as select id, v " +
+			"from b where x < 2", `"select v from a where id = :k", {sql: "update b set x = 2 - x", unrecorded: true}`, ""},
+	} {
+		key := "id"
+		if strings.Contains(c.steps, "rowid") {
+			key = "rowid"
+		}
+		own := must.Get(sqlwork.Parse(fmt.Appendf(nil, "tables: {a: {key: %s, version: v}}\n"+
+			"parameters: {k: {int: [1, 2]}, u: unique, w: unique}\ntransactions: [{steps: [%s]}]\n", key,
+			c.steps), false))(t)
+		own.Setup = strings.Split(c.setup, "; ")
+		r, err := collect.Run(t.Context(), collect.Config{DB: []string{"sqlite:"}, Own: own, Txns: 20, Sessions: 1})
+		switch {
+		case c.refused != "":
+			if err == nil || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%s, %s: %v; expected %q", c.setup, c.steps, err, c.refused)
+			}
+		case err != nil:
+			t.Errorf("%s, %s: %v", c.setup, c.steps, err)
+		default:
+			verdict(t, r.History, level.StrictSerializable, evidence.Holds)
+		}
+	}
 }
 
 // TestOwnWorkloadRefused: what cannot be run is reported before or at the first statement.

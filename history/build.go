@@ -80,6 +80,7 @@ func (b *Builder) Build() (*History, error) {
 	}
 	h.initialVersions(model)
 	b.Texts.settle()
+	b.keySlot, b.keyHash, b.few = nil, nil, [Row + 1][]uint32{} // the history's texts hold the builder
 	return h, nil
 }
 

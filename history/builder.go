@@ -33,7 +33,8 @@ type Builder struct {
 	keys    []Value
 	keyHash []uint64
 	keySlot []uint32 // key+1, 0 = free
-	keyInt  []uint32 // the same for small integers, by their value: most histories' keys are such
+	// few is the same for small integers and for the first texts, by Value.N: most histories' keys are such.
+	few [Row + 1][]uint32
 
 	txns     Txns
 	seq      []int64 // NoTime: missing; nil until one is seen
@@ -97,15 +98,13 @@ func (b *Builder) RowValue(canonical []byte) Value {
 
 // Key interns a key, an Int or a String.
 func (b *Builder) Key(v Value) uint32 {
-	if uint64(v.N) < uint64(len(b.keyInt)) && v.Kind == Int {
-		if k := b.keyInt[v.N]; k != 0 {
-			return k - 1
-		}
+	if few := b.few[v.Kind]; uint64(v.N) < uint64(len(few)) && few[v.N] != 0 {
+		return few[v.N] - 1
 	}
 	return b.hashedKey(v)
 }
 
-// hashedKey is Key for keys that are not in keyInt.
+// hashedKey is Key for keys that are not in few.
 func (b *Builder) hashedKey(v Value) uint32 {
 	if len(b.keySlot) < 2*(len(b.keys)+1) {
 		b.growKeys()
@@ -119,25 +118,26 @@ func (b *Builder) hashedKey(v Value) uint32 {
 			b.keySlot[i] = uint32(len(b.keys)) + 1
 			b.keys = append(b.keys, v)
 			b.keyHash = append(b.keyHash, h)
-			b.noteInt(v, b.keySlot[i])
+			b.noteFew(v, b.keySlot[i])
 			return uint32(len(b.keys)) - 1
 		}
 		if b.keys[s-1] == v {
-			b.noteInt(v, s)
+			b.noteFew(v, s)
 			return s - 1
 		}
 	}
 }
 
-// noteInt adds an integer key to keyInt, if the keys so far are dense enough.
-func (b *Builder) noteInt(v Value, slot uint32) {
-	if v.Kind != Int || v.N < 0 || v.N >= int64(4*len(b.keys)+1024) {
+// noteFew adds a key to few, if the keys so far are dense enough.
+func (b *Builder) noteFew(v Value, slot uint32) {
+	if v.N < 0 || v.N >= int64(4*len(b.keys)+1024) {
 		return
 	}
-	if n := int(v.N) + 1; n > len(b.keyInt) {
-		b.keyInt = append(b.keyInt, make([]uint32, n+n/4-len(b.keyInt))...)
+	few := &b.few[v.Kind]
+	if n := int(v.N) + 1; n > len(*few) {
+		*few = append(*few, make([]uint32, n+n/4-len(*few))...)
 	}
-	b.keyInt[v.N] = slot
+	(*few)[v.N] = slot
 }
 
 func (b *Builder) growKeys() {

@@ -306,12 +306,13 @@ func (d *Draft) Reset() {
 	b := d.b
 	d.Undo(DraftMark{})
 	for _, v := range b.keys {
-		if v.Kind == Int && uint64(v.N) < uint64(len(b.keyInt)) {
-			b.keyInt[v.N] = 0
+		if few := b.few[v.Kind]; uint64(v.N) < uint64(len(few)) {
+			few[v.N] = 0
 		}
 	}
 	if len(b.keySlot) > draftRoom {
-		b.keys, b.keyHash, b.keySlot, b.keyInt, b.lastList, b.lastRows, d.use = nil, nil, nil, nil, nil, nil, nil
+		b.keys, b.keyHash, b.keySlot, b.lastList, b.lastRows, d.use = nil, nil, nil, nil, nil, nil
+		clear(b.few[:])
 	}
 	b.keys, b.keyHash = b.keys[:0], b.keyHash[:0]
 	clear(b.keySlot)

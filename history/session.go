@@ -5,36 +5,18 @@ import "slices"
 // sessions has the sessions of a builder's transactions: of[t] is an index into name, or None for a transaction
 // without session.
 type sessions struct {
-	of   []uint32
-	name []int64
-	// The index of each name, plus one: an array for small names, which most are, and a hash table for the others.
-	small []uint32
-	large map[int64]uint32
+	of    []uint32
+	name  []int64
+	index Index // of each name
 }
 
-const smallSessions = 1 << 16
-
 func (s *sessions) intern(name int64) uint32 {
-	if uint64(name) < uint64(len(s.small)) {
-		if i := s.small[name]; i != 0 {
-			return i - 1
-		}
-	} else if i, ok := s.large[name]; ok {
-		return i
+	i, ok := s.index.Get(name)
+	if !ok {
+		i = uint32(len(s.name))
+		s.name = append(s.name, name)
+		s.index.Set(name, i)
 	}
-	i := uint32(len(s.name))
-	s.name = append(s.name, name)
-	if name < 0 || name >= smallSessions {
-		if s.large == nil {
-			s.large = make(map[int64]uint32)
-		}
-		s.large[name] = i
-		return i
-	}
-	if n := int(name) + 1; n > len(s.small) {
-		s.small = append(s.small, make([]uint32, n-len(s.small))...)
-	}
-	s.small[name] = i + 1
 	return i
 }
 

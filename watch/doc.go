@@ -41,6 +41,8 @@
 //   - aion.go, parse.go: timestamps, and a transaction to an arrival
 //   - leopard.go: mechanisms; leopard_foreign.go: lines that are not judged; violation_proof.go: the text of a
 //     violation, and whether its transactions prove one of the level
+//   - replay.go: the judge `replay`; replay_bounded.go: with bounded memory; replay_early.go, replay_proof.go: its
+//     early and proved violations
 //   - live.go: the same in the process that runs the transactions, without lines
 //   - log.go: the segment log; line_index.go: its lines by number; violation_file.go,
 //     violation_file_rotation.go: the file of violations; incident.go: incidents; evidence.go, log_search.go,

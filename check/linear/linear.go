@@ -13,8 +13,8 @@
 //   - sweep.go: the second opinion on a "no", by all possible states over time
 //   - core.go: a small set of operations without an order
 //   - models.go, collections.go: the models of registers, counters, locks, queues, stacks, sets and logs
-//   - simple.go: counters and sets that one read refutes
-//   - growing.go: sets of distinct values from which nothing is removed, in polynomial time
+//   - counters_sets.go: counters and sets that one read refutes
+//   - add_only_set.go: sets of distinct values from which nothing is removed, in polynomial time
 //   - fifo.go, lifo.go, permits.go: queues and stacks of distinct values, and semaphores, in polynomial time
 //   - porcupine.go: models and operations of Porcupine
 //

@@ -36,7 +36,7 @@
 //
 // Clients make traces (trace.go). The pipeline (pipeline.go) merges them by begin. The verifier (verifier.go)
 // puts transactions together, installs the versions of those that committed (versions.go), and verifies each as soon
-// as that is right. Whole transactions that arrive one after the other are put in order by online.go; late.go is
+// as that is right. Whole transactions that arrive one after the other are put in order by online.go; suspects.go is
 // about those that come too late, stream.go makes traces of pieces of a history. verifier_prune.go forgets; state.go
 // takes out what is known of idle keys, and puts it back. graveyard.go remembers the names of what was forgotten.
 // profile.go and profiles.jsonl have the profiles, offline.go turns a history into traces, report.go says what was

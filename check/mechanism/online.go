@@ -16,8 +16,8 @@ type OnlineOptions struct {
 // The verifier needs the ends of transactions in the order of their Bef, and must know every open transaction. So
 // arrivals wait until the watermark has passed their end. The watermark is a moment before which no transaction begins
 // that has yet to arrive. The watermark is Lateness before the latest end seen, or what Advance says. A transaction
-// that begins before the watermark is late: it is not judged, and makes nobody else look wrong (late.go). Everything is
-// a function of the calls, in their order.
+// that begins before the watermark is late: it is not judged, and makes nobody else look wrong (suspects.go).
+// Everything is a function of the calls, in their order.
 //
 // Cost: log2 of the waiting transactions, besides the verifier's. Memory: the transactions that end within Lateness of
 // the latest end, 40 bytes a trace.

@@ -3,73 +3,185 @@ package mechanism
 import (
 	"cmp"
 
+	"isovet/internal/bounds"
 	"isovet/internal/sorts"
 )
 
-// A read of a value without a known writer waits, since the writer may come late (late.go). The caller may ask for a
-// report when such a wait begins and when it ends, each once. No other finding can be overturned by a late transaction:
-// it is certain of the transactions that it names.
+// A transaction is late if transactions that ended after it have been dispatched before it arrives. It is not verified,
+// and must not make others look wrong. So its versions are installed like those of a transaction of unknown outcome:
+// they can be read, and nothing is deduced from them. And a read of a value without a known writer waits
+// (Options.Late), since the writer may be late. If the writer arrives in time, the read is a violation, for its
+// snapshot could not see the write. If the writer is late, the read is not judged. If it never arrives, the read is a
+// violation in the end.
 
-// SuspectRead reports that a read waits for a writer, or waits no longer. It names transactions as their traces do.
-type SuspectRead struct {
-	Reader    uint64
-	Key, Op   uint32
-	Settled   bool   // the wait is over
-	Confirmed bool   // it is a violation; else its writer came late
-	Writer    uint64 // once settled: the writer of the value, or NoTxn
+// suspects are possible violations that wait for a writer.
+type suspects struct {
+	of map[wanted][]suspect
+	n  int
+	// Unjudged are reads of late transactions' writes, since the last call of Take.
+	unjudged  []Unjudged
+	reporting bool          `freeze:"as=doubting"` // the caller takes reports of waiting reads (suspect_reports.go)
+	reports   []SuspectRead `freeze:"-"`           // since the last call of TakeSuspects
+}
 
-	// The read is named by the pass in which its wait began, and by its place in that pass.
+type wanted struct {
+	val uint64
+	key uint32
+}
+
+type suspect struct {
 	stage uint64
 	at    uint32
+	x     Violation
 }
 
-// NoTxn means that there is no transaction.
-const NoTxn = none
+// maxSuspects bounds the reads that wait; more are not judged.
+var maxSuspects = 1 << 16
 
-// ReportSuspects turns on the reports of waiting reads; the caller then calls TakeSuspects too.
-func (x *Online) ReportSuspects() { x.v.suspects.reporting = true }
-
-// TakeSuspects returns the reports since its last call. They are valid until the next report.
-func (x *Online) TakeSuspects() []SuspectRead {
-	all := x.v.suspects.reports
-	x.v.suspects.reports = all[:0]
-	return all
+// Unjudged is a read that was not verified because its writer came late; it names transactions as their traces do.
+type Unjudged struct {
+	Reader, Writer uint64
+	Key, Op        uint32
+	None           bool // no writer is known: too many reads were waiting
 }
 
-// Suspects lists the reads that wait for a writer, longest wait first.
-//
-// Cost: all waiting reads.
-func (x *Online) Suspects(most int) (all []SuspectRead) {
-	for _, ss := range x.v.suspects.of {
-		for i := range ss {
-			all = append(all, ss[i].report())
-		}
-	}
-	sorts.Func(all, func(a, b SuspectRead) int {
-		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at), cmp.Compare(a.Reader, b.Reader),
-			cmp.Compare(a.Op, b.Op))
-	})
-	return all[:min(most, len(all))]
-}
-
-// report returns what is known of a suspect.
-func (s *suspect) report() SuspectRead {
-	return SuspectRead{Reader: s.x.Txns[0], Key: s.x.Key, Op: s.x.Ops[0], Writer: none, stage: s.stage, at: s.at}
-}
-
-// waits reports that a read waits.
-func (v *Verifier) waits(s *suspect) {
-	if v.suspects.reporting {
-		v.suspects.reports = append(v.suspects.reports, s.report())
-	}
-}
-
-// resolved reports that a read waits no longer.
-func (v *Verifier) resolved(s *suspect, isViolation bool, writer uint64) {
-	if !v.suspects.reporting {
+func (v *Verifier) suspect(x Violation, at uint32) {
+	s := &v.suspects
+	if s.n >= maxSuspects {
+		v.unjudge(Unjudged{Reader: x.Txns[0], Key: x.Key, Op: x.Ops[0], None: true})
 		return
 	}
-	d := s.report()
-	d.Settled, d.Confirmed, d.Writer = true, isViolation, writer
-	v.suspects.reports = append(v.suspects.reports, d)
+	if s.of == nil {
+		s.of = map[wanted][]suspect{}
+	}
+	w := wanted{x.Val, x.Key}
+	is := suspect{v.stage, at, x}
+	s.of[w] = append(s.of[w], is)
+	s.n++
+	v.waits(&is)
+}
+
+func (v *Verifier) unjudge(u Unjudged) {
+	v.suspects.unjudged = append(v.suspects.unjudged, u)
+}
+
+// appeared settles the reads that waited for a value which a transaction has written in time.
+func (v *Verifier) appeared(key uint32, val uint64, writer uint64) {
+	if v.suspects.n == 0 {
+		return
+	}
+	for _, s := range v.settled(key, val) {
+		s.x.Uninstalled = []uint64{writer}
+		v.resolved(&s, true, writer)
+		v.violation(s.x)
+	}
+}
+
+func (v *Verifier) settled(key uint32, val uint64) []suspect {
+	w := wanted{val, key}
+	out := v.suspects.of[w]
+	if len(out) > 0 {
+		delete(v.suspects.of, w)
+		v.suspects.n -= len(out)
+	}
+	return out
+}
+
+// convict ends all waits: nobody wrote these values.
+func (v *Verifier) convict() { v.convictFirst(v.stage + 1) }
+
+// convictFirst ends the waits that began before a stage.
+func (v *Verifier) convictFirst(n uint64) {
+	v.stage++
+	if v.suspects.n == 0 {
+		return
+	}
+	var all []suspect
+	for w, ss := range v.suspects.of {
+		left := ss[:0:0]
+		for _, s := range ss {
+			if s.stage < n {
+				all = append(all, s)
+			} else {
+				left = append(left, s)
+			}
+		}
+		if len(left) == len(ss) {
+			continue
+		}
+		if v.suspects.of[w] = left; len(left) == 0 {
+			delete(v.suspects.of, w)
+		}
+	}
+	v.suspects.n -= len(all)
+	sorts.Func(all, func(a, b suspect) int {
+		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at))
+	})
+	for _, s := range all {
+		v.resolved(&s, true, none)
+		v.violation(s.x)
+	}
+}
+
+// Late takes a whole transaction, with begin and end, that came too late to be verified: another one with a later end
+// has been dispatched.
+func (v *Verifier) Late(traces []Trace) {
+	v.number++
+	end := &traces[len(traces)-1]
+	traces = traces[1 : len(traces)-1]
+	v.stage++
+	for i := range traces {
+		op := &traces[i]
+		if op.Kind != Write {
+			continue
+		}
+		k := v.key(op.Key)
+		k.wrote, k.wroteAt = v.number, int32(i)
+		for _, s := range v.settled(op.Key, op.Val) {
+			v.resolved(&s, false, end.Txn())
+			v.unjudge(Unjudged{Reader: s.x.Txns[0], Writer: end.Txn(), Key: op.Key, Op: s.x.Ops[0]})
+		}
+	}
+	v.stage++
+	for i := range traces {
+		op := &traces[i]
+		if op.Kind != Write {
+			continue
+		}
+		k := v.key(op.Key)
+		if k.wroteAt != int32(i) || end.Kind == Abort {
+			v.buryUninstalled(k, op, end.Txn())
+			continue
+		}
+		d := int64(Forever)
+		if end.Kind == Commit {
+			d = later(end.Aft, v.o.Skew)
+		}
+		k.install(&version{c: earlier(end.Bef, v.o.Skew), d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever,
+			snapAft: Forever,
+			val:     op.Val, txn: none, succ: none, id: end.Txn(), op: op.Op, readers: -1, open: true})
+		v.versions++
+		v.pruneVersions(k)
+	}
+}
+
+// Advance says that no trace before t will come any more, except of late transactions, and verifies what waited for
+// that moment.
+func (v *Verifier) Advance(t int64) {
+	v.now = max(v.now, earlier(t, v.o.Skew))
+	if v.head < len(v.queue) {
+		v.verify(v.now)
+	}
+}
+
+// Take returns the findings since its last call.
+func (v *Verifier) Take() ([]Violation, []Unjudged) {
+	vs, us := v.r.Violations, v.suspects.unjudged
+	v.r.Violations, v.suspects.unjudged = nil, nil
+	return vs, us
+}
+
+// init lets the tests lower these bounds.
+func init() {
+	bounds.Register("mechanism.maxSuspects", &maxSuspects)
 }

@@ -38,16 +38,16 @@
 // # Files
 //
 //   - engine.go: nodes, known edges; hint.go: guessed times of the nodes; first.go: the first order
-//   - pass.go: the replay of an order, at both families; again.go: of what changed
-//   - predicates.go: predicate operations, and failures to choices; ask.go: their replay
+//   - replay_order.go: the replay of an order, at both families; replay_moved.go: of the keys that changed
+//   - predicates.go: predicate operations, and failures to choices; predicate_replay.go: their replay
 //   - loop.go: failures to choices, solving, rounds; seed.go: the transactions of its refutations
 //   - settle.go: before the first order: excludes possible writers of reads; settle_rules.go: the rules;
 //     settle_trace.go: the transactions of its refutations
 //   - escalate.go: after many conflicts: serial orders at the snapshot levels, then saturate.go and dense.go
-//   - agree.go: after settling: orders that agree with reads
+//   - schedule.go: after settling: orders that agree with reads
 //   - saturate.go: edges that every order obeys
 //   - dense.go: then all choices left open at once, over the closure
-//   - trace.go, tracer.go: the transactions of refutations by these two
+//   - saturate_trace.go, tracer.go: the transactions of refutations by these two
 //   - refute.go: the refutation of a small history as cycles with their reasons; minimize.go: fewer transactions
 //
 // Sources: the polygraph is Papadimitriou's and Cobra's, begin and commit nodes are Adya's and Viper's; the

@@ -29,7 +29,7 @@ func told(t *testing.T, s *Step, values map[string]any, isolation string, res sq
 	t.Helper()
 	rec := record.New(record.Options{})
 	must.OK(t, errors.Join(rec.Initial("a/2", int64(5)), rec.Initial("a/3", int64(5))))
-	log := sqlstmt.Own(rec, isolation != "", isolation)
+	log := sqlstmt.Own(rec, map[bool]string{true: "postgres"}[isolation != ""], isolation)
 	x := rec.Session().Begin("")
 	p, args, _ := s.Plan(values)
 	log.Tell(x, p, args, &res)

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"isovet/internal/pattern"
 	"isovet/internal/sqlstmt"
 	"isovet/internal/sqltext"
 )
@@ -34,9 +33,8 @@ func (st *statement) parameter(name string) sqltext.Operand {
 }
 
 // foreignParameter finds parameters in other notations than :name. It skips texts, quoted names and comments.
-var foreignParameter = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`'[^']*'|"[^"]*"|` + "`[^`]*`" + `|--[^\n]*|(?s:/\*.*?\*/)|(\$\d+|\?\d*|@\w+)`)
-})
+var foreignParameter = pattern.Lazy(`'[^']*'|"[^"]*"|` + "`[^`]*`" +
+	`|--[^\n]*|(?s:/\*.*?\*/)|(\$\d+|\?\d*|@\w+)`)
 
 // parse understands a step's text.
 func (w *Workload) parse(s *Step) error {
@@ -64,6 +62,9 @@ func (w *Workload) parse(s *Step) error {
 	if err != nil && s.Table != "" { // its first word will do
 		kind := verbs[strings.ToLower(append(strings.Fields(text), "")[0])]
 		all, err = []sqltext.Stmt{{Kind: kind, Writes: kind != sqltext.Select}}, nil
+		if duplicate().MatchString(text) {
+			all[0].Arbiters = []string{"duplicate"}
+		}
 	}
 	switch {
 	case err != nil, len(all) == 1 && (all[0].Kind < sqltext.Select || all[0].Kind > sqltext.Delete):
@@ -95,6 +96,8 @@ func (w *Workload) parse(s *Step) error {
 	}
 	return nil
 }
+
+var duplicate = pattern.Lazy(`(?i)\breplace\b|\bon\s+duplicate\b`)
 
 var verbs = map[string]sqltext.Kind{"select": sqltext.Select, "insert": sqltext.Insert, "replace": sqltext.Insert,
 	"update": sqltext.Update, "delete": sqltext.Delete}
@@ -271,6 +274,19 @@ func (s *Step) Plan(values map[string]any) (p *sqlstmt.Plan, args []sqlstmt.Arg,
 		args = append(args, sqlstmt.Arg{Name: n, Value: values[n]})
 	}
 	return s.what.plan, args, s.what.one
+}
+
+// Plans returns the plans of all steps; nil for one that is not recorded and may write.
+func (w *Workload) Plans() (plans []*sqlstmt.Plan) {
+	for _, t := range w.Transactions {
+		for _, s := range t.Steps {
+			word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(s.SQL)), " ")
+			if s.what.plan != nil || word != "select" && word != "show" && word != "set" {
+				plans = append(plans, s.what.plan)
+			}
+		}
+	}
+	return plans
 }
 
 // KeepFrom sets the values that the step keeps from an answer; null if it has no row.

@@ -103,10 +103,11 @@ type effect struct {
 	ambiguous    bool  // see spelled
 }
 
-// Own returns the log for a workload of isovet, on a database at an isolation level. The rows from before are recorded
-// already, and keys are spelled like the database's.
-func Own(rec *record.Recorder, postgres bool, isolation string) *Log {
-	return &Log{Rec: rec, own: true, begun: true, is: postgres, level: strings.ReplaceAll(isolation, " ", "-")}
+// Own returns the log for a workload of isovet, on a database with a dialect of SQL at an isolation level. The rows
+// from before are recorded already, and keys are spelled like the database's.
+func Own(rec *record.Recorder, dialect, isolation string) *Log {
+	return &Log{Rec: rec, own: true, begun: true, is: dialect == "postgres", mysql: dialect == "mysql",
+		sqlite: dialect == "sqlite", level: strings.ReplaceAll(isolation, " ", "-")}
 }
 
 // Declare returns the plan for a statement on a table. why says why it is not understood, or is "".
@@ -294,7 +295,7 @@ func (x *effect) read() (why string) {
 		if seen[key] = true; key == nil { // the outer side of a join
 			continue
 		}
-		if row[x.version] == nil && x.l.own {
+		if row[x.version] == nil && x.l.own && !x.mayVanish() {
 			rows = append(rows, record.Row{Key: x.name(key)})
 			continue
 		}

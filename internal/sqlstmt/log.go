@@ -85,6 +85,8 @@ type Log struct {
 	level    string // of its transactions
 	versions versions
 	changed  atomic.Int64 // how often the schema has
+	// loose has the tables of such a workload whose rows may vanish by themselves; nil: all.
+	loose map[*Table]bool
 
 	mu     sync.Mutex
 	texts  map[string]*parsed

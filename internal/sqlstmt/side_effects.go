@@ -12,37 +12,61 @@ import (
 
 // sideEffects is what a declared table's database does by itself.
 type sideEffects struct {
-	deletes bool // rows may be deleted by triggers, cascades or functions
-	// unique is the number of unique indexes. If there are several, REPLACE and ON DUPLICATE KEY UPDATE may change rows
-	// of other keys.
-	unique           int
+	deletes bool // rows may vanish without a statement about them
+	// keys is the number of unique indexes of the key alone, others that of other unique indexes. With others, REPLACE
+	// and ON DUPLICATE KEY UPDATE may change rows of other keys.
+	keys, others     int
 	nonTransactional bool // a rollback does not undo writes
 	id               int  // PostgreSQL's number of the table that the name means in this session
 }
 
-// The queries for sideEffects: how many triggers, cascades and functions may delete a table's rows, how many unique
-// indexes it has, and whether its engine has no transactions, as numbers with commas between them.
+// The queries for sideEffects return numbers with commas between them: how many triggers, rules, cascades, events,
+// expiries, policies and functions may make rows vanish; the unique indexes of the key alone, and all; whether the
+// engine has no transactions; id. A view counts as one of each, for the indexes of its tables are not known. Their
+// parameters are the table, MySQL's schema, the key, and the functions that statements call.
 const (
 	askSidesMySQL = `SELECT concat((SELECT count(*) FROM information_schema.triggers
-	WHERE trigger_schema = database()) + (SELECT count(*) FROM information_schema.referential_constraints
-	WHERE constraint_schema = database() AND table_name = '%[1]s' AND 'CASCADE' IN (delete_rule, update_rule)) +
-	(SELECT count(*) FROM information_schema.routines WHERE routine_schema = database() AND
-	routine_type = 'FUNCTION'), ',', (SELECT count(DISTINCT index_name) FROM information_schema.statistics
-	WHERE table_schema = database() AND table_name = '%[1]s' AND non_unique = 0), ',',
-	(SELECT count(*) FROM information_schema.tables t, information_schema.engines e WHERE t.table_schema = database()
-	AND t.table_name = '%[1]s' AND e.engine = t.engine AND e.transactions <> 'YES'), ',0')`
+	WHERE trigger_schema = %[2]s) + (SELECT count(*) FROM information_schema.referential_constraints
+	WHERE constraint_schema = %[2]s AND lower(table_name) = lower('%[1]s') AND NOT (delete_rule IN ('NO ACTION',
+	'RESTRICT') AND update_rule IN ('NO ACTION', 'RESTRICT'))) + (SELECT count(*) FROM information_schema.routines
+	WHERE routine_schema = %[2]s AND routine_type = 'FUNCTION') + (SELECT count(*) FROM information_schema.events
+	WHERE event_schema = %[2]s) + other, ',', (SELECT count(*) FROM (SELECT index_name
+	FROM information_schema.statistics WHERE table_schema = %[2]s AND lower(table_name) = lower('%[1]s') AND
+	non_unique = 0 GROUP BY index_name HAVING count(*) = 1 AND lower(min(column_name)) = lower('%[3]s')) AS single) +
+	other, ',', (SELECT count(DISTINCT index_name) FROM information_schema.statistics WHERE table_schema = %[2]s AND
+	lower(table_name) = lower('%[1]s') AND non_unique = 0) + other, ',', (SELECT count(*)
+	FROM information_schema.tables t, information_schema.engines e WHERE t.table_schema = %[2]s AND
+	lower(t.table_name) = lower('%[1]s') AND e.engine = t.engine AND e.transactions <> 'YES'), ',0')
+	FROM (SELECT count(*) = 0 AS other FROM information_schema.tables WHERE table_schema = %[2]s AND
+	lower(table_name) = lower('%[1]s') AND table_type NOT LIKE '%%VIEW') AS found`
 	askSidesSQLite = `SELECT ((SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR sql LIKE '%%on conflict%%') +
-	(SELECT count(*) FROM pragma_foreign_key_list('%[1]s') WHERE 'CASCADE' IN (on_delete, on_update))) || ',' ||
-	((SELECT count(*) FROM pragma_index_list('%[1]s') WHERE "unique" AND origin <> 'pk') +
-	(SELECT count(*) > 0 FROM pragma_table_info('%[1]s') WHERE pk)) || ',0,0'`
+	(SELECT count(*) FROM sqlite_temp_master WHERE type = 'trigger') + (SELECT count(*)
+	FROM pragma_foreign_key_list('%[1]s') WHERE NOT (on_delete IN ('NO ACTION', 'RESTRICT') AND
+	on_update IN ('NO ACTION', 'RESTRICT'))) + other) || ',' || ((SELECT count(*) = 1 AND
+	lower(min(name)) = lower('%[3]s') FROM pragma_table_info('%[1]s') WHERE pk) + (SELECT count(*)
+	FROM pragma_index_list('%[1]s') AS i WHERE "unique" AND origin <> 'pk' AND NOT partial AND (SELECT count(*) = 1 AND
+	lower(min(name)) = lower('%[3]s') FROM pragma_index_info(i.name))) + other) || ',' || ((SELECT count(*)
+	FROM pragma_index_list('%[1]s') WHERE "unique" AND origin <> 'pk') + (SELECT count(*) > 0
+	FROM pragma_table_info('%[1]s') WHERE pk) + other) || ',0,0' FROM (SELECT count(*) = 0 OR
+	lower('%[3]s') IN ('rowid', 'oid', '_rowid_') AS other FROM pragma_table_list('%[1]s') WHERE type = 'table')`
 	askSidesPostgres = `SELECT ((SELECT count(*) FROM pg_catalog.pg_trigger WHERE NOT tgisinternal) + (SELECT count(*)
-	FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass('%[1]s') AND
-	'c' IN (confdeltype, confupdtype)))::text || ',' || (SELECT count(*) FROM pg_catalog.pg_index WHERE indisunique AND
-	indisvalid AND indrelid = pg_catalog.to_regclass('%[1]s')) || ',0,' || pg_catalog.to_regclass('%[1]s')::oid`
+	FROM pg_catalog.pg_rewrite JOIN pg_catalog.pg_class AS r ON r.oid = ev_class WHERE r.relkind IN ('r', 'p')) +
+	(SELECT count(*) FROM pg_catalog.pg_constraint WHERE conrelid = t AND (confdeltype IN ('c', 'n', 'd') OR
+	confupdtype IN ('c', 'n', 'd'))) + (SELECT count(*) FROM pg_catalog.pg_proc WHERE proname = ANY
+	(string_to_array('%[4]s', ',')) AND provolatile = 'v' AND pronamespace <> 'pg_catalog'::regnamespace) + other +
+	hidden)::text || ',' || ((SELECT count(*) FROM pg_catalog.pg_index JOIN pg_catalog.pg_attribute ON
+	attrelid = indrelid AND attnum = indkey[0] WHERE indrelid = t AND indisunique AND indisvalid AND
+	indnkeyatts = 1 AND indpred IS NULL AND lower(attname) = lower('%[3]s')) + other) || ',' || ((SELECT count(*)
+	FROM pg_catalog.pg_index WHERE indrelid = t AND indisunique AND indisvalid) + other) || ',0,' || t
+	FROM (SELECT oid AS t, (relkind NOT IN ('r', 'p'))::int AS other, (relrowsecurity OR coalesce(reloptions::text, '')
+	LIKE '%%ttl%%')::int AS hidden FROM pg_catalog.pg_class WHERE oid = coalesce(pg_catalog.to_regclass((SELECT
+	string_agg(pg_catalog.quote_ident(part), '.') FROM unnest(string_to_array('%[1]s', '.')) AS part)),
+	pg_catalog.to_regclass('%[1]s'))) AS found`
 )
 
-// look queries what a table's database does by itself. known is false if that cannot be told.
-func (c *Client) look(t *Table) (s sideEffects, known bool) {
+// look queries what a table's database does by itself, if statements call these functions. known is false if that
+// cannot be told; if the database should have told it, rows may vanish.
+func (c *Client) look(t *Table, calls []string) (s sideEffects, known bool) {
 	query := ""
 	switch {
 	case c.l.is && !c.failed:
@@ -55,14 +79,21 @@ func (c *Client) look(t *Table) (s sideEffects, known bool) {
 	if query == "" || c.ask == nil {
 		return s, false
 	}
-	rows, err := c.ask(fmt.Sprintf(query, strings.ReplaceAll(t.Name, "'", "''")))
-	var deletes, plain int
-	if err != nil || len(rows) != 1 {
-		return s, false
+	quoted := strings.NewReplacer("'", "''").Replace
+	name, schema := quoted(t.Name), "database()"
+	if i := strings.LastIndexByte(name, '.'); i >= 0 && !c.l.is {
+		name, schema = name[i+1:], "'"+name[:i]+"'"
 	}
-	_, err = fmt.Sscanf(rows[0][0], "%d,%d,%d,%d", &deletes, &s.unique, &plain, &s.id)
-	s.deletes, s.nonTransactional = deletes > 0, plain > 0
-	return s, err == nil
+	rows, err := c.ask(fmt.Sprintf(query, name, schema, quoted(t.Key), quoted(strings.Join(calls, ","))))
+	if err == nil && len(rows) == 1 && (!c.l.sqlite || schema == "database()" || schema == "'main'") {
+		var deletes, unique, plain int
+		_, err = fmt.Sscanf(rows[0][0], "%d,%d,%d,%d,%d", &deletes, &s.keys, &unique, &plain, &s.id)
+		if err == nil {
+			s.deletes, s.nonTransactional, s.others = deletes > 0, plain > 0, unique-s.keys
+			return s, true
+		}
+	}
+	return sideEffects{deletes: true}, false
 }
 
 // about is what a log remembers of a declared table. That of a workload of isovet's own is nil.
@@ -93,7 +124,7 @@ func (l *Log) about(t *Table) *about {
 func (c *Client) declare(p *Plan, s *sqltext.Stmt) (keep bool) {
 	t := p.declared
 	p.about = c.l.about(t)
-	does, known := c.look(t)
+	does, known := c.look(t, s.Calls)
 	p.does = does
 	p.why = declaredWhy(s, t)
 	other := known && !p.about.id.CompareAndSwap(0, int64(does.id)) && p.about.id.Load() != int64(does.id)
@@ -102,24 +133,63 @@ func (c *Client) declare(p *Plan, s *sqltext.Stmt) (keep bool) {
 			slices.Contains([]string{"main", "public", c.l.home}, strings.ToLower(m.Schema))
 		other = other || strings.EqualFold(m.Name, t.Name) && !home
 	}
-	switch {
-	case other:
+	if other {
 		p.why = "a table of another schema"
-	case p.why != "":
-	case known && does.unique == 0:
-		p.why = "a table without a unique column"
-	case does.unique > 1 && slices.Contains(s.Arbiters, "duplicate"):
-		p.why = "an upsert of a table with several unique columns"
-	case does.nonTransactional:
-		p.why = "a table whose engine has no transactions"
+	} else if p.why == "" && known {
+		p.why = does.why(s)
 	}
 	return known || c.ask == nil || !c.l.is && !c.l.mysql && !c.l.sqlite
 }
 
+// why says what makes a statement on such a table too hard to understand.
+func (d *sideEffects) why(s *sqltext.Stmt) string {
+	switch {
+	case d.keys == 0:
+		return "a table whose key is not unique"
+	case d.others > 0 && slices.Contains(s.Arbiters, "duplicate"):
+		return "an upsert of a table with several unique columns"
+	case d.nonTransactional:
+		return "a table whose engine has no transactions"
+	}
+	return ""
+}
+
+// Look queries what the database does by itself to the tables of a workload of isovet's own. plans are those of its
+// statements, nil for one that may write and is not recorded. It returns an error if the answers to a statement cannot
+// be understood.
+func (l *Log) Look(plans []*Plan, ask Ask) error {
+	c := &Client{l: l, ask: ask}
+	if l.mysql {
+		c.askMySQL()
+	}
+	l.loose = map[*Table]bool{nil: slices.Contains(plans, nil) || c.my.loose || l.mysql && !c.my.is}
+	plans = slices.DeleteFunc(plans, func(p *Plan) bool { return p == nil })
+	var calls []string
+	for _, p := range plans {
+		calls = append(calls, p.stmts[0].Calls...)
+	}
+	type answer struct {
+		does  sideEffects
+		known bool
+	}
+	asked := map[*Table]answer{}
+	for _, p := range plans {
+		a, ok := asked[p.declared]
+		if !ok {
+			a.does, a.known = c.look(p.declared, calls)
+			asked[p.declared], l.loose[p.declared] = a, a.does.deletes
+		}
+		if why := a.does.why(&p.stmts[0]); a.known && why != "" {
+			return fmt.Errorf("isovet does not understand %q: %s", p.SQL, why)
+		}
+	}
+	return nil
+}
+
 // mayVanish reports whether triggers, cascades or a change of the schema may delete rows of the statement's table.
 func (x *effect) mayVanish() bool {
-	p := x.r.p
-	return p.does.deletes || x.r.c.my.loose || p.about != nil && p.about.emptied.Load()
+	p, loose := x.r.p, x.l.loose[x.t] || x.l.loose[nil] || x.r.c.my.loose
+	return loose || p.does.deletes || p.about != nil && p.about.emptied.Load()
 }
 
 // gone reports whether SQLite may have rolled the transaction back when this statement failed: by OR ROLLBACK, which is

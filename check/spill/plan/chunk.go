@@ -335,6 +335,9 @@ func (c *cursor) open(chunk []byte, number func(kind history.ValueKind, n int64,
 			panic(&Damaged{"the keys are cut off"})
 		}
 		kind := history.ValueKind(c.b[c.i])
+		if kind > history.Row {
+			panic(&Damaged{fmt.Sprintf("a key of kind %d", kind)})
+		}
 		c.i++
 		k := noKey
 		if kind == history.Int {

@@ -39,48 +39,18 @@ func separator(line []byte) byte {
 	return 0
 }
 
-// plain reads a line at pos in AWDIT's spelling, "r 12 34", and returns where the next line begins. It returns 0 for
-// any other line.
-func plain(data []byte, pos int) (key, value int64, next int) {
-	if len(data)-pos < 6 || data[pos] != 'r' && data[pos] != 'w' || data[pos+1] != ' ' {
-		return 0, 0, 0
+// number reads the integer at the beginning of a text, up to a blank, and returns what follows the blanks.
+func number(text []byte) (n int64, rest []byte, err error) {
+	i := 0
+	for ; i < len(text) && text[i]-'0' <= 9; i++ {
+		n = 10*n + int64(text[i]-'0')
 	}
-	const most = 18 // a number of so many digits fits into an int64
-	i := pos + 2
-	for from := i; i < len(data); i++ {
-		c := data[i] - '0'
-		if c > 9 {
-			if data[i] != ' ' || i == from || i-from > most {
-				return 0, 0, 0
-			}
-			break
-		}
-		key = key*10 + int64(c)
+	if i == 0 || i > 18 || i < len(text) && text[i] != ' ' {
+		word, _, _ := bytes.Cut(text, []byte(" "))
+		i = len(word)
+		n, err = strconv.ParseInt(string(word), 10, 64)
 	}
-	i++
-	for from := i; i < len(data); i++ {
-		c := data[i] - '0'
-		if c > 9 {
-			if data[i] != '\n' || i == from || i-from > most {
-				return 0, 0, 0
-			}
-			return key, value, i + 1
-		}
-		value = value*10 + int64(c)
-	}
-	return 0, 0, 0
-}
-
-// dashes reads a line of dashes at pos and returns where the next line begins. It returns 0 for any other line.
-func dashes(data []byte, pos int) (next int) {
-	i := pos
-	for i < len(data) && data[i] == '-' {
-		i++
-	}
-	if i == pos || i == len(data) || data[i] != '\n' {
-		return 0
-	}
-	return i + 1
+	return n, bytes.TrimSpace(text[i:]), err
 }
 
 // Read reads a file. Errors are *history.InputError with the line. Cost: one pass and history.Builder.Build.
@@ -97,29 +67,6 @@ func Read(data []byte, file string) (*history.History, error) {
 		ops = 0
 	}
 	for pos := 0; pos < len(data); {
-		if key, value, next := plain(data, pos); next > 0 {
-			if lineNo++; ops == 0 {
-				first = uint32(lineNo)
-			}
-			ops++
-			if data[pos] == 'w' {
-				b.Write(b.Key(history.IntValue(key)), history.IntValue(value))
-			} else {
-				b.Read(b.Key(history.IntValue(key)), history.IntValue(value))
-			}
-			pos = next
-			continue
-		}
-		if next := dashes(data, pos); next > 0 {
-			lineNo++
-			end()
-			pos = next
-			if b.NumTxns() == 1<<10 {
-				more := 1.02 * float64(len(data)-pos) / float64(pos)
-				b.Reserve(int(more*(1<<10)), int(more*float64(b.NumOps())))
-			}
-			continue
-		}
 		line := data[pos:]
 		if end := bytes.IndexByte(line, '\n'); end >= 0 {
 			line = line[:end+1]
@@ -130,41 +77,43 @@ func Read(data []byte, file string) (*history.History, error) {
 		if len(line) == 0 {
 			continue
 		}
-		switch separator(line) {
-		case '=':
-			end()
-			session++
-			continue
-		case '-':
-			end()
+		if c := separator(line); c != 0 {
+			if end(); c == '=' {
+				session++
+			}
+			if b.NumTxns() == 1<<10 && c == '-' {
+				more := 1.02 * float64(len(data)-pos) / float64(pos)
+				b.Reserve(int(more*(1<<10)), int(more*float64(b.NumOps())))
+			}
 			continue
 		}
-		kind, rest, _ := bytes.Cut(line, []byte(" "))
-		key, value, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
-		wrong := func(field, found, expected string) error {
+		wrong := func(field string, found []byte, expected string) error {
 			return &history.InputError{File: file, Line: lineNo, Off: -1, Field: field,
 				Msg: fmt.Sprintf("found %q; expected %s", found, expected)}
 		}
-		if string(kind) != "r" && string(kind) != "w" {
-			return nil, wrong("", string(kind),
+		if line[0] != 'r' && line[0] != 'w' || len(line) > 1 && line[1] != ' ' {
+			kind, _, _ := bytes.Cut(line, []byte(" "))
+			return nil, wrong("", kind,
 				`"r key value", "w key value", a line of - between transactions or of = between sessions`)
 		}
-		k, err := strconv.ParseInt(string(key), 10, 64)
+		text := bytes.TrimSpace(line[1:])
+		key, rest, err := number(text)
 		if err != nil {
-			return nil, wrong("key", string(key), "an integer")
+			word, _, _ := bytes.Cut(text, []byte(" "))
+			return nil, wrong("key", word, "an integer")
 		}
-		v, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
-		if err != nil {
-			return nil, wrong("value", string(value), "an integer")
+		value, more, err := number(rest)
+		if err != nil || len(more) > 0 {
+			return nil, wrong("value", rest, "an integer")
 		}
 		if ops == 0 {
 			first = uint32(lineNo)
 		}
 		ops++
-		if kind[0] == 'w' {
-			b.Write(b.Key(history.IntValue(k)), history.IntValue(v))
+		if line[0] == 'w' {
+			b.Write(b.Key(history.IntValue(key)), history.IntValue(value))
 		} else {
-			b.Read(b.Key(history.IntValue(k)), history.IntValue(v))
+			b.Read(b.Key(history.IntValue(key)), history.IntValue(value))
 		}
 	}
 	end()

@@ -136,45 +136,46 @@ func (p *textReader) txn() (committed bool, err error) {
 	return true, nil
 }
 
+// named marks the bytes of a variable's name.
+var named [256]bool
+
+func init() {
+	for c := range named {
+		named[c] = c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+	}
+}
+
 func (p *textReader) event() (e event, err error) {
-	n := 0
-	for n < len(p.line) && (p.line[n] == '_' || p.line[n] >= 0x80 || '0' <= p.line[n] && p.line[n] <= '9' ||
-		'a' <= p.line[n]|0x20 && p.line[n]|0x20 <= 'z') {
+	n, line := 0, p.line
+	for n < len(line) && named[line[n]] {
 		n++
 	}
-	name := p.line[:n]
+	name := line[:n]
 	if n == 0 {
 		return e, p.errorf("an event: x:=1, x==1 or x==?")
 	}
-	p.line = p.line[n:]
-	switch {
-	case bytes.HasPrefix(p.line, []byte("==?")):
-		e.none = true
-		p.line = p.line[3:]
-	case bytes.HasPrefix(p.line, []byte(":=")), bytes.HasPrefix(p.line, []byte("==")):
-		e.write = p.line[0] == ':'
-		p.line = p.line[2:]
-		n := 0
-		for n < len(p.line) && '0' <= p.line[n] && p.line[n] <= '9' {
-			n++
-		}
-		v := int64(0)
-		for _, c := range p.line[:n] {
-			v = 10*v + int64(c-'0')
-		}
-		var err error
-		if n == 0 || n > 18 {
-			v, err = strconv.ParseInt(string(p.line[:n]), 10, 64)
-		}
-		if err != nil {
-			return e, p.errorf("a version: an integer from 0 on, of 63 bits")
-		}
-		e.version = v
-		p.line = p.line[n:]
-	default:
+	line = line[n:]
+	if p.line = line; len(line) < 2 || line[0] != ':' && line[0] != '=' || line[1] != '=' {
 		return e, p.errorf(":=, == or ==? behind the variable")
 	}
-	if len(p.line) > 0 && p.line[0] != ' ' && p.line[0] != '\t' && p.line[0] != ']' {
+	e.write = line[0] == ':'
+	line = line[2:]
+	if e.none = !e.write && len(line) > 0 && line[0] == '?'; e.none {
+		line = line[1:]
+	} else {
+		for n = 0; n < len(line) && line[n]-'0' <= 9; n++ {
+			e.version = 10*e.version + int64(line[n]-'0')
+		}
+		if n == 0 || n > 18 {
+			e.version, err = strconv.ParseInt(string(line[:n]), 10, 64)
+		}
+		if err != nil {
+			p.line = line
+			return e, p.errorf("a version: an integer from 0 on, of 63 bits")
+		}
+		line = line[n:]
+	}
+	if p.line = line; len(line) > 0 && line[0] != ' ' && line[0] != '\t' && line[0] != ']' {
 		return e, p.errorf("a space or ] behind the event")
 	}
 	if p.sink != nil {

@@ -33,6 +33,11 @@ func (s *Scanner) text(t Token) (Token, error) {
 func (s *Scanner) escaped(t *Token, start int) error {
 	buf := s.scratch[:0]
 	for i := start; i < len(s.Data); i++ {
+		from := i
+		for i < len(s.Data)-1 && class[s.Data[i]]&isText != 0 {
+			i++
+		}
+		buf = append(buf, s.Data[from:i]...)
 		switch c := s.Data[i]; c {
 		case '"':
 			s.pos = i + 1

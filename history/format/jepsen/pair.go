@@ -50,7 +50,7 @@ const dropped = -2
 // pair finds each invocation's completion.
 func (r *reader) pair() error {
 	r.completion = make([]int32, len(r.events))
-	var pending byProcess
+	var pending history.Index      // by process: its open invocation
 	var loose [otherFn + 1][]int32 // those without process
 	for i := range r.events {
 		e := &r.events[i]
@@ -60,11 +60,11 @@ func (r *reader) pair() error {
 				loose[e.f] = append(loose[e.f], int32(i))
 				continue
 			}
-			if j, open := pending.get(e.process); open {
+			if j, open := pending.Get(e.process); open {
 				return r.s.Errorf(e.pos, "process", "process %d invokes while its operation of line %d is not "+
 					"completed; expected ok, fail or info", e.process, r.events[j].line)
 			}
-			pending.set(e.process, int32(i))
+			pending.Set(e.process, uint32(i))
 			continue
 		}
 		if e.process == noProcess {
@@ -78,9 +78,9 @@ func (r *reader) pair() error {
 			}
 			continue
 		}
-		if j, open := pending.get(e.process); open {
-			r.completion[j], r.completion[i] = int32(i), j
-			pending.clear(e.process)
+		if j, open := pending.Get(e.process); open {
+			r.completion[j], r.completion[i] = int32(i), int32(j)
+			pending.Delete(e.process)
 		} else if e.named && e.kind == info {
 			r.completion[i] = dropped
 			r.noClient++

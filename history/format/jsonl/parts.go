@@ -27,21 +27,27 @@ func (x *Parts) Reset(b *history.Builder) { x.p.b = b }
 // begin prepares a text for reading: it copies the text into one line, with room behind it for the scanner.
 func (x *Parts) begin(field string, text []byte) {
 	x.buf = append(append(x.buf[:0], text...), blanks[:]...)
-	if bytes.IndexByte(text, '\n') >= 0 {
-		inString := false
-		for i := 0; i < len(text); i++ {
-			switch c := x.buf[i]; {
-			case c == '"':
-				inString = !inString
-			case inString && c == '\\':
-				i++
-			case c == '\n' && !inString:
-				x.buf[i] = ' '
-			}
-		}
-	}
+	OneLine(x.buf[:len(text)])
 	t := &x.p.tol
 	t.b, t.i, t.err, t.field, t.path, t.strs = x.buf[:len(text)], 0, nil, field, t.path[:0], t.strs[:0]
+}
+
+// OneLine replaces the line feeds in a text of JSON, outside its strings, by blanks.
+func OneLine(text []byte) {
+	if bytes.IndexByte(text, '\n') < 0 {
+		return
+	}
+	inString := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inString = !inString
+		case inString && c == '\\':
+			i++
+		case c == '\n' && !inString:
+			text[i] = ' '
+		}
+	}
 }
 
 // limit returns the index at which the scanner must stop.

@@ -50,6 +50,8 @@ type reader struct {
 	str []byte // the text of the last value, if it was one
 	raw bool   // the next value is isovet.ops: only str gets its text
 	ops []byte // the operations of the span
+
+	rest, said []byte // room for those of the span
 }
 
 // Read reads a file. passed counts the spans without the attribute. Errors about the content are *history.InputError.
@@ -128,7 +130,7 @@ type integer struct {
 // span reads a span and makes its line.
 func (r *reader) span() {
 	at := r.s.Map("spans")
-	x := span{session: -1}
+	x := span{session: -1, rest: r.rest[:0], said: r.said[:0]}
 	r.val, r.ops = r.val[:0], r.ops[:0]
 	for field, ok := r.field("span"); ok; field, ok = r.field("span") {
 		switch string(field) {
@@ -158,6 +160,7 @@ func (r *reader) span() {
 			r.s.Pass()
 		}
 	}
+	r.rest, r.said = x.rest, x.said
 	switch {
 	case x.session < 0:
 		r.passed++
@@ -218,7 +221,8 @@ func (r *reader) attribute(x *span) {
 				"JSON", x.id, found)
 			return
 		}
-		x.said = oneLine(append(x.said[:0], s.Data[1:len(s.Data)-1]...))
+		x.said = append(x.said[:0], s.Data[1:len(s.Data)-1]...)
+		jsonl.OneLine(x.said)
 	case "status":
 		x.status = string(v)
 	case "id", "commit", "start_ts", "commit_ts", "node", "init":
@@ -430,20 +434,4 @@ func readLines(text []byte, lines []line, file string) (*history.History, error)
 		}
 	}
 	return h, nil
-}
-
-// oneLine replaces line ends in a text of JSON, outside its strings, by blanks.
-func oneLine(text []byte) []byte {
-	inside := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			inside = !inside
-		case c == '\\':
-			i++
-		case !inside && (c == '\n' || c == '\r'):
-			text[i] = ' '
-		}
-	}
-	return text
 }

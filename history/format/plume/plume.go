@@ -44,8 +44,7 @@ func Is(head []byte) bool {
 	if p.pos == len(head) {
 		return false
 	}
-	_, err := p.line()
-	return err == nil
+	return p.line() == nil
 }
 
 // Read reads a file. Errors are *history.InputError with the line. Cost: one pass, one hash lookup whenever the
@@ -59,10 +58,10 @@ func Read(data []byte, file string) (*history.History, error) {
 	last, lastName := int32(-1), name{}
 	inOrder := true // each transaction's lines are adjacent
 	for p.blank(); p.pos < len(p.data); p.blank() {
-		l, err := p.line()
-		if err != nil {
+		if err := p.line(); err != nil {
 			return nil, err
 		}
+		l := &p.last
 		n := name{l.session, l.txn}
 		if last < 0 || n != lastName {
 			i, ok := index[n]
@@ -202,6 +201,7 @@ type parser struct {
 	file   string
 	pos    int
 	lineNo int
+	last   line // that was read
 }
 
 type line struct {
@@ -224,45 +224,41 @@ func (p *parser) blank() {
 }
 
 // line reads an operation, and not the rest of its line.
-func (p *parser) line() (line, error) {
-	var l line
-	switch p.data[p.pos] {
-	case 'w':
-		l.write = true
-	case 'r':
-	default:
-		return l, p.errorf("", "found %q; expected an operation, r(key,value,session,txn) or w(key,value,session,txn)",
+func (p *parser) line() error {
+	l := &p.last
+	l.write = p.data[p.pos] == 'w'
+	if !l.write && p.data[p.pos] != 'r' {
+		return p.errorf("", "found %q; expected an operation, r(key,value,session,txn) or w(key,value,session,txn)",
 			p.rest())
 	}
 	p.pos++
 	if p.pos == len(p.data) || p.data[p.pos] != '(' {
-		return l, p.errorf("", "found %q; expected ( behind the operation's letter", p.rest())
+		return p.errorf("", "found %q; expected ( behind the operation's letter", p.rest())
 	}
-	for i, f := range [...]struct {
-		name string
-		to   *int64
-	}{{"key", &l.key}, {"value", &l.value}, {"session", &l.session}, {"txn", &l.txn}} {
+	var n [len(fields)]int64
+	for i := range n {
 		p.pos++
-		end := byte(',')
-		if i == 3 {
+		end, ok := byte(','), false
+		if i == len(n)-1 {
 			end = ')'
 		}
-		n, ok := p.number()
-		if !ok {
-			return l, p.errorf(f.name, "found %q; expected a 64-bit decimal integer", p.rest())
+		if n[i], ok = p.number(); !ok {
+			return p.errorf(fields[i], "found %q; expected a 64-bit decimal integer", p.rest())
 		}
-		*f.to = n
 		if p.pos == len(p.data) || p.data[p.pos] != end {
-			return l, p.errorf(f.name, "found %q behind the number; expected %q", p.rest(), string(end))
+			return p.errorf(fields[i], "found %q behind the number; expected %q", p.rest(), string(end))
 		}
 	}
+	l.key, l.value, l.session, l.txn = n[0], n[1], n[2], n[3]
 	p.pos++
 	if p.pos < len(p.data) && p.data[p.pos] != '\n' && p.data[p.pos] != '\r' && p.data[p.pos] != ' ' &&
 		p.data[p.pos] != '\t' {
-		return l, p.errorf("", "found %q behind the operation; expected the end of the line", p.rest())
+		return p.errorf("", "found %q behind the operation; expected the end of the line", p.rest())
 	}
-	return l, nil
+	return nil
 }
+
+var fields = [...]string{"key", "value", "session", "txn"}
 
 // number reads a decimal integer. If there is none or it does not fit, it returns false and stays at its beginning.
 func (p *parser) number() (int64, bool) {
@@ -274,16 +270,13 @@ func (p *parser) number() (int64, bool) {
 	var n uint64
 	first := i
 	for ; i < len(p.data) && p.data[i]-'0' <= 9; i++ {
-		if i-first >= 19 {
-			return 0, false
-		}
 		n = n*10 + uint64(p.data[i]-'0')
 	}
 	limit := uint64(1<<63 - 1)
 	if neg {
 		limit++
 	}
-	if i == first || n > limit {
+	if uint(i-first-1) >= 19 || n > limit {
 		return 0, false
 	}
 	p.pos = i

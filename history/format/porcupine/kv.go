@@ -114,16 +114,14 @@ type kvStep struct{ end, state int32 }
 type kvReader struct {
 	b       *history.Builder
 	data    []byte
-	escaped [][]byte // texts with escapes in the file
-	counts  []int32  // by key: how many operations it has
-	mark    []byte   // in no token
-	keyOf   []int32  // by text, plus one
-	small   []int32  // the same of keys that are small numbers, by these
-	ops     [][]kvOp // in the order of their begins, in chunks of kvChunk
-	count   int      // how many
-	out     []kvOut  // of each operation
-	few     []int32  // small process → its open operation, plus one; 0: none
-	more    map[int64]int32
+	escaped [][]byte      // texts with escapes in the file
+	counts  []int32       // by key: how many operations it has
+	mark    []byte        // in no token
+	small   []int32       // keys whose names are small numbers, by these, plus one
+	ops     [][]kvOp      // in the order of their begins, in chunks of kvChunk
+	count   int           // how many
+	out     []kvOut       // of each operation
+	open    history.Index // by process: its open operation
 
 	// Tables for one key at a time.
 	toks   []int32
@@ -139,7 +137,7 @@ type kvReader struct {
 const kvChunk = 1 << 13
 
 // op returns an operation by its number.
-func (r *kvReader) op(n int32) *kvOp { return &r.ops[n/kvChunk][n%kvChunk] }
+func (r *kvReader) op(n uint32) *kvOp { return &r.ops[n/kvChunk][n%kvChunk] }
 
 // text returns the text of an operation.
 func (r *kvReader) text(t kvText) []byte {
@@ -189,7 +187,7 @@ func (r *kvReader) sort() (all []kvOp, begin []int) {
 // Times are positions in the file. Errors are *history.InputError with the line. Cost: linear in the log, and for a
 // repeated token at worst exponential in the number of its uses.
 func ReadKV(data []byte, file string) (h *history.History, repeated int, err error) {
-	r := kvReader{b: history.NewBuilder(), data: data, mark: []byte("@"), more: map[int64]int32{}}
+	r := kvReader{b: history.NewBuilder(), data: data, mark: []byte("@")}
 	r.b.File, r.b.Meta.Single = file, true
 	r.b.Initial = r.b.StringValue(nil)
 	if err := r.parse(data, file); err != nil {

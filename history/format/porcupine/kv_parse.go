@@ -79,7 +79,7 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 		return wrong(e.key, "key", "a string")
 	}
 	f := e.f.Text[0]
-	pending, busy := r.pending(e.process.N)
+	pending, busy := r.open.Get(e.process.N)
 	switch {
 	case e.kind.Is("invoke") && busy:
 		return s.Errorf(e.process.Pos, "process", "process %d invokes while its operation of line %d is not completed",
@@ -96,7 +96,7 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 	case !busy || r.op(pending).f != f || r.key(e.key.Text) != r.op(pending).key:
 		return wrong(e.kind, "type", ":invoke of the operation before its completion")
 	}
-	r.begun(e.process.N, -1)
+	r.open.Delete(e.process.N)
 	o := r.op(pending)
 	switch e.kind.Text[0] {
 	case 'o':
@@ -113,29 +113,6 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 	return nil
 }
 
-// pending returns the open operation of a process.
-func (r *kvReader) pending(process int64) (op int32, busy bool) {
-	if uint64(process) < uint64(len(r.few)) {
-		op = r.few[process]
-	} else if len(r.more) > 0 {
-		op = r.more[process]
-	}
-	return op - 1, op > 0
-}
-
-// begun sets the open operation of a process; -1: none.
-func (r *kvReader) begun(process int64, op int32) {
-	const few = 1 << 16
-	if uint64(process) >= few {
-		r.more[process] = op + 1
-		return
-	}
-	for int64(len(r.few)) <= process {
-		r.few = append(r.few, 0)
-	}
-	r.few[process] = op + 1
-}
-
 // invoke adds an operation.
 func (r *kvReader) invoke(o kvOp, e *kvEvent) {
 	o.key = r.key(e.key.Text)
@@ -146,7 +123,7 @@ func (r *kvReader) invoke(o kvOp, e *kvEvent) {
 			r.mark = append(r.mark, '@')
 		}
 	}
-	r.begun(o.process, int32(r.count))
+	r.open.Set(o.process, uint32(r.count))
 	if r.count%kvChunk == 0 {
 		r.ops = append(r.ops, make([]kvOp, 0, kvChunk))
 	}
@@ -181,19 +158,15 @@ func (r *kvReader) key(text []byte) int32 {
 	if uint(n) < uint(len(r.small)) && r.small[n] > 0 {
 		return r.small[n] - 1
 	}
-	name := r.b.Text(text)
-	for int(name) >= len(r.keyOf) {
-		r.keyOf = append(r.keyOf, 0)
-	}
-	if r.keyOf[name] == 0 {
-		r.keyOf[name] = int32(r.b.Key(history.Value{Kind: history.String, N: int64(name)})) + 1
+	key := int32(r.b.Key(r.b.StringValue(text)))
+	if int(key) == len(r.counts) {
 		r.counts = append(r.counts, 0)
 	}
 	if n >= 0 {
 		if n >= len(r.small) {
 			r.small = append(r.small, make([]int32, 2*n+16-len(r.small))...)
 		}
-		r.small[n] = r.keyOf[name]
+		r.small[n] = key + 1
 	}
-	return r.keyOf[name] - 1
+	return key
 }

@@ -145,41 +145,6 @@ func fnOf(name []byte) fn {
 	return noFn
 }
 
-// pending maps processes to their open operations, plus one.
-type pending struct {
-	small []int
-	large map[int64]int
-}
-
-const smallProcess = 1 << 12
-
-func (p *pending) get(process int64) (at int, ok bool) {
-	if uint64(process) < uint64(len(p.small)) {
-		at = p.small[process]
-	} else {
-		at = p.large[process]
-	}
-	return at - 1, at > 0
-}
-
-// set sets the open operation of a process; at -1: none.
-func (p *pending) set(process int64, at int) {
-	switch {
-	case uint64(process) < uint64(len(p.small)):
-		p.small[process] = at + 1
-	case uint64(process) < smallProcess:
-		p.small = append(p.small, make([]int, int(process)+1-len(p.small))...)
-		p.small[process] = at + 1
-	case at < 0:
-		delete(p.large, process)
-	default:
-		if p.large == nil {
-			p.large = map[int64]int{}
-		}
-		p.large[process] = at + 1
-	}
-}
-
 // integer is strconv.ParseInt in base 10, but faster for most texts.
 func integer(text []byte) (int64, error) {
 	n := int64(0)
@@ -201,7 +166,7 @@ func integer(text []byte) (int64, error) {
 func Read(data []byte, file string, unknownNil bool) (h *history.History, passed int, err error) {
 	const usual = 120 // bytes of an invocation and a completion, at least
 	ops := make([]op, 0, min(len(data)/usual, 1<<24))
-	var open pending
+	var open history.Index // by process: its open operation
 	lineNo, events, first, nils := 0, 0, 0, 0
 	var firstText []byte
 	for line := range bytes.Lines(data) {
@@ -231,7 +196,7 @@ func Read(data []byte, file string, unknownNil bool) (h *history.History, passed
 		if name == noFn {
 			return nil, 0, wrong("operation", string(e.name), ":read, :write or :cas")
 		}
-		at, pending := open.get(p)
+		at, pending := open.Get(p)
 		if string(kind) == ":invoke" {
 			if pending {
 				return nil, 0, wrong("process", string(e.process), "the completion of its operation of line "+
@@ -244,14 +209,14 @@ func Read(data []byte, file string, unknownNil bool) (h *history.History, passed
 					return nil, 0, wrong("value", string(value), err.Error())
 				}
 			}
-			open.set(p, len(ops))
+			open.Set(p, uint32(len(ops)))
 			ops = append(ops, o)
 			continue
 		}
 		if !pending || ops[at].f != name {
 			return nil, 0, wrong("type", string(kind), ":invoke before a completion")
 		}
-		open.set(p, -1)
+		open.Delete(p)
 		o := &ops[at]
 		switch string(kind) {
 		case ":ok":
