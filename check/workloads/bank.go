@@ -28,6 +28,7 @@ func bank(_ context.Context, j *judge) error {
 	if err != nil {
 		return err
 	}
+	slices.Sort(accounts)
 	total, fixed := int64(0), j.o.Settings["total"] != ""
 	total, _ = strconv.ParseInt(j.o.Settings["total"], 10, 64) // parsed before
 	transfers, named, err := j.transfers()
@@ -175,10 +176,10 @@ func (j *judge) balances(i int) (b balances, err error) {
 	return b, nil
 }
 
-// unexpected returns an account of the read that is not among the known ones, or "".
+// unexpected returns an account of the read that is not among the known ones, which are sorted, or "".
 func (b *balances) unexpected(accounts []string) string {
 	for _, k := range b.keys {
-		if !slices.Contains(accounts, k) {
+		if _, is := slices.BinarySearch(accounts, k); !is {
 			return k
 		}
 	}

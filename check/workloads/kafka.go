@@ -41,6 +41,7 @@ type kafkaRun struct {
 	keys    []string
 	writer  map[[2]string]int   // the operation that sends a value
 	readers map[[2]string][]int // the ok operations that poll it
+	pollers map[[2]string][]int // all operations that poll it
 	allowed map[string]int      // kinds that Jepsen's checker counts and allows
 	sub     bool
 }
@@ -48,8 +49,8 @@ type kafkaRun struct {
 // kafka is Jepsen's kafka: values are sent to logs, one log per key, and polled in the order of their offsets.
 func kafka(_ context.Context, j *judge) error {
 	k := &kafkaRun{judge: j, moved: make([]traffic, len(j.h.Ops)), topics: map[string]*topic{},
-		writer: map[[2]string]int{}, readers: map[[2]string][]int{}, allowed: map[string]int{},
-		sub: j.o.Settings["sub-via"] == "subscribe"}
+		writer: map[[2]string]int{}, readers: map[[2]string][]int{}, pollers: map[[2]string][]int{},
+		allowed: map[string]int{}, sub: j.o.Settings["sub-via"] == "subscribe"}
 	if err := k.read(); err != nil || j.a.Reason != "" {
 		return err
 	}
@@ -72,6 +73,13 @@ func kafka(_ context.Context, j *judge) error {
 	}
 	if sent+polled == 0 && len(j.a.Counts) == 0 {
 		j.unknown("inconclusive: nothing is known to have been sent, and nothing was polled")
+	}
+	for i := range k.moved {
+		for _, m := range k.moved[i].polled {
+			if _, is := k.writer[m.id()]; !is && len(j.a.Counts) == 0 && j.a.Reason == "" { // as Jepsen's checker does
+				j.unknown("line %d polls %s of key %s, which no operation sends", j.h.Ops[i].Line, m.value, m.key)
+			}
+		}
 	}
 	return nil
 }
@@ -106,10 +114,11 @@ func (k *kafkaRun) read() error {
 			}
 			k.writer[m.id()] = i
 		}
-		if op.Status == operations.OK {
-			for _, m := range k.moved[i].polled {
-				if r := k.readers[m.id()]; len(r) == 0 || r[len(r)-1] != i {
-					k.readers[m.id()] = append(r, i)
+		for _, m := range k.moved[i].polled {
+			if r := k.pollers[m.id()]; len(r) == 0 || r[len(r)-1] != i {
+				k.pollers[m.id()] = append(r, i)
+				if op.Status == operations.OK {
+					k.readers[m.id()] = append(k.readers[m.id()], i)
 				}
 			}
 		}

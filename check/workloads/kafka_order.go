@@ -102,25 +102,24 @@ func (k *kafkaRun) between() {
 	polled, sent := map[int64]map[string]lastMessage{}, map[int64]map[string]lastMessage{}
 	for i := range k.h.Ops {
 		op := &k.h.Ops[i]
-		if op.Status != operations.OK {
-			continue
-		}
+		ok, failed := op.Status == operations.OK, op.Status == operations.Failed
 		if polled[op.Process] == nil {
 			polled[op.Process], sent[op.Process] = map[string]lastMessage{}, map[string]lastMessage{}
 		}
 		if op.F == "assign" || op.F == "subscribe" {
-			list, _ := operations.Items(op.Out)
-			for key := range polled[op.Process] {
-				if !slices.ContainsFunc(list, func(v any) bool { return keyText(v) == key }) {
-					delete(polled[op.Process], key)
-				}
+			list, _ := operations.Items(cmp.Or(op.Out, op.In))
+			other := func(key string, _ lastMessage) bool {
+				return !failed && !slices.ContainsFunc(list, func(v any) bool { return keyText(v) == key })
 			}
-			if op.Extra.Get("seek-to-beginning?") == true {
+			maps.DeleteFunc(polled[op.Process], other)
+			maps.DeleteFunc(sent[op.Process], other)
+			if ok && op.Extra.Get("seek-to-beginning?") == true {
 				clear(polled[op.Process])
 			}
 			continue
 		}
-		successive(polled[op.Process], k.moved[i].polled, i, func(was lastMessage, m message) {
+		// A poll without an answer, or one that failed, may show messages, but does not move the process.
+		successive(polled[op.Process], k.moved[i].polled, i, ok, func(was lastMessage, m message) {
 			switch n := k.step(m.key, was.m.value, m.value); {
 			case n > 1:
 				k.report(k.sub, "poll-skip", []int{was.op, i}, "process %d polls %s of key %s and next %s, and skips "+
@@ -130,7 +129,10 @@ func (k *kafkaRun) between() {
 					"%s, which is not behind it in the log", op.Process, was.m.value, m.key, m.value)
 			}
 		})
-		successive(sent[op.Process], k.moved[i].sent, i, func(was lastMessage, m message) {
+		if failed {
+			continue
+		}
+		successive(sent[op.Process], k.moved[i].sent, i, true, func(was lastMessage, m message) {
 			if k.step(m.key, was.m.value, m.value) < 1 {
 				k.found("nonmonotonic-send", []int{was.op, i}, "process %d sends %s to key %s and next %s, "+
 					"which is not behind it in the log", op.Process, was.m.value, m.key, m.value)
@@ -139,13 +141,20 @@ func (k *kafkaRun) between() {
 	}
 }
 
-// successive calls f, for each key, with the last message that a process saw and the first in its next operation.
-func successive(last map[string]lastMessage, list []message, i int, f func(was lastMessage, m message)) {
+// successive calls f, for each key, with the last message that a process saw and the first in its next operation,
+// which moves the process or not.
+func successive(last map[string]lastMessage, list []message, i int, moves bool, f func(was lastMessage, m message)) {
+	seen := map[string]bool{}
 	for _, m := range list {
-		if was, is := last[m.key]; is && was.op != i {
+		if was, is := last[m.key]; is && !seen[m.key] {
 			f(was, m)
 		}
-		last[m.key] = lastMessage{m, i}
+		seen[m.key] = true
+	}
+	for _, m := range list {
+		if moves {
+			last[m.key] = lastMessage{m, i}
+		}
 	}
 }
 
@@ -169,7 +178,7 @@ var cycleSteps = []cycleStep{
 // the logs counts too; such cycles are then allowed. As Jepsen's checker does, it reports a cycle and that one exists.
 func (k *kafkaRun) cycles() {
 	var reads, logs []graph.Edge
-	for id, readers := range k.readers {
+	for id, readers := range k.pollers {
 		if w, is := k.writer[id]; is && k.committed(w) {
 			for _, r := range readers {
 				if r != w {

@@ -219,23 +219,22 @@ func kafkaTwin(ops []*kafkaOp) (kinds, loose map[string]bool) {
 				kinds["precommitted-read"] = kinds["precommitted-read"] ||
 					slices.ContainsFunc(polled, func(p [3]int) bool { return p[2] == m[2] })
 			}
-			if o.kind != "ok" {
-				continue
+			if o.kind == "fail" {
+				sent = nil
 			}
-			sending := true
 			for n := i - 1; n >= 0 && (len(polled) > 0 || len(sent) > 0); n-- {
 				was := ops[n]
-				if was.process != o.process || was.kind != "ok" {
+				if was.process != o.process || was.kind == "fail" {
 					continue
 				}
-				if before := of(was.sent, key); len(before) > 0 && len(sent) > 0 && sending {
+				if before := of(was.sent, key); len(before) > 0 && len(sent) > 0 {
 					step(before[len(before)-1], sent[0], "", "nonmonotonic-send")
-					sending = false
+					sent = nil
 				}
 				if was.assign != nil && !slices.Contains(was.assign, key) {
-					polled = nil
+					polled, sent = nil, nil
 				}
-				if before := of(was.polled, key); len(before) > 0 && len(polled) > 0 {
+				if before := of(was.polled, key); len(before) > 0 && len(polled) > 0 && was.kind == "ok" {
 					step(before[len(before)-1], polled[0], "poll-skip", "nonmonotonic-poll")
 					polled = nil
 				}
@@ -258,13 +257,12 @@ func kafkaTwin(ops []*kafkaOp) (kinds, loose map[string]bool) {
 			logs[[2]int{a[2], b[2]}] = true
 		}
 	}
-	maps.Copy(kinds, kafkaCycles(ops, oks, took, nil))
-	return kinds, kafkaCycles(ops, oks, took, logs)
+	maps.Copy(kinds, kafkaCycles(ops, took, nil))
+	return kinds, kafkaCycles(ops, took, logs)
 }
 
 // kafkaCycles are the kinds of cycles, by the closure of who polls whose sends, of logs, processes, and real time.
-func kafkaCycles(ops []*kafkaOp, oks func(key, value int) []int, took func(*kafkaOp) bool, logs map[[2]int]bool,
-) map[string]bool {
+func kafkaCycles(ops []*kafkaOp, took func(*kafkaOp) bool, logs map[[2]int]bool) map[string]bool {
 	closure := func(s *cycleStep) [][]bool {
 		to := make([][]bool, len(ops))
 		for i, o := range ops {
@@ -273,7 +271,8 @@ func kafkaCycles(ops []*kafkaOp, oks func(key, value int) []int, took func(*kafk
 				to[i][k] = logs[[2]int{i, k}] || o.kind == "ok" && o.ret < x.call && (s.order == 1 &&
 					o.process == x.process && x.kind == "ok" || s.order == 2 && took(x))
 				for _, m := range o.sent {
-					to[i][k] = to[i][k] || s.reads && took(o) && i != k && slices.Contains(oks(m[0], m[2]), k)
+					to[i][k] = to[i][k] || s.reads && took(o) && i != k && slices.ContainsFunc(x.polled,
+						func(p [3]int) bool { return p[0] == m[0] && p[2] == m[2] })
 				}
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/history/operations"
+	"isovet/internal/test/must"
 )
 
 // TestSettings: a setting without a meaning is an error that says what was expected.
@@ -18,6 +20,41 @@ func TestSettings(t *testing.T) {
 		_, _, err := Lookup(name)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), "expected "+want) {
 			t.Errorf("%s: %v; expected %q", name, err, want)
+		}
+	}
+}
+
+// TestMisheard has histories that were misjudged: of processes with names, a poll without an answer that shows a gap,
+// and an operation without a key among keyed ones.
+func TestMisheard(t *testing.T) {
+	op := func(process, kind, f, value string) string {
+		return fmt.Sprintf("{:type :%s, :process %s, :f :%s, :value %s}\n", kind, process, f, value)
+	}
+	queue := op(`"c1"`, "invoke", "enqueue", "1") + op(`"c1"`, "ok", "enqueue", "1") + op("0", "invoke", "dequeue", "nil") +
+		op("0", "ok", "dequeue", "1") + op(`"c2"`, "info", "pause", "nil") + op(":nemesis", "info", "kill", "nil")
+	if a := judged(t, "unordered-queue", queue); a.Verdict != evidence.Holds {
+		t.Errorf("a client with a name: %+v", a)
+	}
+	sent, polls := "[[:send 1 [0 1]] [:send 1 [1 2]] [:send 1 [2 3]]]", "[[:poll {1 [[0 1] [1 2] [2 3]]}]]"
+	logs := op("1", "invoke", "send", "[[:send 1 1] [:send 1 2] [:send 1 3]]") + op("1", "ok", "send", sent) +
+		op("2", "invoke", "poll", "[[:poll]]") + op("2", "ok", "poll", polls) + op("0", "invoke", "poll", "[[:poll]]") +
+		op("0", "ok", "poll", "[[:poll {1 [[0 1]]}]]") + op("0", "invoke", "poll", "[[:poll]]") +
+		op("0", "info", "poll", "[[:poll {1 [[2 3]]}]]")
+	if a := judged(t, "kafka", logs); a.Counts["poll-skip"] != 1 {
+		t.Errorf("a poll without an answer: %+v", a)
+	}
+	keyed := op("0", "invoke", "add", "[1 5]") + op("0", "ok", "add", "[1 5]") + op("0", "invoke", "read", "[1 nil]") +
+		op("0", "ok", "read", "[1 #{5}]")
+	for last, want := range map[string]string{op("1", "invoke", "read", "nil"): "line 3",
+		op("1", "invoke", "add", "[1 6]") + op("1", "fail", "add", ":empty"): ""} {
+		w, settings, err := Lookup("set")
+		must.OK(t, err)
+		h := must.Get(operations.Read([]byte(keyed+last), "h.edn"))(t)
+		a, err := w.Check(t.Context(), h, Options{Settings: settings})
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%+v, %v; expected an error with %q", a, err, want)
+		} else if want == "" && (err != nil || a.Verdict != evidence.Holds) {
+			t.Errorf("%+v, %v; expected that it holds", a, err)
 		}
 	}
 }

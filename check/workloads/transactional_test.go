@@ -71,7 +71,10 @@ func TestTransactional(t *testing.T) {
 		{"monotonic", "value-reorder", []string{"read nil → [{:val 2 :sts 5} {:val 1 :sts 6}]"}},
 		{"monotonic", "order-by-error", []string{"read nil → [{:val 1 :sts 5} {:val 2 :sts 4}]"}},
 		{"monotonic", "duplicate", []string{"read nil → [{:val 1 :sts 5} {:val 1 :sts 5}]"}},
-		{"monotonic", "revived", []string{"add 1 → fail", "read nil → [{:val 1 :sts 5}]"}},
+		{"monotonic", "revived", []string{"add {:val 1} → fail", "read nil → [{:val 1 :sts 5}]"}},
+		{"monotonic", "", []string{"add 1 → fail", "read nil → [{:val 1 :sts 5}]"}},
+		{"monotonic", "order-by-error", []string{"read nil → [{:val 1 :sts 14795844348765432100000000000001N} " +
+			"{:val 2 :sts 14795844348765432100000000000000N}]"}},
 		{"monotonic", "?", []string{"add nil → {:val 1 :sts 5}"}},
 		{"dirty-reads", "dirty-read", []string{"write 7 → fail", "read nil → [7 7]"}},
 		{"dirty-reads", "", []string{"write 7", "read nil → [7 1]"}},
@@ -85,10 +88,15 @@ func TestTransactional(t *testing.T) {
 		{"kafka", "?", []string{"assign [1]", "poll [[:poll]] → [[:poll {}]]"}},
 		{"kafka", "?", []string{"send [[:send 1 5]] → [[:send 1 [0 5]]]", "send [[:send 1 5]] → [[:send 1 [1 5]]]",
 			"poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
-		{"kafka", "", []string{"subscribe [1]", "poll [[:poll]] → [[:poll {1 [[0 5]]}]]",
-			"poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
+		{"kafka", "", []string{"send [[:send 1 5]] → [[:send 1 [0 5]]]", "subscribe [1]",
+			"poll [[:poll]] → [[:poll {1 [[0 5]]}]]", "poll [[:poll]] → [[:poll {1 [[0 5]]}]]"}},
+		{"kafka", "?", []string{"send [[:send 1 7]] → [[:send 1 [0 7]]]",
+			"poll [[:poll]] → [[:poll {1 [[0 7] [1 9]]}]]"}},
+		{"kafka", "", []string{"send [[:send 1 1]] → [[:send 1 [1 1]]]", "assign [2]",
+			"send [[:send 1 2]] → [[:send 1 [0 2]]]", "poll [[:poll]] → [[:poll {1 [[0 2] [1 1]]}]]"}},
 		{"kafka", "int-nonmonotonic-poll", []string{"poll [[:poll]] → [[:poll {1 [[1 6] [0 5]]}]]"}},
-		{"kafka", "", []string{"poll [[:poll]] → [[:poll {1 [[1 6] [0 5]]}]] | :rebalance-log [{:keys [1]}]"}},
+		{"kafka", "", []string{"send [[:send 1 5] [:send 1 6]] → [[:send 1 [0 5]] [:send 1 [1 6]]]",
+			"poll [[:poll]] → [[:poll {1 [[1 6] [0 5]]}]] | :rebalance-log [{:keys [1]}]"}},
 	} {
 		a := judged(t, c.name, done(c.ops...))
 		expected := want(c.kind != "")

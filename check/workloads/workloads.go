@@ -175,7 +175,10 @@ func (w *Workload) Check(ctx context.Context, h *operations.History, o Options) 
 		return nil, err
 	}
 	o.Settings = settings
-	parts := independent(h)
+	parts, err := independent(h)
+	if err != nil {
+		return nil, err
+	}
 	if parts == nil {
 		return w.part(ctx, h, o)
 	}
@@ -266,29 +269,32 @@ var valueless = fs("read", "dequeue", "pop", "acquire", "release", "drain", "gen
 
 // independent splits a history of independent keys, in which each value is [key value], or [key nil] for invocations
 // without a value; nil if the history is of one object.
-func independent(h *operations.History) (parts []keyPart) {
+func independent(h *operations.History) (parts []keyPart, err error) {
 	pair := func(v any) []any {
 		if p, is := v.([]any); is && len(p) == 2 {
 			return p
 		}
 		return nil
 	}
-	told := false
+	told, other := (*operations.Op)(nil), (*operations.Op)(nil)
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		p := pair(op.In)
-		if p == nil || op.Out != nil && pair(op.Out) == nil {
-			return nil
-		}
-		if slices.Contains(valueless, op.F) {
-			if p[1] != nil {
-				return nil
-			}
-			told = true
+		none := slices.Contains(valueless, op.F)
+		wrong := op.Status == operations.OK && op.Out != nil && pair(op.Out) == nil // else Out may say why it failed
+		if p == nil || wrong || none && p[1] != nil {
+			other = op
+		} else if none {
+			told = op
 		}
 	}
-	if !told {
-		return nil
+	if told == nil {
+		return nil, nil
+	}
+	if other != nil {
+		return nil, &history.InputError{File: h.File, Line: other.Line, Off: -1, Field: "value",
+			Msg: fmt.Sprintf("found %.60s; expected a key and a value, as in line %d", operations.Text(other.In),
+				told.Line)}
 	}
 	at := map[string]int{}
 	for i, op := range h.Ops {
@@ -299,13 +305,16 @@ func independent(h *operations.History) (parts []keyPart) {
 			n = len(parts)
 			at[k], parts = n, append(parts, keyPart{k, &operations.History{File: h.File, Times: h.Times}, nil})
 		}
-		if op.In = p[1]; op.Out != nil {
-			op.Out = op.Out.([]any)[1]
+		op.In = p[1]
+		if out := pair(op.Out); out != nil {
+			op.Out = out[1]
+		} else {
+			op.Out = nil
 		}
 		parts[n].h.Ops = append(parts[n].h.Ops, op)
 		parts[n].at = append(parts[n].at, i)
 	}
-	return parts
+	return parts, nil
 }
 
 // add merges the answer of a part: a violation outweighs unknown, and unknown outweighs holds. At most most findings of

@@ -240,7 +240,7 @@ func (h *History) row(names, row []string, line int) (e event, err error) {
 	answers := false // there is a column for outputs
 	for i, cell := range row {
 		name := small(names[i])
-		v, err := cellValue(cell)
+		v, err := Cell(cell)
 		if err != nil {
 			bad.Field, bad.Msg = names[i], err.Error()
 			return e, bad
@@ -277,8 +277,8 @@ func (h *History) row(names, row []string, line int) (e event, err error) {
 	return e, err
 }
 
-// cellValue returns the value of a cell: nothing, a number, true or false, a collection in JSON or EDN, or a text.
-func cellValue(cell string) (any, error) {
+// Cell returns the value of a table's cell: nothing, a number, true or false, a collection in JSON or EDN, or a text.
+func Cell(cell string) (any, error) {
 	switch cell = strings.TrimSpace(cell); {
 	case cell == "" || cell == "null" || cell == "nil":
 		return nil, nil

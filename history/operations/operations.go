@@ -304,7 +304,7 @@ func (h *History) pair(events []event) error {
 	if indexed {
 		slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.index, b.index) })
 	}
-	open := map[int64]int{}
+	open, names := map[int64]int{}, map[string]int64{} // clients with names have numbers below 0
 	for at := range events {
 		e := &events[at]
 		bad := func(field, format string, args ...any) error {
@@ -312,19 +312,27 @@ func (h *History) pair(events []event) error {
 				Msg: fmt.Sprintf(format, args...)}
 		}
 		p, client := e.client()
-		_, name := e.process.(string)
+		name, named := e.process.(string)
+		name = strings.Trim(name, ":")
 		switch {
 		case e.own:
 			return bad("type", "found none; expected invoke, ok, fail or info")
-		case !client && !name && (e.process != nil || e.kind != "info"):
+		case !client && !named && (e.process != nil || e.kind != "info"):
 			return bad("process", "found %s; expected an integer of 64 bits, or a name", Text(e.process))
-		case !client:
-			if f, _ := e.process.(string); e.time != NoTime && strings.HasPrefix(strings.Trim(f, ":"), "nemesis") {
+		case !client && strings.HasPrefix(name, "nemesis"):
+			if e.time != NoTime {
 				h.Events = append(h.Events, history.Event{At: e.time, F: e.f})
 			}
 			continue
+		case !client && (!named || e.f == "" && e.kind == "info"):
+			continue
 		case e.f == "":
 			return bad("f", "found none; expected the operation's name")
+		case !client:
+			if names[name] == 0 {
+				names[name] = int64(-1 - len(names))
+			}
+			p = names[name]
 		}
 		i, called := open[p]
 		switch {

@@ -131,11 +131,13 @@ func (h *History) line(text []byte, words [][]byte, n int) (e event, err error) 
 		at += bytes.Index(text[at:], w) + len(w)
 	}
 	s := edn.Scanner{Data: text[at:], File: h.File}
-	if t, err := s.Next(); err == nil && t.Kind != edn.EOF {
-		if e.value, err = rest(&s, t); err != nil {
-			return e, &history.InputError{File: h.File, Line: n, Off: -1, Field: "value",
-				Msg: fmt.Sprintf("found %.60q; expected a value in EDN", text[at:])}
-		}
+	t, err := s.Next()
+	if err == nil && t.Kind != edn.EOF {
+		e.value, err = rest(&s, t)
+	}
+	if err != nil && e.kind != "info" {
+		return e, &history.InputError{File: h.File, Line: n, Off: -1, Field: "value",
+			Msg: fmt.Sprintf("found %.60q; expected a value in EDN", text[at:])}
 	}
 	return e, nil
 }

@@ -13,26 +13,28 @@ var marks = [][]byte{[]byte("enqueue"), []byte("dequeue"), []byte("transfer"), [
 // Is reports by its beginning whether a file may have operations: in isovet's own form, or with a function that only
 // workloads have.
 func Is(head []byte) bool {
+	if stored(head) || Own(head) {
+		return marked(head) || Own(head)
+	}
+	line, _, _ := bytes.Cut(beginning(head), []byte("\n"))
+	_, text := notation(head)
+	return !text && bytes.Contains(line, []byte("type")) && marked(head)
+}
+
+// Own reports whether a file begins with an operation in isovet's own form or of a Go program, which no other reader
+// knows.
+func Own(head []byte) bool {
 	if stored(head) {
-		return marked(head)
+		return false
 	}
 	if json, table := beginsGo(head); json || table {
 		return true
 	}
 	json, text := notation(head)
-	if text {
-		return false
-	}
 	line, _, _ := bytes.Cut(beginning(head), []byte("\n"))
-	if json && bytes.HasPrefix(line, []byte("{")) && !bytes.Contains(line, []byte(`"type"`)) &&
-		!bytes.Contains(line, []byte(`"ops"`)) && bytes.Contains(line, []byte(`"f"`)) &&
-		bytes.Contains(line, []byte(`"start"`)) {
-		return true
-	}
-	if !bytes.Contains(line, []byte("type")) {
-		return false
-	}
-	return marked(head)
+	has := func(s string) bool { return bytes.Contains(line, []byte(s)) }
+	return json && !text && bytes.HasPrefix(line, []byte("{")) && !has(`"type"`) && !has(`"ops"`) && has(`"f"`) &&
+		has(`"start"`)
 }
 
 // isEtcd reports whether operations are requests of etcd's robustness tests.
@@ -53,10 +55,12 @@ func marked(head []byte) bool {
 func Tell(h *History) string {
 	has := map[string]bool{}
 	number, collection, rows := false, false, false
+	keyed := true // all gets and puts name a key
 	pairs := true // all additions and reads are of keys: [k v]
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		has[op.F] = true
+		keyed = keyed && (op.F != "get" && op.F != "put" || op.Extra.Get("key") != nil)
 		out := op.Out
 		if op.F == "add" || op.F == "read" {
 			in, is := op.In.([]any)
@@ -87,7 +91,8 @@ func Tell(h *History) string {
 		{len(has) == 1 && has["insert"], "g2"},
 		{has["add"] && !has["txn"] && !has["write"] && number && !collection, "counter"},
 		{own && (has["remove"] || has["contains"]), "linear-set"}, {own && has["add"] && collection, "set-full"},
-		{own && has["acquire"], "mutex"}, {own && (has["get"] || has["put"]), "kv"}, {own && has["append"], "log"},
+		{own && has["acquire"], "mutex"}, {own && keyed && (has["get"] || has["put"]), "kv"},
+		{own && has["append"], "log"},
 		{own && has["cas"], "cas-register"}, {own && has["txn"], "multi-register"}, {own && has["write"], "register"},
 	} {
 		if t.is {

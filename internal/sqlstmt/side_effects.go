@@ -32,13 +32,13 @@ const (
 	WHERE routine_schema = %[2]s AND routine_type = 'FUNCTION') + (SELECT count(*) FROM information_schema.events
 	WHERE event_schema = %[2]s) + other, ',', (SELECT count(*) FROM (SELECT index_name
 	FROM information_schema.statistics WHERE table_schema = %[2]s AND lower(table_name) = lower('%[1]s') AND
-	non_unique = 0 GROUP BY index_name HAVING count(*) = 1 AND lower(min(column_name)) = lower('%[3]s')) AS single) +
+	non_unique = 0 GROUP BY index_name HAVING count(*) = 1 AND lower(min(column_name)) = lower('%[3]s')) AS alone) +
 	other, ',', (SELECT count(DISTINCT index_name) FROM information_schema.statistics WHERE table_schema = %[2]s AND
 	lower(table_name) = lower('%[1]s') AND non_unique = 0) + other, ',', (SELECT count(*)
 	FROM information_schema.tables t, information_schema.engines e WHERE t.table_schema = %[2]s AND
 	lower(t.table_name) = lower('%[1]s') AND e.engine = t.engine AND e.transactions <> 'YES'), ',0')
 	FROM (SELECT count(*) = 0 AS other FROM information_schema.tables WHERE table_schema = %[2]s AND
-	lower(table_name) = lower('%[1]s') AND table_type NOT LIKE '%%VIEW') AS found`
+	lower(table_name) = lower('%[1]s') AND table_type NOT LIKE '%%VIEW') AS named`
 	askSidesSQLite = `SELECT ((SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR sql LIKE '%%on conflict%%') +
 	(SELECT count(*) FROM sqlite_temp_master WHERE type = 'trigger') + (SELECT count(*)
 	FROM pragma_foreign_key_list('%[1]s') WHERE NOT (on_delete IN ('NO ACTION', 'RESTRICT') AND
@@ -61,7 +61,7 @@ const (
 	FROM (SELECT oid AS t, (relkind NOT IN ('r', 'p'))::int AS other, (relrowsecurity OR coalesce(reloptions::text, '')
 	LIKE '%%ttl%%')::int AS hidden FROM pg_catalog.pg_class WHERE oid = coalesce(pg_catalog.to_regclass((SELECT
 	string_agg(pg_catalog.quote_ident(part), '.') FROM unnest(string_to_array('%[1]s', '.')) AS part)),
-	pg_catalog.to_regclass('%[1]s'))) AS found`
+	pg_catalog.to_regclass('%[1]s'))) AS named`
 )
 
 // look queries what a table's database does by itself, if statements call these functions. known is false if that

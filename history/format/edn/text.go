@@ -3,6 +3,7 @@ package edn
 import (
 	"bytes"
 	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -74,10 +75,10 @@ func (s *Scanner) escaped(t *Token, start int) error {
 				r := rune(n)
 				i += 4
 				// A pair of surrogates is one character.
-				if r >= 0xd800 && r < 0xdc00 && len(s.Data)-i > 6 && s.Data[i+1] == '\\' && s.Data[i+2] == 'u' {
-					if low, err := strconv.ParseUint(string(s.Data[i+3:i+7]), 16, 16); err == nil && low >= 0xdc00 &&
-						low < 0xe000 {
-						r = (r-0xd800)<<10 + rune(low) - 0xdc00 + 0x10000
+				if utf16.IsSurrogate(r) && len(s.Data)-i > 6 && s.Data[i+1] == '\\' && s.Data[i+2] == 'u' {
+					low, err := strconv.ParseUint(string(s.Data[i+3:i+7]), 16, 16)
+					if pair := utf16.DecodeRune(r, rune(low)); err == nil && pair != utf8.RuneError {
+						r = pair
 						i += 6
 					}
 				}

@@ -119,7 +119,7 @@ func (r *reader) clock() error {
 	if r.realTime == "index" {
 		return nil
 	}
-	missing, back := 0, 0
+	missing, back, coarse := 0, 0, true // the clock has whole microseconds
 	var noTime, firstBack int
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := range r.events {
@@ -138,6 +138,7 @@ func (r *reader) clock() error {
 				firstBack = i
 			}
 		}
+		coarse = coarse && t%1000 == 0
 		least, most = min(least, t), max(most, t)
 	}
 	if r.realTime == "time" {
@@ -174,6 +175,14 @@ func (r *reader) clock() error {
 			order)
 	default:
 		r.byTime = true
+	}
+	if r.byTime && back == 0 && coarse { // the order in the file tells equal times of such a clock apart
+		for i, last := 0, int64(math.MinInt64); i < len(r.events); i++ {
+			if e := &r.events[i]; r.completion[i] != dropped {
+				e.time = max(e.time, min(last, math.MaxInt64-1)+1)
+				last = e.time
+			}
+		}
 	}
 	if !r.byTime || back == 0 {
 		return nil
@@ -320,7 +329,7 @@ func (r *reader) txn(first, last int32) error {
 		h.StartTS, h.CommitTS = c.start, c.end
 		// The invocation has the content of a transaction that did not finish.
 		if c.kind != ok && first >= 0 {
-			c.value = e.value
+			c.value, c.f, c.key = e.value, e.f, e.key
 		}
 		e = c
 	}
@@ -352,7 +361,28 @@ func (r *reader) txn(first, last int32) error {
 // unsaid adds an operation whose ok has no content, such as the value nil. Its writes come from the invocation, since
 // others may have read them. Its reads are unknown.
 func (r *reader) unsaid(e *event, invoked event) (any bool, err error) {
-	if invoked.value < 0 || invoked.value == e.value {
+	if invoked.value < 0 {
+		return false, nil
+	}
+	if e.f == writeFn && r.model == registers {
+		r.forms = r.forms[:0]
+		r.s.Seek(invoked.value)
+		t, err := r.s.Next()
+		if err != nil {
+			return false, err
+		}
+		at, err := r.form(t, 0)
+		if err != nil {
+			return false, err
+		}
+		if r.unsays(at) {
+			r.s.Seek(invoked.value)
+			t, _ = r.s.Next()
+			e.value = invoked.value
+			return r.register(e, t, history.Unknown)
+		}
+	}
+	if invoked.value == e.value {
 		return false, nil
 	}
 	if _, said, err := r.microAt(e.value); err != nil || said { // reads without values

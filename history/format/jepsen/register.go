@@ -79,16 +79,15 @@ func (r *reader) oldNew(at, depth int) (done bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		i := 0
+		i := -1
 		switch {
 		case name.Is("old"), name.Is("from"):
+			i = 0
 		case name.Is("new"), name.Is("to"):
 			i = 1
-		default:
-			parts = [2]int{}
 		}
 		t, err := r.s.Next()
-		if err != nil || t.Kind == edn.Close || t.Kind == edn.Open || parts[i] != 0 {
+		if err != nil || t.Kind == edn.Close || t.Kind == edn.Open || i < 0 || parts[i] != 0 {
 			parts = [2]int{}
 			break
 		}
@@ -218,7 +217,9 @@ func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, e
 	if e.f == deleteFn && x.Kind != history.Null {
 		return false, r.wrong(at, "nil or [key nil], since a delete leaves no value")
 	}
-	null := e.f != casFn && e.f != deleteFn && x.Kind == history.Null
+	// A write of nil writes it, but an ok with nil may say nothing: see unsaid.
+	null := e.f != casFn && e.f != deleteFn && x.Kind == history.Null && (e.f != writeFn ||
+		status == history.Committed || e.value < 0)
 	if null && (e.f == writeFn || r.nilMeans == "" || r.nilMeans == "unknown") {
 		if e.f == readFn {
 			r.unjudged(e.pos)

@@ -1,8 +1,11 @@
 package jepsen
 
 import (
+	"strconv"
+
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/internal/pattern"
 )
 
 // set adds an operation on a set: an element is a key. Of independent sets the keys are texts, "set element".
@@ -66,7 +69,10 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 		return true, nil
 	}
 	r.rows = r.rows[:0]
-	if v.Kind != edn.Open && (r.nilMeans == "" || r.nilMeans == "unknown") {
+	if v.Kind != edn.Open && v.Kind != edn.Nil {
+		return false, r.s.Errorf(v.Pos, "value", "found %v; expected a set", v)
+	}
+	if v.Kind == edn.Nil && (r.nilMeans == "" || r.nilMeans == "unknown") {
 		r.unjudged(e.pos)
 		return false, r.ends(pair)
 	}
@@ -130,6 +136,10 @@ func (r *reader) setElements(e *event, key func(t edn.Token) (uint32, error)) er
 			r.mark = append(r.mark, 0)
 		}
 		if r.mark[k] == r.reads {
+			if !r.used[addFn] {
+				return r.s.Errorf(t.Pos, "value", "found %v twice in one read; expected a set (--workload dirty-reads "+
+					"judges reads of all rows)", t)
+			}
 			if r.again++; r.again == 1 {
 				r.againLine = e.line
 			}
@@ -152,10 +162,15 @@ func (r *reader) ends(pair bool) error {
 	return err
 }
 
-// spelled appends the text of a scalar.
+// spelled appends the text of a scalar. Different ones have different texts, and none has a blank outside of quotes.
 func spelled(dst []byte, t edn.Token) []byte {
-	if t.Kind == edn.Int {
-		return append(dst, t.String()...)
+	switch {
+	case t.Kind == edn.Int:
+		return strconv.AppendInt(dst, t.N, 10)
+	case t.Kind == edn.Number || simpleWord().Match(t.Text):
+		return append(dst, t.Text...)
 	}
-	return append(dst, t.Text...)
+	return strconv.AppendQuote(dst, string(t.Text))
 }
+
+var simpleWord = pattern.Lazy(`^[A-Za-z_][\w.:/*!?-]*$`)

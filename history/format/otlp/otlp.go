@@ -346,10 +346,10 @@ func (r *reader) value() (text bool) {
 		case "bytesValue":
 			t := r.s.Token()
 			b, err := base64.StdEncoding.DecodeString(string(t.Text))
-			if err != nil || t.Kind != edn.Text {
-				r.s.Fail(t.Pos, "bytesValue", "found %v; expected a text in base 64", t)
+			if err != nil || t.Kind != edn.Text || !utf8.Valid(b) {
+				r.s.Fail(t.Pos, "bytesValue", "found %v; expected a text of UTF-8, in base 64", t)
 			}
-			r.appendText(bytes.ToValidUTF8(b, []byte("\ufffd")))
+			r.appendText(b)
 		case "arrayValue":
 			r.values('[', func() { r.value() })
 		case "kvlistValue":

@@ -49,6 +49,7 @@ type event struct {
 	prefix              int // bytes before the process
 	process, kind, name []byte
 	value               []byte // the rest
+	alone               bool   // nothing follows it
 }
 
 func (e *event) nemesis() bool { return e.process[0] == ':' }
@@ -82,7 +83,9 @@ func split(line []byte) (e event, ok bool) {
 			for n < len(rest) && !space(rest[n]) {
 				n++
 			}
-			e.name, e.value = rest[:n], form(bytes.TrimSpace(rest[n:]))
+			rest, e.name = bytes.TrimSpace(rest[n:]), rest[:n]
+			e.value = form(rest)
+			e.alone = len(e.value) == len(rest)
 			return e, true
 		default:
 			before, last = line[:from], word
@@ -230,7 +233,7 @@ func Read(data []byte, file string, unknownNil bool) (h *history.History, passed
 			}
 		case ":fail":
 			switch {
-			case name == casFn && bytes.HasPrefix(value, []byte("[")):
+			case name == casFn && bytes.HasPrefix(value, []byte("[")) && e.alone: // without another reason
 				o.status, o.end, o.failed, o.skip = history.Committed, int64(lineNo), true, o.nils[0]
 			case name == readFn:
 			default:

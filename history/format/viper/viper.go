@@ -211,11 +211,13 @@ func (r *reader) arrayOp(ranges bool) (scans bool) {
 	var args [5]history.Value
 	ok := false
 	for i := range want {
-		switch t := r.s.Token(); t.Kind {
-		case edn.Bool:
-			ok = t.N == 1 && i == want-1
-		case edn.Close:
+		switch t := r.s.Token(); {
+		case t.Kind == edn.Bool && i >= want-(want-1)/2: // i and d have two
+			ok = t.N == 1
+		case t.Kind == edn.Close:
 			r.s.Fail(t.Pos, "value", "an operation %c with %s; expected %d", name, plural.Of(i, "argument"), want)
+		case i == want-1 && name != 'r':
+			r.s.Fail(t.Pos, "value", "found %v; expected true or false, the last argument of %c", t, name)
 		default:
 			args[i] = r.valueOf(t)
 		}

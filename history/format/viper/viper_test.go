@@ -58,6 +58,20 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestFlags: flags are true or false, at their places only.
+func TestFlags(t *testing.T) {
+	for op, want := range map[string]string{`["w","x",true,true]`: "expected an integer, a string or null",
+		`["w",1,5,1]`: "expected true or false", `["i",1,5,null,true,0]`: "expected true or false",
+		`["i",1,5,null,true,true]`: "", `["r",1,5,null]`: ""} {
+		dir := t.TempDir()
+		must.OK(t, os.WriteFile(filepath.Join(dir, "J0.log"), []byte(`{"value":[`+op+"]}\n"), 0o600))
+		_, err := Read(t.Context(), dir)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; expected %q", op, err, want)
+		}
+	}
+}
+
 // TestInitial: what the transaction marked isInitial found, it wrote, wherever the mark is.
 func TestInitial(t *testing.T) {
 	for _, text := range []string{
