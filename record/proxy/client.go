@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"isovet/internal/sqlstmt"
+	"isovet/internal/sqltext"
 )
 
 // fromClient copies the client's messages to the server. It changes the texts of statements that must return versions.
@@ -20,6 +21,13 @@ func (s *session) fromClient() error {
 		switch kind {
 		case 'Q', 'P', 'B', 'D', 'E', 'C', 'S', 'F':
 			err = s.request(kind, n)
+		case 'c', 'f': // the end of a COPY's data
+			s.mu.Lock()
+			if s.copying = false; len(s.queue) > 0 {
+				s.queue[len(s.queue)-1].copied = true
+			}
+			s.mu.Unlock()
+			fallthrough
 		default:
 			err = s.client.pass(s.server, kind, n)
 		}
@@ -57,6 +65,8 @@ func (s *session) request(kind byte, n int) error {
 		s.named(e, what, name)
 	case 'E':
 		body, err = s.execute(e, body)
+	case 'S':
+		err = s.sync(e)
 	case 'F':
 		if p := s.plan("SELECT fast_path_function()"); p != nil {
 			s.p.o.Log.Miss("a function call of the protocol's", "isovet does not see its effect", true)
@@ -86,9 +96,10 @@ func (s *session) query(e *entry, body []byte) ([]byte, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
+	s.ran++
 	sql := string(bytes.TrimSuffix(body, []byte{0}))
 	if st := s.executed(sql); st != nil {
-		e.plan = st.plan // its result has the hidden columns
+		e.plan, e.res.Unseen = st.plan, st.fetch // its result has the hidden columns
 	} else if e.plan = s.plan(sql); e.plan != nil && e.plan.Rewritten() {
 		body = append([]byte(e.plan.Text), 0)
 	}
@@ -113,7 +124,7 @@ func (s *session) executed(sql string) *prepared {
 		st = s.prepared[unquoted(f[1])]
 	case "FETCH":
 		if p := s.portals[unquoted(f[len(f)-1])]; p != nil {
-			st = p.st
+			st = &prepared{plan: p.st.plan, fetch: true}
 		}
 	}
 	if st != nil && st.plan != nil && st.plan.Rewritten() {
@@ -144,7 +155,7 @@ func (s *session) parse(e *entry, body []byte) []byte {
 		return body // the server says what is wrong
 	}
 	if st := s.executed(sql); st != nil {
-		e.st.plan = st.plan
+		e.st.plan, e.st.fetch = st.plan, st.fetch
 	} else if e.st.plan = s.plan(sql); e.st.plan != nil && e.st.plan.Rewritten() {
 		body = append([]byte(e.name+"\x00"+e.st.plan.Text+"\x00"), types...)
 	}
@@ -158,7 +169,7 @@ func (s *session) parse(e *entry, body []byte) []byte {
 func (s *session) bind(body []byte) []byte {
 	c := cutter{rest: body}
 	name := c.text()
-	p := &portal{st: s.prepared[c.text()]}
+	p := &portal{st: s.prepared[c.text()], at: s.ran}
 	formats := make([]int, max(c.int16(), 0))
 	for i := range formats {
 		formats[i] = c.int16()
@@ -181,7 +192,11 @@ func (s *session) bind(body []byte) []byte {
 	}
 	at := len(body) - len(c.rest)
 	results := c.int16()
-	if c.bad || p.st == nil || s.skip {
+	if s.skip {
+		return body
+	}
+	delete(s.portals, name)
+	if c.bad || p.st == nil {
 		return body
 	}
 	s.portals[name] = p
@@ -242,6 +257,7 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
+	s.ran++
 	c := cutter{rest: body}
 	name := c.text()
 	p := s.portals[name]
@@ -249,10 +265,25 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 		return body, nil
 	}
 	e.plan, e.more, p.ran = p.st.plan, p.ran, true
+	p.at++
+	e.res.Unseen = p.st.fetch || p.at != s.ran // its rows do not show what other statements did since its Bind
 	e.alone = !s.explicit && !s.implicit && s.client.ahead() == 'S'
 	s.start(e, p.args)
 	if e.plan.Rewritten() && !e.plan.Returns() { // the program expects no rows, and so no end of a part of them
 		body = append([]byte(name), 0, 0, 0, 0, 0)
 	}
 	return body, nil
+}
+
+// sync handles a message Sync. It announces the commit of an implicit transaction before others can read its writes.
+func (s *session) sync(e *entry) error {
+	if !s.implicit {
+		return nil
+	}
+	if err := s.settle(); err != nil || !s.implicit || s.copying {
+		return err
+	}
+	s.implicit, e.plan = false, sqlstmt.Control(sqltext.Commit, "")
+	s.start(e, nil)
+	return nil
 }

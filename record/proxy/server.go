@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -168,7 +169,15 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 		}
 	case e.kind == 'P' && kind == '1', e.kind == 'B' && kind == '2', e.kind == 'C' && kind == '3',
 		e.kind == 'D' && (kind == 'T' || kind == 'n'):
+		s.bound = s.bound || e.kind == 'B'
 		s.pop()
+	case e.kind == 'E' && kind == 'G': // the server ignores each Sync before the end of the data
+		e.alone = false
+		for s.copying = !e.copied; s.copying && len(s.queue) > 1 && s.queue[1].kind == 'S'; {
+			s.copying = !s.queue[1].copied
+			s.queue = slices.Delete(s.queue, 1, 2)
+		}
+		s.changed.Broadcast()
 	case e.kind == 'D' && kind == 't':
 		e.learn(body)
 	case e.kind == 'E' && (kind == 'C' || kind == 'I' || kind == 's'):
@@ -192,6 +201,9 @@ var deallocated = regexp.MustCompile(`(?i)\bDEALLOCATE\s+(?:PREPARE\s+)?(?:"((?:
 // with the same name is being parsed.
 func (s *session) completed(e *entry, body []byte) {
 	e.res.Tag, e.res.Affected = tagOf(body)
+	if e.res.Tag == "BEGIN" || e.res.Tag == "START TRANSACTION" {
+		s.implicit = false // it goes on as a block
+	}
 	all := e.res.Tag == "DEALLOCATE ALL" || e.res.Tag == "DISCARD ALL"
 	if !all && e.res.Tag != "DEALLOCATE" || e.plan == nil {
 		return
@@ -229,20 +241,21 @@ func (e *entry) learn(body []byte) {
 
 // ready handles the end of a Query or Sync.
 func (s *session) ready(e *entry, body []byte) {
-	s.explicit = len(body) == 1 && body[0] != 'I'
+	s.explicit, s.bound = len(body) == 1 && body[0] != 'I', false
 	if e != nil && (e.kind == 'Q' || e.kind == 'S' || e.kind == 'F') {
-		var err error
-		if e.err != nil {
-			err = e.err
+		err := e.err
+		if e.kind == 'S' {
+			err = s.broken
 		}
 		s.close(e, err)
 		if s.alone != nil {
 			s.close(s.alone, nil)
 		}
-		if s.implicit && !s.explicit {
+		if e.kind != 'S' && s.implicit {
+			s.implicit = false
 			s.control(sqltext.Commit, s.broken)
 		}
-		s.implicit = false
+		s.broken = nil
 		s.pop()
 	}
 	if !s.explicit && len(s.queue) == 0 { // else one may have been bound for the next transaction

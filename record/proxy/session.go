@@ -24,6 +24,8 @@ type session struct {
 	changed sync.Cond // an entry is gone, or the session ends
 	queue   []*entry
 	skip    bool // the server passes over what comes before the next Sync
+	copying bool // the server takes the data of a COPY, and ignores each Sync
+	bound   bool // it has bound a portal since its last ReadyForQuery: a Sync may commit
 	ended   bool
 
 	log      *sqlstmt.Client
@@ -33,6 +35,7 @@ type session struct {
 	explicit bool          // a transaction block is open
 	implicit bool          // several statements before one Sync are recorded as a transaction
 	broken   error         // what it failed by; nil: it has not failed
+	ran      int           // how many statements were sent
 	alone    *entry        // a statement by itself, which the next Sync commits
 	asked    chan struct{} // closed when the proxy's own question is answered
 }
@@ -47,6 +50,7 @@ type entry struct {
 	run    *sqlstmt.Run
 	alone  bool
 	more   bool // of a portal that has been executed before: the first rows are not among its
+	copied bool // the data of a COPY ended behind it
 	res    sqlstmt.Result
 	err    error
 	rows   [][]string // of askKind
@@ -57,8 +61,9 @@ const askKind = '?'
 
 // prepared is a prepared statement of the extended protocol.
 type prepared struct {
-	plan *sqlstmt.Plan
-	oids []uint32 // of parameters, as far as they are known
+	plan  *sqlstmt.Plan
+	oids  []uint32 // of parameters, as far as they are known
+	fetch bool     // it is an SQL FETCH from a portal of a statement with that plan
 }
 
 // portal is a bound statement.
@@ -66,6 +71,7 @@ type portal struct {
 	st   *prepared
 	args []sqlstmt.Arg
 	ran  bool
+	at   int // what session.ran is if no other statement was sent since its Bind
 }
 
 // failure is an ErrorResponse.
@@ -77,7 +83,7 @@ func (f *failure) SQLState() string { return f.state }
 // errLost ends statements that got no answer.
 var errLost = errors.New("the connection was lost")
 
-// errBusy says that the proxy cannot query the server, because earlier answers are still to come.
+// errBusy says that the proxy cannot query the server: earlier answers are still to come, or its Sync might commit.
 var errBusy = errors.New("the connection is busy")
 
 // run copies in both directions until one side ends.
@@ -150,7 +156,7 @@ func (s *session) guard(f func()) {
 
 // push adds an entry, unless the server will ignore its message. The caller must hold mu.
 func (s *session) push(e *entry) {
-	if s.skip && e.kind != 'S' {
+	if s.skip && e.kind != 'S' || s.copying && e.kind == 'S' {
 		return
 	}
 	s.skip = false
@@ -195,8 +201,8 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	if !s.records {
 		return nil
 	}
-	if len(sql) > maxText { // it does not parse, so it counts as not understood
-		sql = strings.ToValidUTF8(sql[:200], "") + " … (too long)"
+	if len(sql) > maxText { // an open parenthesis outside of comments does not parse, so it counts as not understood
+		sql = strings.ToValidUTF8(sql[:200], "") + "\n… (too long"
 	}
 	// The server may have to be asked, which it can be when it is at rest.
 	for !s.ended && s.resting() && len(s.queue) > 0 {
@@ -222,7 +228,7 @@ func (s *session) resting() bool {
 // ask queries the server. Its messages use names of their own, so that the program's unnamed statement and portal
 // stay. Only the goroutine that reads from the client may call it, and must hold mu.
 func (s *session) ask(sql string, args ...any) ([][]string, error) {
-	if len(s.queue) > 0 || s.ended || s.skip {
+	if len(s.queue) > 0 || s.ended || s.skip || s.bound {
 		return nil, errBusy
 	}
 	const name = "isovet_ask\x00"
@@ -255,7 +261,7 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 
 // settle waits until the server has answered the running statement. Only one statement is recorded at a time.
 func (s *session) settle() error {
-	for s.running != nil && !s.ended {
+	for s.running != nil && !s.ended && !s.copying {
 		if last := s.queue[len(s.queue)-1].kind; last != 'S' && last != 'Q' {
 			if err := s.server.send('H', nil); err != nil { // else the server keeps the answer
 				return err
@@ -264,7 +270,7 @@ func (s *session) settle() error {
 		if err := s.server.w.Flush(); err != nil {
 			return err
 		}
-		for was := s.running; s.running == was && !s.ended; {
+		for was := s.running; s.running == was && !s.ended && !s.copying; {
 			s.changed.Wait()
 		}
 	}
@@ -277,7 +283,7 @@ func (s *session) settle() error {
 // start begins to record a statement that is about to be sent. If it is the first of several before a Sync, start
 // records a begin too.
 func (s *session) start(e *entry, args []sqlstmt.Arg) {
-	if e.plan == nil || s.skip {
+	if e.plan == nil || s.skip && e.kind != 'S' {
 		return
 	}
 	s.guard(func() {
@@ -285,7 +291,7 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 			return
 		}
 		if e.kind == 'E' && !e.alone && e.plan.Concerns() && !s.explicit && !s.log.Within() {
-			s.implicit, s.broken = true, nil
+			s.implicit = true
 			s.control(sqltext.Begin, nil)
 		}
 		e.run = s.log.Start(e.plan, args, nil)
@@ -304,6 +310,7 @@ func (s *session) restore(e *entry) {
 
 // failed handles an error. It removes the messages that the server ignores after it: all before the next Sync.
 func (s *session) failed(err *failure) {
+	s.copying = false
 	if len(s.queue) == 0 {
 		return // it comes by itself: the connection ends
 	}

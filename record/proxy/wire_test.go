@@ -1,10 +1,13 @@
 package proxy_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +73,10 @@ func TestPipelines(t *testing.T) {
 			batch("BEGIN", "UPDATE accounts SET balance = 9 WHERE id = 3 RETURNING id", "COMMIT")
 			batch("BEGIN", "UPDATE accounts SET balance = 9 WHERE id = 3", "SELECT nothing", "COMMIT")
 			batch("ROLLBACK")
+			update := "UPDATE accounts SET balance = balance * 2 WHERE id = 2"
+			batch(update, "BEGIN", update)
+			batch("ROLLBACK")
+			batch(update, "COMMIT", update, update)
 			batch("SELECT * FROM accounts ORDER BY id")
 		}
 		n, err := c.CopyFrom(ctx, pgx.Identifier{"notes"}, []string{"at", "n", "text"}, pgx.CopyFromRows([][]any{
@@ -138,8 +145,44 @@ func TestPipelines(t *testing.T) {
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
+// answers sends messages, and a Sync if it is missing. It returns what comes up to the end, or to what has to be sent.
+func answers(t *testing.T, c *pgx.Conn, messages ...pgproto3.FrontendMessage) (out []string) {
+	t.Helper()
+	must.OK(t, c.PgConn().Conn().SetDeadline(time.Now().Add(30*time.Second)))
+	f := c.PgConn().Frontend()
+	until := "*pgproto3.ReadyForQuery"
+	_, executes := messages[len(messages)-1].(*pgproto3.Execute)
+	switch messages[len(messages)-1].(type) {
+	case *pgproto3.Flush:
+		until = "*pgproto3.CommandComplete"
+	case *pgproto3.Query:
+	default:
+		messages = append(messages, &pgproto3.Sync{})
+	}
+	for _, m := range messages {
+		f.Send(m)
+	}
+	must.OK(t, f.Flush())
+	for {
+		m := must.Get(f.Receive())(t)
+		kind := fmt.Sprintf("%T", m)
+		switch m := m.(type) {
+		case *pgproto3.RowDescription:
+			out = append(out, fmt.Sprint(len(m.Fields)))
+		case *pgproto3.DataRow:
+			out = append(out, fmt.Sprintf("%q", m.Values))
+		default:
+			out = append(out, kind)
+		}
+		if kind == until || kind == "*pgproto3.CopyInResponse" && executes {
+			return out
+		}
+	}
+}
+
 // TestPortals: rows that come in parts are recorded in parts, and those of the first are not absent from the second;
-// SQL can FETCH from a portal of the protocol's.
+// SQL can FETCH from a portal of the protocol's, and a statement of SQL's can take its name. Rows older than what
+// another statement wrote are not recorded.
 func TestPortals(t *testing.T) {
 	direct := postgres(t)
 	run := func(address string) (out []string) {
@@ -147,31 +190,17 @@ func TestPortals(t *testing.T) {
 		for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
 			must.Get(c.Exec(t.Context(), q))(t)
 		}
-		f := c.PgConn().Frontend()
-		send := func(messages ...pgproto3.FrontendMessage) {
-			for _, m := range messages {
-				f.Send(m)
-			}
-			if _, simple := messages[0].(*pgproto3.Query); !simple {
-				f.Send(&pgproto3.Sync{})
-			}
-			must.OK(t, f.Flush())
-			for {
-				m := must.Get(f.Receive())(t)
-				switch m := m.(type) {
-				case *pgproto3.RowDescription:
-					out = append(out, fmt.Sprint(len(m.Fields)))
-				case *pgproto3.DataRow:
-					out = append(out, fmt.Sprintf("%q", m.Values))
-				default:
-					out = append(out, fmt.Sprintf("%T", m))
-				}
-				if _, ok := m.(*pgproto3.ReadyForQuery); ok {
-					return
-				}
-			}
-		}
+		send := func(messages ...pgproto3.FrontendMessage) { out = append(out, answers(t, c, messages...)...) }
 		rows := &pgproto3.Execute{Portal: "p", MaxRows: 2}
+		send(&pgproto3.Query{String: "BEGIN"})
+		send(&pgproto3.Parse{Query: "SELECT id, v FROM accounts ORDER BY id"},
+			&pgproto3.Bind{DestinationPortal: "p"}, rows)
+		send(&pgproto3.Query{String: "UPDATE accounts SET v = 9 WHERE id = 3"})
+		send(rows)
+		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id IN (1, 2, 3)"},
+			&pgproto3.Bind{DestinationPortal: "r"}, &pgproto3.Execute{Portal: "r", MaxRows: 2})
+		send(&pgproto3.Query{String: "FETCH ALL FROM r"})
+		send(&pgproto3.Query{String: "COMMIT"})
 		send(&pgproto3.Query{String: "BEGIN"})
 		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id IN (1, 2, 3) ORDER BY id"},
 			&pgproto3.Bind{DestinationPortal: "p"}, &pgproto3.Describe{ObjectType: 'P', Name: "p"}, rows, rows, rows)
@@ -181,6 +210,9 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Query{String: "FETCH ALL FROM q"})
 		send(&pgproto3.Parse{Query: "EXECUTE s"}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{},
 			&pgproto3.Execute{})
+		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id = 1"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+		send(&pgproto3.Query{String: "PREPARE w AS SELECT 1, 2, 3, 4, 5"})
+		send(&pgproto3.Bind{PreparedStatement: "w"}, &pgproto3.Execute{})
 		send(&pgproto3.Query{String: "COMMIT"})
 		return append(out, simple(t.Context(), c, "SELECT * FROM accounts ORDER BY id"))
 	}
@@ -192,6 +224,106 @@ func TestPortals(t *testing.T) {
 	}
 	t.Logf("%+v; %v", rec.Stats(), log.Stats())
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
+}
+
+// TestCopyIn: a COPY of the extended protocol ignores a Sync before the end of its data, and none where it fails first;
+// the session goes on.
+func TestCopyIn(t *testing.T) {
+	direct := postgres(t)
+	run := func(address string) (out []string) {
+		c := connect(t, address)
+		for _, q := range []string{"DROP TABLE IF EXISTS notes", "CREATE TABLE notes (id int PRIMARY KEY)"} {
+			must.Get(c.Exec(t.Context(), q))(t)
+		}
+		send := func(messages ...pgproto3.FrontendMessage) { out = append(out, answers(t, c, messages...)...) }
+		n := 0
+		statement := func(text string) []pgproto3.FrontendMessage {
+			return []pgproto3.FrontendMessage{&pgproto3.Parse{Query: text}, &pgproto3.Bind{}, &pgproto3.Execute{}}
+		}
+		next := func(format string) string {
+			n++
+			return fmt.Sprintf(format, n)
+		}
+		ok := &pgproto3.CopyDone{}
+		for i, end := range []pgproto3.FrontendMessage{ok, ok, &pgproto3.CopyFail{}} {
+			data := func() pgproto3.FrontendMessage {
+				return &pgproto3.CopyData{Data: []byte(next([]string{"%d\n", "%d is no number\n", "%d\n"}[i]))}
+			}
+			insert := func() []pgproto3.FrontendMessage { return statement(next("INSERT INTO notes VALUES (%d)")) }
+			send(statement("COPY notes FROM STDIN")...)
+			send(data(), end)
+			send(append(statement("COPY notes FROM STDIN"), &pgproto3.Sync{}, data(), end)...) // at once
+			send(insert()...)
+			send(append(insert(), statement("COPY notes FROM STDIN")...)...)
+			send(data(), end)
+			send(insert()...)
+		}
+		send(&pgproto3.Parse{Query: "COPY nothing FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+		return append(out, simple(t.Context(), c, "SELECT * FROM notes ORDER BY id"))
+	}
+	want := run(direct.String())
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	got := run(start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
+	must.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"), "through the proxy, and else")
+	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
+}
+
+// TestFlush: the proxy asks nothing while a Sync would commit what the program has not committed.
+func TestFlush(t *testing.T) {
+	direct := postgres(t)
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	c := connect(t, start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
+	for _, q := range []string{"DROP TABLE IF EXISTS one, two", "CREATE TABLE one (id int PRIMARY KEY)",
+		"CREATE TABLE two (id int PRIMARY KEY)"} {
+		must.Get(c.Exec(t.Context(), q))(t)
+	}
+	answers(t, c, &pgproto3.Parse{Query: "INSERT INTO one VALUES (1) RETURNING id"}, &pgproto3.Bind{},
+		&pgproto3.Execute{}, &pgproto3.Flush{})
+	answers(t, c, &pgproto3.Parse{Query: "INSERT INTO two VALUES (1 / 0)"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+	must.Equal(t, simple(t.Context(), c, "SELECT count(*) FROM one"), "1 [[[48]]] SELECT 1", "rows")
+	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
+}
+
+// TestAnnounced: before the server commits the statements of a pipeline, the recording has them.
+func TestAnnounced(t *testing.T) {
+	direct := postgres(t)
+	path := filepath.Join(t.TempDir(), "h.jsonl")
+	rec := must.Get(record.Create(path, record.Options{}))(t)
+	c := connect(t, start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
+	other := connect(t, direct.String())
+	for _, q := range []string{"DROP TABLE IF EXISTS notes",
+		"CREATE TABLE notes (id int PRIMARY KEY, n int UNIQUE DEFERRABLE INITIALLY DEFERRED)", "SELECT * FROM notes"} {
+		must.Get(c.Exec(t.Context(), q))(t)
+	}
+	must.Get(other.Exec(t.Context(), "BEGIN"))(t)
+	must.Get(other.Exec(t.Context(), "INSERT INTO notes VALUES (1, 1)"))(t)
+	done := make(chan struct{})
+	go func() { // its commit waits for the other
+		defer close(done)
+		answers(t, c, &pgproto3.Parse{Query: "INSERT INTO notes VALUES (2, 1)"}, &pgproto3.Bind{},
+			&pgproto3.Execute{}, &pgproto3.Parse{Query: "INSERT INTO notes VALUES (3, 3)"}, &pgproto3.Bind{},
+			&pgproto3.Execute{})
+	}()
+	has := false
+	for end := time.Now().Add(5 * time.Second); !has && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		has = bytes.Contains(must.Get(os.ReadFile(path))(t), []byte(`{"intent":true`))
+	}
+	must.Equal(t, has, true, "the transaction is in the recording before its commit")
+	must.Get(other.Exec(t.Context(), "ROLLBACK"))(t)
+	<-done
+	must.OK(t, rec.Close())
+	must.Equal(t, rec.Stats().Committed >= 1, true, "it has committed")
+}
+
+// TestLongText: a text that is too long to be parsed counts as a write, also if its beginning is a comment.
+func TestLongText(t *testing.T) {
+	direct := postgres(t)
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	log := &sqlstmt.Log{Rec: rec}
+	c := connect(t, start(t, direct, proxy.Options{Log: log}))
+	must.Get(c.Exec(t.Context(), "-- "+strings.Repeat("x", 1<<20)+"\nSELECT 1"))(t)
+	missed := log.Stats().Missed
+	must.Equal(t, len(missed) == 1 && missed[0].Write, true, "%+v", missed)
 }
 
 // TestDatabases: tables of one name in two databases are two.
