@@ -64,43 +64,26 @@ func yes(s string) bool { return s == "true" || s == "t" }
 // askStart queries the version, and which transactions were running when the recording began.
 const askStart = `SELECT version(), current_setting('server_version_num'), pg_catalog.txid_current_snapshot()::text`
 
-// start is the snapshot of the rows that no recorded transaction has written.
-type start struct {
-	low, high uint32 // older than low: finished; from high on: not begun
-	open      map[uint32]bool
-}
+// start is the oldest transaction that was open when the recording began. A later one may have been finished, but its
+// id may be that of a savepoint in one that was not.
+type start uint32
 
-// parseStart parses PostgreSQL's text of a snapshot, low:high:open,open.
+// parseStart parses the beginning of PostgreSQL's text of a snapshot, oldest:next:open,open.
 func parseStart(s string) (start, bool) {
-	parts := strings.Split(s, ":")
-	if len(parts) != 3 {
-		return start{}, false
-	}
-	out := start{open: map[uint32]bool{}}
-	low, err := strconv.ParseUint(parts[0], 10, 64)
-	high, err2 := strconv.ParseUint(parts[1], 10, 64)
-	if err != nil || err2 != nil {
-		return start{}, false
-	}
-	out.low, out.high = uint32(low), uint32(high)
-	for x := range strings.SplitSeq(parts[2], ",") {
-		if n, err := strconv.ParseUint(x, 10, 64); err == nil {
-			out.open[uint32(n)] = true
-		}
-	}
-	return out, true
+	oldest, _, _ := strings.Cut(s, ":")
+	n, err := strconv.ParseUint(oldest, 10, 64)
+	return start(n), err == nil
 }
 
 // before reports whether a transaction had finished when the recording began. Transaction ids wrap around.
-func (s *start) before(xid uint32) bool {
-	return xid < 3 || int32(xid-s.low) < 0 || int32(xid-s.high) < 0 && !s.open[xid]
-}
+func (s start) before(xid uint32) bool { return xid < 3 || int32(xid-uint32(s)) < 0 }
 
 // relation is a table as the catalogue describes it.
 type relation struct {
 	oid, schema, name string
 	kind              string // r: a table
 	temporary         bool
+	unlogged          bool // a crash empties it
 	hidden            bool // row-level security
 	rules             bool
 	family            bool // partitions, inheritance
@@ -145,8 +128,8 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 	}
 	if len(rows) == 1 && len(rows[0]) == 11 {
 		x := rows[0]
-		r = &relation{oid: x[0], schema: x[1], name: x[2], kind: x[3], temporary: x[4] == "t", hidden: yes(x[5]),
-			rules: yes(x[6]), family: yes(x[7]), cascades: yes(x[8]), readable: yes(x[9])}
+		r = &relation{oid: x[0], schema: x[1], name: x[2], kind: x[3], temporary: x[4] == "t", unlogged: x[4] == "u",
+			hidden: yes(x[5]), rules: yes(x[6]), family: yes(x[7]), cascades: yes(x[8]), readable: yes(x[9])}
 		for line := range strings.SplitSeq(x[10], "\n") {
 			if p := strings.Split(line, "\t"); len(p) == 7 {
 				r.key = append(r.key, keyColumn{p[0], p[1], yes(p[2]), p[3], yes(p[4]), p[5], p[6]})
@@ -154,9 +137,11 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 		}
 		c.l.call(r, c.facts.database)
 	}
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	c.view.relations[full] = r
+	if r != nil { // one that is missing may come
+		c.l.mu.Lock()
+		defer c.l.mu.Unlock()
+		c.view.relations[full] = r
+	}
 	return r, nil
 }
 
@@ -220,7 +205,9 @@ func (r *relation) silent(writes bool) string {
 }
 
 // tells reports whether a row that is not returned does not exist: nothing else hides rows, or deletes them unseen.
-func (r *relation) tells() bool { return !r.hidden && !r.cascades && !r.family && !r.rules }
+func (r *relation) tells() bool {
+	return !r.hidden && !r.cascades && !r.family && !r.rules && !r.unlogged
+}
 
 // text returns an SQL expression for the text of a key column, independent of the session's settings and of spelling.
 func (k *keyColumn) text(ref string) string {

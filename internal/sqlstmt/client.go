@@ -23,6 +23,9 @@ type Client struct {
 	resets  bool    // the transaction has changed settings that plans depend on
 	alters  bool    // it has changed the schema
 	level   string
+	weak    int64 // Log.weak when the transaction began
+	writes  bool  // it counts there
+	again   bool  // it has inserted a row that it had read
 	title   []string
 	read    map[string]uint32 // the versions that the transaction has read
 	own     map[uint32]bool   // the ids by which it has written
@@ -69,6 +72,15 @@ func (l *Log) NewClient(ask Ask) *Client {
 	return c
 }
 
+// Lost says that statements were run whose transaction control or settings are not recorded.
+func (c *Client) Lost() {
+	leaves.after(c, nil)
+	c.forget()
+}
+
+// Refused says that the database refused to prepare a statement.
+func (c *Client) Refused(err error) { c.failed = c.failed || c.t != nil && c.l.is && hasState(err) }
+
 // Within reports whether a transaction is being recorded.
 func (c *Client) Within() bool { return c.t != nil }
 
@@ -110,6 +122,8 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 		if c.t == nil && !c.blind && !c.my.manual {
 			c.begin(p.level())
+		} else if p.level() != "" && c.l.is { // a second BEGIN may change the level
+			c.level = weakest
 		}
 	case sqltext.Commit:
 		if c.t != nil {
@@ -129,22 +143,46 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	}
 	if r.alone {
-		c.read, c.own = map[string]uint32{}, map[uint32]bool{}
+		c.read, c.own, c.weak = map[string]uint32{}, map[uint32]bool{}, c.l.weak.Load()
 	}
-	for _, t := range p.written() {
-		r.fly = append(r.fly, t)
+	c.settle()
+	if p.writes && r.t != nil && r.isolation() != "serializable" {
+		c.l.weak.Add(1)
+		c.writes = true
+	}
+	r.fly = p.flights()
+	for _, t := range r.fly {
 		c.l.versions.fly(t, 1)
 	}
 	return r
 }
 
 func (c *Client) begin(isolation string) {
-	c.outer = false
+	c.outer, c.again = false, false
 	c.t, c.failed, c.marks, c.title = c.s.Begin(isolation), false, nil, nil
 	c.read, c.own = map[string]uint32{}, map[uint32]bool{}
-	c.level, c.began = isolation, c.l.changed.Load()
+	c.level, c.began, c.weak = isolation, c.l.changed.Load(), c.l.weak.Load()
 	if isolation != "" {
 		c.title = []string{isolation + ":"}
+	}
+	c.settle()
+}
+
+// shown says that others can see what the transaction has written.
+func (c *Client) shown() {
+	if c.writes {
+		c.l.weak.Add(1)
+		c.writes = false
+	}
+}
+
+// weakest is the level of a transaction whose level is not known.
+const weakest = "read-committed"
+
+// settle remembers the transaction's level, before a statement changes the one of later transactions.
+func (c *Client) settle() {
+	if c.level == "" && c.facts != nil && !c.resets {
+		c.level = c.facts.isolation
 	}
 }
 
@@ -170,6 +208,9 @@ func (r *Run) Dropped() {
 }
 
 func (r *Run) land() {
+	if r.alone {
+		r.c.shown()
+	}
 	if len(r.held) > 0 {
 		r.c.l.versions.release(r.held)
 		r.held = nil
@@ -204,7 +245,7 @@ func (r *Run) End(err error, res *Result) {
 		}
 		return
 	case sqltext.Commit:
-		how := finish{err: err, aborted: c.failed || res.Tag == "ROLLBACK" || err != nil && sure}
+		how := finish{err: err, aborted: c.failed && res.Tag != "COMMIT" || res.Tag == "ROLLBACK" || err != nil && sure}
 		open := c.l.sqlite && err != nil && !hasState(err) // SQLite's transaction goes on
 		how.aborted = how.aborted && !open
 		c.end(how, p.stmts[0].Chain)
@@ -222,8 +263,11 @@ func (r *Run) End(err error, res *Result) {
 	if len(p.stmts) > 1 {
 		c.several(p, err)
 	}
+	if (p.nothing || p.resets) && p.level() == "" && strings.Contains(strings.ToLower(p.SQL), "isolation") {
+		c.level = weakest
+	}
 	if p.resets {
-		c.resets = true
+		c.resets = c.resets || c.t != nil || c.blind
 		c.forget()
 	}
 	if p.alters {
@@ -247,6 +291,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		if c.t = nil; err != nil {
 			_ = r.t.Abort(nil)
 		} else {
+			r.promise()
 			_ = r.t.Unknown() // it goes on without this connection
 		}
 		return
@@ -257,7 +302,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		}
 	case err != nil && p.kind() == sqltext.Savepoint && c.outer && len(c.marks) == 0:
 		c.end(finish{aborted: true}, false)
-	case p.writes && (!sure || len(p.stmts) == 0 && c.l.sqlite): // others may see it
+	case p.writes && (!sure || len(p.stmts) == 0 && c.l.sqlite || r.alone && p.commits()): // others may see it
 		if !r.alone {
 			c.unclear = append(c.unclear, p)
 			break
@@ -273,7 +318,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	}
 	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && p.gone() {
 		leaves.after(c, nil)
-	} else if err != nil && !r.alone && sure {
+	} else if err != nil && !r.alone && (sure || c.l.is && hasState(err)) {
 		c.failed = c.failed || c.l.is || hasState(err)
 		if rolledBack(err) { // MySQL has ended the transaction, and goes on without one
 			_ = r.t.Abort(nil)
@@ -296,35 +341,40 @@ func (r *Run) data(err error, sure bool, res *Result) {
 
 // isolation returns the isolation level of the statement's transaction, "" if it is unknown.
 func (r *Run) isolation() string {
-	switch c := r.c; {
-	case !r.alone && c.level != "":
-		return c.level
-	case c.facts != nil:
-		return c.facts.isolation
+	switch {
+	case !r.alone:
+		return r.c.level
+	case r.c.facts != nil:
+		return r.c.facts.isolation
 	}
 	return ""
 }
 
-// promise records the level that the database promises at the transaction's isolation level.
+// promise records the level that the database promises at the transaction's isolation level. PostgreSQL keeps
+// serializable transactions apart from each other, and from others only as at REPEATABLE READ. A row that another
+// transaction deleted may be inserted again there, although the snapshot has it.
 func (r *Run) promise() {
-	switch is := r.isolation(); {
-	case is == "serializable":
+	switch is, postgres := r.isolation(), r.c.l.is; {
+	case is == "serializable" && (!postgres || r.c.weak == r.c.l.weak.Load()):
 		r.t.At(level.Serializable)
-	case is == "repeatable-read" && r.c.l.is:
+	case is == "serializable" || is == "repeatable-read" && postgres && !r.c.again:
 		r.t.At(level.SnapshotIsolation)
-	case is != "": // at InnoDB's REPEATABLE READ, writes see what is newest
+	case is != "" || postgres: // at InnoDB's REPEATABLE READ, writes see what is newest
 		r.t.At(level.ReadCommitted)
 	}
 }
 
 // back handles a rollback to a savepoint, or its release.
 func (c *Client) back(undo bool, name string) {
+	if undo {
+		c.failed = false
+	}
 	for i := len(c.marks) - 1; i >= 0; i-- {
-		if m := c.marks[i]; strings.EqualFold(m.name, name) {
+		if m := c.marks[i]; m.name == name || !c.l.is && strings.EqualFold(m.name, name) {
 			c.marks = c.marks[:i]
 			if undo {
 				c.t.Undo(m.mark)
-				c.marks, c.failed = append(c.marks, m), false
+				c.marks = append(c.marks, m)
 				c.undone()
 			} else if i == 0 && c.outer {
 				c.end(finish{}, false)
@@ -359,6 +409,7 @@ type finish struct {
 func (c *Client) end(how finish, chain bool) {
 	t, blind := c.t, c.blind
 	c.t, c.blind, c.failed, c.marks = nil, false, false, nil
+	c.shown()
 	c.undone()
 	c.resets, c.alters = false, false
 	switch {
@@ -397,12 +448,16 @@ func (c *Client) several(p *Plan, err error) {
 		case sqltext.Begin:
 			c.blind = c.blind || c.t == nil
 		case sqltext.Savepoint:
-			if c.t != nil && err == nil {
+			if c.t != nil { // also before an error behind it
 				c.marks = append(c.marks, savepoint{s.Name, c.t.Mark()})
 			}
 		case sqltext.RollbackTo, sqltext.Release:
 			if c.t != nil && err == nil {
 				c.back(s.Kind == sqltext.RollbackTo, s.Name)
+			}
+		default:
+			if s.Level != "" {
+				c.level = weakest
 			}
 		}
 	}

@@ -6,7 +6,7 @@
 //
 // log.go counts, with texts from hints.go; client.go follows a connection's transactions; plan.go decides how to
 // handle a text, with catalogue.go, whose results doctor.go shows; xmin.go and declared.go turn results into
-// operations, with versions.go; outcome.go classifies errors.
+// operations, with versions.go and under_way.go; outcome.go classifies errors.
 package sqlstmt
 
 import (
@@ -85,6 +85,7 @@ type Log struct {
 	level    string // of its transactions
 	versions versions
 	changed  atomic.Int64 // how often the schema has
+	weak     atomic.Int64 // counts the writes, and the ends, of transactions that are not serializable
 	// loose has the tables of such a workload whose rows may vanish by themselves; nil: all.
 	loose map[*Table]bool
 

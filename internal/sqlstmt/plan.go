@@ -66,21 +66,20 @@ func (p *Plan) kind() sqltext.Kind {
 	return p.stmts[0].Kind
 }
 
-func (p *Plan) level() string { return p.stmts[0].Level }
+func (p *Plan) level() string {
+	if len(p.stmts) == 0 {
+		return ""
+	}
+	return p.stmts[0].Level
+}
 
 // Concerns reports whether a statement may use recorded tables, so that outside of a transaction it is a transaction
 // by itself.
 func (p *Plan) Concerns() bool { return !p.nothing }
 
-// written returns the tables that the plan writes; others must know that the writes are running.
-func (p *Plan) written() []string {
-	switch {
-	case !p.writes:
-		return nil
-	case p.declared != nil:
-		return []string{p.declared.Name}
-	}
-	return p.touches
+// commits reports whether a statement outside of a transaction may commit a part and then fail.
+func (p *Plan) commits() bool {
+	return len(p.stmts) > 1 || len(p.stmts) == 1 && (p.stmts[0].Why == "CALL" || p.stmts[0].Why == "DO")
 }
 
 // shown returns the statement's text for the list of statements that were not understood.
@@ -192,6 +191,12 @@ func (c *Client) Miss(sql, why string) {
 	}
 }
 
+// Controls reports whether a text begins or ends transactions or savepoints, or changes settings.
+func (c *Client) Controls(sql string) bool {
+	controls := func(s sqltext.Stmt) bool { return s.Kind >= sqltext.Begin }
+	return slices.ContainsFunc(c.l.parse(sql, !c.l.is).stmts, controls)
+}
+
 // plan makes a plan. keep is false if it must not be remembered.
 func (c *Client) plan(sql string) (p *Plan, keep bool) {
 	p = &Plan{SQL: sql, Text: sql, epoch: c.seen, turn: c.turn}
@@ -298,7 +303,7 @@ func (c *Client) rewrite(p *Plan, s *sqltext.Stmt) bool {
 		p.why = unreadable
 		return false
 	}
-	user := false
+	user, missing := false, false
 	all := s.Kind < sqltext.Insert || s.Why == withWrites
 	for _, m := range s.Mentions {
 		r, err := c.relation(m.Schema, m.Name)
@@ -307,7 +312,12 @@ func (c *Client) rewrite(p *Plan, s *sqltext.Stmt) bool {
 		case err != nil:
 			p.why = unreadable
 			return false
-		case r == nil || r.system():
+		case r == nil && s.Writes && target:
+			p.why = "a table that the catalogue does not have"
+		case r == nil:
+			missing = true
+			continue
+		case r.system():
 			continue
 		case s.Writes && target && r.kind != "r": // what is written is another table
 			p.why = r.silent(true)
@@ -326,7 +336,7 @@ func (c *Client) rewrite(p *Plan, s *sqltext.Stmt) bool {
 	if p.why = cmp.Or(p.why, s.Why); p.why == "" && !p.nothing {
 		c.extend(p, s)
 	}
-	return true
+	return !missing
 }
 
 const unreadable = "the catalogue could not be read"

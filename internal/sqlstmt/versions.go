@@ -200,20 +200,3 @@ func (v *versions) quiet(key, table string) bool {
 	n, _ := v.get(row)
 	return v.flying[table] == 0 && n&written == 0 && !v.forgot(row)
 }
-
-// underway returns the number of running writes of a table.
-func (v *versions) underway(table string) int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.flying[table]
-}
-
-// fly counts a write that is sent (1) or recorded (−1).
-func (v *versions) fly(table string, n int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.flying == nil {
-		v.flying = map[string]int{}
-	}
-	v.flying[table] += n
-}

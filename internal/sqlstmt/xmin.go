@@ -146,6 +146,8 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 	case sqltext.Update, sqltext.Insert:
 		if s.Kind == sqltext.Update || s.Upsert {
 			why = l.replaced(r, s, from, key, row)
+		} else if id, had := r.c.read[key]; had && !r.c.own[id] {
+			r.c.again = true
 		}
 		r.c.read[key], r.c.own[uint32(xid)] = uint32(xid), true
 		_ = r.t.Write(key, r.wrote(key, uint32(xid), valueOfID(uint32(xid))))
@@ -184,6 +186,7 @@ func (l *Log) replaced(r *Run, s *sqltext.Stmt, from *source, key string, row []
 // deleted records that a row was deleted.
 func (r *Run) deleted(key string, xid uint32) {
 	_ = r.t.Write(key, nil) // the recorder keeps what goes wrong
+	delete(r.c.read, key)
 	if r.c.own[xid] {
 		r.c.l.versions.end(key, xid)
 	}
@@ -204,13 +207,7 @@ func valueOfID(xid uint32) valueOf { return func(seq int64) any { return int64(x
 
 // readVersion records the read of a version, if its writer is known.
 func (l *Log) readVersion(r *Run, t *relation, key string, xid uint32) (why string) {
-	own := 0
-	for _, f := range r.fly {
-		if f == t.title() {
-			own++
-		}
-	}
-	others := l.versions.underway(t.title()) > own // asked before: what has been recorded since is known
+	others := l.others(r, t.title()) // asked before: what has been recorded since is known
 	v, by := l.versions.read(l.Rec, key, xid, valueOfID(xid), l.from.before(xid))
 	switch {
 	case by == forgotten:
@@ -254,7 +251,8 @@ const maxKeys = 1 << 14
 func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool) {
 	if r.waits(s) || !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
 		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || r.c.facts == nil || r.c.facts.triggers ||
-		r.p.epoch != l.changed.Load() || r.p.turn != r.c.turn || l.isDeaf(t.title()) || l.isDeaf(t.name) {
+		r.p.epoch != l.changed.Load() || r.p.turn != r.c.turn || l.isDeaf(t.title()) || l.isDeaf(t.name) ||
+		l.others(r, deleting+t.title()) || l.others(r, deleting) {
 		return
 	}
 	keys := [][]string{nil}

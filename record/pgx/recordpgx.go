@@ -20,6 +20,7 @@ package recordpgx
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -109,10 +110,11 @@ func (t *Tracer) begin(ctx context.Context, c *pgx.Conn, p *sqlstmt.Plan, args [
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (t *Tracer) TraceQueryStart(ctx context.Context, c *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
-	if s, ok := ctx.Value(seenKey{}).(*seen); ok && s.rewrites { // its rewriter begins
+	s, ok := ctx.Value(seenKey{}).(*seen)
+	ok = ok && (!s.rewrites || slices.Contains(d.Args, any(s))) // else a hook of the pool runs it
+	if ok && s.rewrites {                                       // its rewriter begins
 		return context.WithValue(ctx, runningKey{}, s)
 	}
-	s, ok := ctx.Value(seenKey{}).(*seen)
 	if !ok {
 		s = &seen{res: sqlstmt.Result{Unseen: true}}
 	}
@@ -188,6 +190,9 @@ func (t *Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceQuer
 func (t *Tracer) TraceBatchStart(ctx context.Context, c *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
 	for _, q := range d.Batch.QueuedQueries {
 		t.of(c).Miss(t.named(c, q.SQL), "part of a batch: send it alone")
+		if t.of(c).Controls(t.named(c, q.SQL)) {
+			t.of(c).Lost()
+		}
 	}
 	return ctx
 }

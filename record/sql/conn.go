@@ -26,6 +26,7 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	plan := c.c.Plan(query)
 	in, err := c.prepare(ctx, plan.Text)
 	if err != nil {
+		c.c.Refused(err)
 		return nil, err
 	}
 	return &stmt{c: c, in: in, plan: plan}, nil
