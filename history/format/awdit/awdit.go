@@ -39,18 +39,22 @@ func separator(line []byte) byte {
 	return 0
 }
 
-// number reads the integer at the beginning of a text, up to a blank, and returns what follows the blanks.
+// number reads the integer behind the blanks at the beginning of a text, and returns the rest.
 func number(text []byte) (n int64, rest []byte, err error) {
 	i := 0
+	for i < len(text) && (text[i] == ' ' || text[i] == '\t') {
+		i++
+	}
+	from := i
 	for ; i < len(text) && text[i]-'0' <= 9; i++ {
 		n = 10*n + int64(text[i]-'0')
 	}
-	if i == 0 || i > 18 || i < len(text) && text[i] != ' ' {
-		word, _, _ := bytes.Cut(text, []byte(" "))
-		i = len(word)
+	if i == from || i-from > 18 || i < len(text) && text[i] != ' ' {
+		word, _, _ := bytes.Cut(text[from:], []byte(" "))
+		i = from + len(word)
 		n, err = strconv.ParseInt(string(word), 10, 64)
 	}
-	return n, bytes.TrimSpace(text[i:]), err
+	return n, text[i:], err
 }
 
 // Read reads a file. Errors are *history.InputError with the line. Cost: one pass and history.Builder.Build.
@@ -96,15 +100,14 @@ func Read(data []byte, file string) (*history.History, error) {
 			return nil, wrong("", kind,
 				`"r key value", "w key value", a line of - between transactions or of = between sessions`)
 		}
-		text := bytes.TrimSpace(line[1:])
-		key, rest, err := number(text)
+		key, rest, err := number(line[1:])
 		if err != nil {
-			word, _, _ := bytes.Cut(text, []byte(" "))
+			word, _, _ := bytes.Cut(bytes.TrimSpace(line[1:]), []byte(" "))
 			return nil, wrong("key", word, "an integer")
 		}
 		value, more, err := number(rest)
 		if err != nil || len(more) > 0 {
-			return nil, wrong("value", rest, "an integer")
+			return nil, wrong("value", bytes.TrimSpace(rest), "an integer")
 		}
 		if ops == 0 {
 			first = uint32(lineNo)
