@@ -38,9 +38,6 @@ var (
 	cobraRound   = []cobraWay{{20, 600, false}, {20, 9600, false}}
 )
 
-// cobraPatience bounds how long Cobra runs. The figure needs its throughput, so that it need not finish.
-const cobraPatience = time.Minute
-
 // fenced returns a workload in the form that Cobra needs: serializable, with fences.
 func (c cobraWay) fenced(spec datasets.Spec) datasets.Spec {
 	spec.Isolation, spec.FenceEvery = "serializable", c.fence
@@ -61,7 +58,8 @@ func (l *Lab) follow(ctx context.Context, spec datasets.Spec, c cobraWay) (follo
 	if err != nil {
 		return followed{}, err
 	}
-	f := followed{txns: src.Sizes.Txns, round: c.round, timeout: min(l.Timeout, cobraPatience)}
+	// The figure needs its throughput, so that it need not finish.
+	f := followed{txns: src.Sizes.Txns, round: c.round, timeout: min(l.Timeout, time.Minute)}
 	run := Run{Checker: "cobra-rounds", Round: c.round, Timeout: f.timeout}
 	if c.purdom {
 		run.Pipeline.Closure = "purdom"

@@ -90,8 +90,7 @@ func (s *online) run(ctx context.Context, at level.Level, every int, tick func(p
 }
 
 func aionFig12(ctx context.Context, lab *Lab, r *Report) error {
-	txns := lab.Pick(1000, 50_000, 500_000)
-	snapshot := tableI(txns)
+	snapshot := tableI(lab.Pick(1000, 50_000, 500_000))
 	snapshot.Sessions, snapshot.Ops = 24, 8
 	serial := snapshot
 	serial.Isolation, serial.Variant = "serializable", "read-heavy"

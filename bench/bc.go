@@ -29,8 +29,7 @@ func bcSizes(first, last int) (out []int) {
 
 func bcFig1(ctx context.Context, lab *Lab, r *Report) error {
 	late := map[string]bool{} // who has timed out on a smaller history is not asked again
-	sizes := bcSizes(lab.Pick(100, 500, 500), lab.Pick(200, 8000, 32000))
-	for _, n := range sizes {
+	for _, n := range bcSizes(lab.Pick(100, 500, 500), lab.Pick(200, 8000, 32000)) {
 		src, err := bcSource(ctx, lab, r, n)
 		if err != nil {
 			return err
@@ -54,8 +53,7 @@ func bcFig1(ctx context.Context, lab *Lab, r *Report) error {
 }
 
 func bcFig2(ctx context.Context, lab *Lab, r *Report) error {
-	sizes := bcSizes(lab.Pick(100, 1000, 1000), lab.Pick(200, 64_000, 512_000))
-	for _, n := range sizes {
+	for _, n := range bcSizes(lab.Pick(100, 1000, 1000), lab.Pick(200, 64_000, 512_000)) {
 		src, err := bcSource(ctx, lab, r, n)
 		if err != nil {
 			return err

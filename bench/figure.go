@@ -229,8 +229,7 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 	}
 	if rows := r.beside(); len(rows) > 0 {
 		fmt.Fprintf(b, "Beside the paper's figures:\n\n")
-		header := []string{"what", r.fig.Axis, "series", "here", "paper"}
-		if err := writeTable(b, header, rows, markdown); err != nil {
+		if err := writeTable(b, []string{"what", r.fig.Axis, "series", "here", "paper"}, rows, markdown); err != nil {
 			return err
 		}
 		fmt.Fprintln(b)
@@ -251,8 +250,8 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 func (r *Report) writeHead(b *bytes.Buffer) {
 	about := fmt.Sprintf("%s. Measured %s at the %s scale, seed %d, time-out %s, on %d cores (%s, %.0f GB, %s), %s, "+
 		"%v, commit %s; %.0f s in all.", r.Where, r.Time.Format("2006-01-02"), r.Scale, r.Seed, r.Timeout,
-		r.Machine.Cores, r.Machine.CPU, r.Machine.MemoryMB/1e3, r.Machine.OS, r.Go, r.Load, short12(r.Commit),
-		r.Seconds)
+		r.Machine.Cores, r.Machine.CPU, r.Machine.MemoryMB/1e3, r.Machine.OS, r.Go, r.Load,
+		r.Commit[:min(12, len(r.Commit))], r.Seconds)
 	fmt.Fprintf(b, "# %s: %s\n\n%s\n", r.Figure, r.Title, wrapped("", about))
 	if r.Command != "" {
 		lines := strings.Split(strings.TrimSpace(wrapped("    ", r.Command)), "\n")
@@ -308,8 +307,6 @@ func (r *Report) notes() []string {
 	}
 	return notes
 }
-
-func short12(commit string) string { return commit[:min(12, len(commit))] }
 
 func (f *Figure) unit(metric string) string {
 	for _, m := range f.Metrics {

@@ -87,8 +87,7 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 		if err != nil {
 			return err
 		}
-		v := overlap(rep)
-		r.Add(decided("overlap", group, "in-memory store", v))
+		r.Add(decided("overlap", group, "in-memory store", overlap(rep)))
 		c := datasets.Spec{Workload: "ycsb", Variant: spec.Variant, Txns: lab.Pick(100, 3000, 100_000),
 			Keys: lab.Pick(1000, 20_000, 1_000_000), Sessions: cmp.Or(spec.Sessions, 24), Zipf: spec.Zipf}
 		rep, err = lab.overlaps(ctx, r, Traffic{Spec: c})
@@ -223,9 +222,6 @@ func dispatchNaive(ctx context.Context, lanes [][]mechanism.Trace) error {
 	return nil
 }
 
-// searchEvery is the number of transactions between two searches of the naive certifier.
-const searchEvery = 100
-
 // searchCycles is the naive certifier: it adds the dependencies, and after every hundred transactions with new ones
 // searches the whole graph for a cycle. It returns the time, and whether it finished within the limit.
 func searchCycles(ctx context.Context, edges []mechanism.Dependency, txns int, limit time.Duration) (ms float64,
@@ -269,7 +265,7 @@ func searchCycles(ctx context.Context, edges []mechanism.Dependency, txns int, l
 		if i > 0 && e.To == edges[i-1].To {
 			continue
 		}
-		if seen++; seen%searchEvery == 0 && (search() || time.Since(start) > limit || ctx.Err() != nil) {
+		if seen++; seen%100 == 0 && (search() || time.Since(start) > limit || ctx.Err() != nil) {
 			return 0, false
 		}
 	}

@@ -97,7 +97,8 @@ func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (
 	if len(rows) == 0 {
 		return "", fmt.Errorf("there are no results to write")
 	}
-	r := newResults(command, seed, complete)
+	r := Results{Command: command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(),
+		Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete}
 	for _, row := range rows {
 		r.Parts = append(r.Parts, ResultPart{row, row.Runs})
 	}
@@ -106,11 +107,6 @@ func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (
 		return "", err
 	}
 	return writeResults(dir, resultsName(rows)+".json", append(b, '\n'))
-}
-
-func newResults(command string, seed uint64, complete bool) Results {
-	return Results{Command: command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(),
-		Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete}
 }
 
 // writeResults writes a file to a folder, which it makes if necessary, and returns its path.

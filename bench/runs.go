@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -62,20 +63,9 @@ func median(x []float64) float64 {
 
 // middle returns the middle run by a number, or the lower of two, with all runs.
 func middle(runs []Measured, of reading) Measured {
-	order := make([]int, len(runs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch va, vb := of(&runs[a]), of(&runs[b]); {
-		case va < vb:
-			return -1
-		case va > vb:
-			return 1
-		}
-		return 0
-	})
-	m := runs[order[(len(runs)-1)/2]]
+	order := slices.Clone(runs)
+	slices.SortStableFunc(order, func(a, b Measured) int { return cmp.Compare(of(&a), of(&b)) })
+	m := order[(len(runs)-1)/2]
 	if len(runs) > 1 {
 		m.Runs = runs
 	}

@@ -77,10 +77,6 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 // asPublished follows the name of a checker without the parts that isovet adds to every checker.
 const asPublished = ", as published"
 
-// publishedProfile is what the paper's Leopard verifies for MySQL: the locks of writes.
-const publishedProfile = `{"database":"mysql","isolation":"serializable","level":"serializable","reads":"none",` +
-	`"write_locks":true}`
-
 // withoutRefutedReads writes the items of the history without the reads that the pre-pass refutes.
 func (l *Lab) withoutRefutedReads(ctx context.Context, src Source) (Source, error) {
 	h, err := format.Read(ctx, src.Path, format.Options{})
@@ -117,8 +113,9 @@ func (l *Lab) caught(ctx context.Context, r *Report, all []anomalous, c, class s
 		switch {
 		case name == "leopard":
 			run.Profile, run.MechanismsOnly = a.profile, true
-			if published {
-				run.Profile = publishedProfile
+			if published { // what the paper's Leopard verifies for MySQL: the locks of writes
+				run.Profile = `{"database":"mysql","isolation":"serializable","level":"serializable","reads":"none",` +
+					`"write_locks":true}`
 			}
 		case published:
 			var err error

@@ -240,9 +240,7 @@ func (c *clocks) join(u uint32) {
 	}
 	if s := c.session[u]; s == history.None || c.now[s] < u {
 		for i, q := range c.clock[u] {
-			if q > c.now[i] {
-				c.now[i] = q
-			}
+			c.now[i] = max(c.now[i], q)
 		}
 		if s != history.None {
 			c.now[s] = u

@@ -223,7 +223,8 @@ func replaySnapshot(h *history.History, events, begin []uint32, at func(t uint32
 			wrote(h, op, func(v uint32) {
 				k := h.VerKey[v]
 				if a := last[k]; a > begin[t]+1 && a != uint32(i)+1 && err == nil && at(t).Snapshot() {
-					err = conflict(h, t, k, events[a-1]>>1)
+					err = fmt.Errorf("%s writes %s, and so does %s, which commits between its begin and its commit",
+						name(h, t), h.KeyString(k), name(h, events[a-1]>>1))
 				}
 				last[k] = uint32(i) + 1
 				s.set(v, appended)
@@ -244,9 +245,4 @@ func wrongRead(h *history.History, op, t, cur uint32) error {
 func wrongList(h *history.History, op, t uint32) error {
 	return fmt.Errorf("%s reads a list of %d elements at %s, but in this order the list is different", name(h, t),
 		len(h.Elems(h.Ops.Ver[op])), h.KeyString(h.OpKey(op)))
-}
-
-func conflict(h *history.History, t, k, other uint32) error {
-	return fmt.Errorf("%s writes %s, and so does %s, which commits between its begin and its commit",
-		name(h, t), h.KeyString(k), name(h, other))
 }

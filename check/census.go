@@ -53,8 +53,7 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	more = certifiedOf(ctx, r, more, o, counts)
 	listed := len(r.Anomalies) + r.Also
 	r.Anomalies = append(r.Anomalies, more...)
-	rest := r.Anomalies[1:]
-	sorts.Stable(rest, func(a, b evidence.Anomaly) int {
+	sorts.Stable(r.Anomalies[1:], func(a, b evidence.Anomaly) int {
 		return slices.Index(level.Anomalies(), a.Kind.Base()) - slices.Index(level.Anomalies(), b.Kind.Base())
 	})
 	for k, n := range reads {

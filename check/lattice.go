@@ -29,12 +29,6 @@ func (l *Lattice) Weigh() {
 	l.summarize()
 }
 
-// quick is the time for which each level is tried first. Its answers may also decide levels that are hard by
-// themselves.
-func quick(h *history.History) time.Duration {
-	return 300*time.Millisecond + 5*time.Microsecond*time.Duration(h.NumOps())
-}
-
 // RunLattice checks a history at every level with the checker that Auto picks, and ignores Options.Level. If no checker
 // decides a level, its result is unknown with that reason. A level that holds decides all levels that it implies, and a
 // violated one all that imply it. Such answers say so (Result.Implied) and are certified at their own level. First each
@@ -87,8 +81,8 @@ func runLattice(ctx context.Context, h *history.History, o Options, partial func
 				continue
 			}
 			most := time.Duration(0)
-			if !atLength {
-				most = quick(h)
+			if !atLength { // these answers may also decide levels that are hard by themselves
+				most = 300*time.Millisecond + 5*time.Microsecond*time.Duration(h.NumOps())
 			}
 			if end, ok := ctx.Deadline(); ok {
 				share := time.Until(end) / time.Duration(left+1)
@@ -200,12 +194,7 @@ func runAt(ctx context.Context, h *history.History, o Options, at level.Level, m
 // summarize sets Holding and Failing.
 func (l *Lattice) summarize() {
 	is := func(v evidence.Verdict, f func(level.Level) bool) bool {
-		for _, r := range l.Results {
-			if r.Verdict == v && f(r.Level) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(l.Results, func(r *evidence.Result) bool { return r.Verdict == v && f(r.Level) })
 	}
 	for _, r := range l.Results {
 		stronger := func(m level.Level) bool { return m != r.Level && m.Implies(r.Level) }

@@ -19,9 +19,6 @@ import (
 // time keeps; else the checker inside keyed decides.
 type keyed struct{ Checker }
 
-// keyedTime bounds the time of lwt, which also gets at most a quarter of the time left.
-const keyedTime = 10 * time.Second
-
 // suitsKeys reports whether keyed suits the history and level.
 func suitsKeys(h *history.History, l level.Level) bool {
 	return l == level.StrictSerializable && minitxn.MultiKey(h) == ""
@@ -44,9 +41,10 @@ func (k keyed) Check(ctx context.Context, h *history.History, o Options) (*evide
 	return k.Checker.Check(ctx, h, o)
 }
 
-// byKey returns the answer of the checker lwt if it also holds at strict-serializable, else nil.
+// byKey returns the answer of the checker lwt if it also holds at strict-serializable, else nil. lwt gets at most a
+// quarter of the time left.
 func byKey(ctx context.Context, h *history.History, o Options) *evidence.Result {
-	most := keyedTime
+	most := 10 * time.Second
 	if end, ok := ctx.Deadline(); ok {
 		most = min(most, time.Until(end)/4)
 	}

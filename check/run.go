@@ -81,10 +81,6 @@ func Run(ctx context.Context, c Checker, h *history.History, o Options) (r *evid
 // maxRelaxed is the number of transactions up to which relax also looks for violations of weaker levels.
 var maxRelaxed = 1000
 
-// relaxTime bounds the time of relax, which takes at most half of the time left, so that the violation found is not
-// lost.
-const relaxTime = 10 * time.Second
-
 // relax looks for an anomaly that needs fewer orders than the first one. A violation without real time, or without
 // sessions, says more about the database, and has its name at every level. For larger histories only the checker's own
 // proof tries that (explain.Violation, lists.Graph.Violations).
@@ -95,7 +91,7 @@ func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how ce
 	if r.Anomalies[0].Kind == level.NonLinearizable { // the level itself may take forever
 		return
 	}
-	most := relaxTime
+	most := 10 * time.Second // and half of the time left, so that the violation found is not lost
 	if end, ok := ctx.Deadline(); ok {
 		most = min(most, time.Until(end)/2)
 	}

@@ -204,7 +204,7 @@ func layOut(p *problem, t *timeline, b bounds, opt Options) (*Compact, error) {
 	}
 	c.rows = make([]row, n)
 	for v, x := range c.rank {
-		c.rows[x] = row{lo: l.first[b.latest[v]], hi: l.rankAt(b.earliest[v])}
+		c.rows[x] = row{lo: l.first[b.latest[v]], hi: l.rank[b.earliest[v]]}
 	}
 	at := 0
 	for x := range c.rows {

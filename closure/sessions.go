@@ -47,14 +47,12 @@ func SessionsSize(n, chains int) int64 { return 8 * int64(n) * int64(chains) }
 // beyond 2³¹ entries.
 func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err error) {
 	n := g.N()
-	s = &Sessions{chains: len(chains), chain: make([]int32, n), place: make([]int32, n), off: []int32{0},
+	s = &Sessions{chains: len(chains), place: make([]int32, n), off: []int32{0},
 		touched: make([]bool, n)}
 	if int64(n)*int64(len(chains)) > math.MaxInt32 {
 		return nil, false, fmt.Errorf("%w: %d nodes in %d chains", ErrTooLarge, n, len(chains))
 	}
-	for x := range s.chain {
-		s.chain[x] = -1
-	}
+	s.chain = slices.Repeat([]int32{-1}, n)
 	for c, in := range chains {
 		for p, x := range in {
 			if x < 0 || int(x) >= n || s.chain[x] >= 0 {

@@ -20,8 +20,6 @@ type layout struct {
 	wordsAll  int // rows and columns
 }
 
-func (l *layout) rankAt(place int32) int32 { return l.rank[place] }
-
 // measure computes the tables for the chosen stragglers.
 //
 // Cost: O(n), four passes over int32 arrays.

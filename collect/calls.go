@@ -285,9 +285,6 @@ func (r *run) verb(op *workload.Op, version int64) string {
 	return fmt.Sprintf("delete the rows of %s where %s", t.Name, where)
 }
 
-// mostShown bounds the rows that a message shows of an answer.
-const mostShown = 8
-
 // got describes the answer to an operation in words.
 func (w words) got(k *callRec) string {
 	t := &w.r.tables[k.op.Key.Table()]
@@ -326,7 +323,7 @@ func (w words) got(k *callRec) string {
 		}
 		var rows []string
 		for i, m := range k.found {
-			if i == mostShown {
+			if i == 8 {
 				rows = append(rows, fmt.Sprintf("and %d more", len(k.found)-i))
 				break
 			}

@@ -178,7 +178,8 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 			return nil, errors.New("postgres:start and the like start a whole database; expected no second --db")
 		}
 		c.tell(Progress{Stage: "starting " + urls[0]})
-		if t.cluster, err = server.StartWith(ctx, urls[0], c.Fault.options()); err != nil {
+		options := server.Options{Apart: c.Fault.Kind == Split, Clocks: c.Fault.Kind == Skew}
+		if t.cluster, err = server.StartWith(ctx, urls[0], options); err != nil {
 			return nil, err
 		}
 		urls, t.Options.Nodes = t.cluster.URLs, t.cluster.Names

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"isovet/collect/driver"
-	"isovet/collect/server"
 )
 
 // FaultKind is a kind of fault.
@@ -90,11 +89,6 @@ var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // Ours reports whether the fault needs a server that the run has started.
 func (f Fault) Ours() bool {
 	return f.Kind != NoFault && f.Kind != Partition && f.Kind != Scripted && f.Kind != Schema
-}
-
-// options returns the options for starting a server that the fault can break.
-func (f Fault) options() server.Options {
-	return server.Options{Apart: f.Kind == Split, Clocks: f.Kind == Skew}
 }
 
 func (f Fault) validate() error {
@@ -200,11 +194,8 @@ func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(ti
 	return nil
 }
 
-// scriptWithin bounds the time of a program.
-const scriptWithin = time.Minute
-
 func (r *run) script(ctx context.Context, what string, i int) error {
-	ctx, cancel := context.WithTimeout(ctx, scriptWithin)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.cfg.Fault.Program, what, strconv.Itoa(i+1), driver.Redact(r.target.URLs[i]))
 	cmd.WaitDelay = time.Second

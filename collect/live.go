@@ -35,8 +35,7 @@ func (c *client) publish() {
 	if c.r.cfg.Live == nil && c.r.cfg.Ahead == nil {
 		return
 	}
-	l := c.log
-	c.published.Store(&l)
+	c.published.Store(new(c.log))
 }
 
 // live passes pieces to cfg.Live until done is closed, and then the rest.

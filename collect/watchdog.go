@@ -264,10 +264,7 @@ func (h *hung) close(db driver.DB, limit time.Duration) error {
 	case <-ended:
 		g.Wait()
 		return err
-	case <-time.After(max(limit, closeWithin)):
+	case <-time.After(max(limit, 10*time.Second)): // it may have to write its data
 		return fmt.Errorf("closing: %w", noAnswer(limit))
 	}
 }
-
-// closeWithin is the least time that a database gets to close, since it may have to write its data.
-const closeWithin = 10 * time.Second

@@ -187,7 +187,7 @@ func (p *run) faultsNote(s *strings.Builder, planted []int64) {
 	if n := len(p.faults); n > 1 {
 		fmt.Fprintf(s, ", %d in all", n)
 	}
-	if planted != nil && len(planted) <= maxNoted {
+	if planted != nil && len(planted) <= 64 {
 		s.WriteString(": transactions")
 		for i, id := range planted {
 			if i > 0 {
@@ -210,6 +210,3 @@ func (p *run) faultsNote(s *strings.Builder, planted []int64) {
 		}
 	}
 }
-
-// maxNoted bounds how many transactions of faults the note lists.
-const maxNoted = 64

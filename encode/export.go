@@ -129,8 +129,7 @@ func WriteMap(w io.Writer, q *Problem) error {
 	}
 	for u, l := range q.committed {
 		if l > 0 {
-			t := id(int32(u))
-			vars[(l - 1).Var()].Committed = &t
+			vars[(l - 1).Var()].Committed = new(id(int32(u)))
 		}
 	}
 	for i := range vars {

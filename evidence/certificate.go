@@ -198,8 +198,7 @@ func certificateEdges(h *history.History, c []Edge) []certificateEdge {
 			j.Writer = &h.Txns.ID[e.Writer]
 		}
 		if e.Predicate() {
-			at := int64(e.Op - h.Txns.OpOff[e.predicateTxn()])
-			j.Op = &at
+			j.Op = new(int64(e.Op - h.Txns.OpOff[e.predicateTxn()]))
 		}
 		out = append(out, j)
 	}

@@ -13,8 +13,6 @@ type ids struct {
 	other map[int64]uint32 // made when the ids turn out not to be dense
 }
 
-func newIDs(h *history.History) *ids { return &ids{h: h} }
-
 func (x *ids) find(id int64) (uint32, bool) {
 	all := x.h.Txns.ID
 	if len(all) == 0 {

@@ -164,9 +164,8 @@ func (n *namer) missed(t, u uint32, e Edge, snapshot bool) [][]Edge {
 	if !snapshot {
 		return [][]Edge{{rw(t, u), rw(u, t)}}
 	}
-	d := describer{h: n.h}
 	ww := func(from, to uint32) Edge {
-		_, ver := d.finalWrite(to, e.Key)
+		_, ver := (&describer{h: n.h}).finalWrite(to, e.Key)
 		return Edge{From: from, To: to, Dep: WW, Key: e.Key, Ver: ver, Writer: history.None}
 	}
 	return [][]Edge{{ww(t, u), rw(u, t)}, {ww(u, t), rw(t, u)}}

@@ -148,8 +148,7 @@ func edgeReports(h *history.History, c []Edge) []EdgeReport {
 			}
 		}
 		if e.Predicate() {
-			at := e.Op - h.Txns.OpOff[e.predicateTxn()]
-			j.Op, j.Predicate = &at, h.Texts.Text(h.Preds.Pred[h.Ops.Ver[e.Op]])
+			j.Op, j.Predicate = new(e.Op-h.Txns.OpOff[e.predicateTxn()]), h.Texts.Text(h.Preds.Pred[h.Ops.Ver[e.Op]])
 		}
 		out = append(out, j)
 	}

@@ -30,10 +30,7 @@ func (r *Result) Levels() (ruledOut, mayHold []level.Level) {
 	for _, l := range all {
 		is := out(l)
 		next := slices.ContainsFunc(all, func(m level.Level) bool {
-			if m == l || out(m) != is {
-				return false
-			}
-			return is && l.Implies(m) || !is && m.Implies(l)
+			return m != l && out(m) == is && (is && l.Implies(m) || !is && m.Implies(l))
 		})
 		switch {
 		case next:

@@ -10,9 +10,6 @@ import (
 	"isovet/level"
 )
 
-// maxRows bounds the rows of a predicate operation that a text shows.
-const maxRows = 6
-
 // predicateTxn returns the transaction of a predicate edge's operation.
 func (e *Edge) predicateTxn() uint32 {
 	if e.Dep == PWR {
@@ -34,12 +31,10 @@ func (a *Anomaly) hasKey(h *history.History) bool {
 // ByThemselves reports whether Ops of a non-linearizable anomaly prove it alone: one of them had ended before the first
 // did.
 func (a *Anomaly) ByThemselves(h *history.History) bool {
-	for _, op := range a.Ops {
-		if t := h.TxnOf(op); h.Txns.Status[t] == history.Committed && h.End(t) < h.End(h.TxnOf(a.Ops[0])) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Ops, func(op uint32) bool {
+		t := h.TxnOf(op)
+		return h.Txns.Status[t] == history.Committed && h.End(t) < h.End(h.TxnOf(a.Ops[0]))
+	})
 }
 
 // predRow returns the index of a key's row in a predicate operation's result, history.None if it did not match the key.
@@ -69,7 +64,7 @@ func (d *describer) predOp(op uint32) string {
 		b.WriteString(" nothing")
 	}
 	for r := p.Off[i]; r < p.Off[i+1]; r++ {
-		if r-p.Off[i] == maxRows {
+		if r-p.Off[i] == 6 {
 			b.WriteString(", and " + plural.Of(p.Off[i+1]-r, "more row"))
 			break
 		}

@@ -8,9 +8,6 @@ import (
 	"isovet/history"
 )
 
-// maxInSQL is the number of transactions whose statements a verdict shows.
-const maxInSQL = 8
-
 // isSQL matches transaction names that are the transaction's SQL statements, as SQL recorders write them, possibly
 // after a level.
 var isSQL = regexp.MustCompile(`^([a-z-]+: ?)?(?i:/\*|\(|(select|insert|update|delete|merge|with|replace|call)\s)`)
@@ -26,11 +23,12 @@ func Statements(h *history.History, t uint32) string {
 	return ""
 }
 
-// InSQL returns a text about an anomaly followed by what its transactions did, one line each, in the program's own SQL.
+// InSQL returns a text about an anomaly followed by what its transactions, up to 8, did: one line each, in the
+// program's own SQL.
 func InSQL(text string, a *Anomaly, h *history.History) string {
 	b := strings.TrimRight(text, "\n")
 	for i, t := range a.Txns {
-		if s := Statements(h, t); s != "" && i < maxInSQL {
+		if s := Statements(h, t); s != "" && i < 8 {
 			b += fmt.Sprintf("\nT%d is %s", h.Txns.ID[t], s)
 		}
 	}

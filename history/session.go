@@ -77,8 +77,7 @@ func (b *Builder) sessions(h *History) error {
 		if h.SessName[s] == NoTime {
 			continue
 		}
-		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
-		if err := b.orderSession(h.SessName[s], in); err != nil {
+		if err := b.orderSession(h.SessName[s], h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]); err != nil {
 			return err
 		}
 	}

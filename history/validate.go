@@ -54,8 +54,7 @@ func (b *Builder) errorf(t uint32, field, format string, args ...any) error {
 // most one initial transaction, which has no impossible fields, and ids are unique.
 func (b *Builder) checkTxns() error {
 	x := &b.txns
-	n := uint32(len(x.ID))
-	for t := range n {
+	for t := range uint32(len(x.ID)) {
 		s, c, e := at(x.Start, t), at(x.Commit, t), at(x.End, t)
 		if s != NoTime && e != NoTime && e < s {
 			return b.errorf(t, "end", "transaction %d ends at %d, before its start at %d", x.ID[t], e, s)

@@ -36,8 +36,7 @@ type Induced struct {
 	deps, antis []graph.Edge // known: SO, WR, WW, real time; RW
 	settled     [][2]uint32  // pairs of writes, ordered by pruning
 
-	// The state of the last round. In has the known dependencies by target, Anti the known anti-dependencies by
-	// source.
+	// The state of the last round. In has the known dependencies by target, Anti the known anti-dependencies by source.
 	In, Anti *graph.CSR
 	// Reduced are the edges of the known induced graph without those that others imply.
 	Reduced []graph.Edge

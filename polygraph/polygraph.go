@@ -141,16 +141,14 @@ type Options struct {
 	// which still suffices for a "valid" (Vbox's fast path).
 	RealTime bool
 	Skew     int64 // ns; widens every interval at both ends
-	// Relaxed omits predicate constraints that a transaction outside the view could satisfy (prepass.View.LeftOut).
-	// A "no" then holds whether that transaction counts or not, but an order need not explain every predicate
-	// operation.
+	// Relaxed omits predicate constraints that a transaction outside the view could satisfy (prepass.View.LeftOut). A
+	// "no" then holds whether that transaction counts or not, but an order need not explain every predicate operation.
 	Relaxed bool
 	// AtMostOne makes encodings require that a predicate operation was based on one version only (Vbox Eq. 7). It
 	// changes no verdict (errata V15).
 	AtMostOne bool
-	// Outcomes also makes nodes for transactions whose outcome the view leaves open (prepass.View.Open), in
-	// histories without predicate operations. Whether they committed depends on the choices of ambiguous reads. See
-	// outcomes.go.
+	// Outcomes also makes nodes for transactions whose outcome the view leaves open (prepass.View.Open), in histories
+	// without predicate operations. Whether they committed depends on the choices of ambiguous reads. See outcomes.go.
 	Outcomes bool
 	// Most bounds choices, and edges from readers of initial versions to writers; see Polygraph.Crowded. 0: no bound.
 	Most int

@@ -26,9 +26,6 @@ type column struct {
 	kinds [history.Row + 1]uint32
 }
 
-// places returns the places in order of the items with ranks from lo up to hi.
-func (c *column) places(lo, hi uint32) (from, to uint32) { return c.start[lo], c.start[hi] }
-
 func (c *column) ranks() uint32 { return uint32(len(c.start) - 1) }
 
 // cells are the values of a column before they are ranked, one for each item that is a row, in the order of items.
@@ -212,11 +209,8 @@ func quoted(s []byte) (text, rest []byte, ok bool) {
 // rank makes a column from cells, which it overwrites; there says which items are rows, and rows is their number. Cost:
 // a sort of the items.
 func (d *decoder) rank(from *cells, there []bool, rows int) column {
-	c := column{name: from.name, pos: make([]uint32, len(there)), order: make([]uint32, 0, rows)}
+	c := column{name: from.name, pos: slices.Repeat([]uint32{history.None}, len(there)), order: make([]uint32, 0, rows)}
 	var count [history.Row + 1]int
-	for item := range c.pos {
-		c.pos[item] = history.None
-	}
 	for _, k := range from.kind {
 		count[k]++
 	}

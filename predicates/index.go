@@ -2,6 +2,7 @@ package predicates
 
 import (
 	"fmt"
+	"slices"
 
 	"isovet/history"
 )
@@ -283,15 +284,8 @@ func (x *Index) simple(d uint32) bool { return x.parts[x.root[d]].kind == leaf }
 // flat reports whether different predicate d is "and" of leaves.
 func (x *Index) flat(d uint32) bool {
 	p := &x.parts[x.root[d]]
-	if p.kind != allOf {
-		return false
-	}
-	for _, q := range x.parts[x.root[d]+1 : p.end] {
-		if q.kind != leaf {
-			return false
-		}
-	}
-	return true
+	other := func(q part) bool { return q.kind != leaf }
+	return p.kind == allOf && !slices.ContainsFunc(x.parts[x.root[d]+1:p.end], other)
 }
 
 // form says what must still be evaluated for the items that scan's leaves offer.

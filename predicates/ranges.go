@@ -124,6 +124,6 @@ func (x *Index) putInterval(col int, is span) quick {
 	if lo >= hi {
 		return quick{col: l.col}
 	}
-	from, to := c.places(lo, hi)
+	from, to := c.start[lo], c.start[hi]
 	return quick{l.col, from, to - from}
 }

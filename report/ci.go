@@ -15,7 +15,6 @@ import (
 	"isovet/internal/escape"
 	"isovet/internal/plural"
 	"isovet/internal/sorts"
-	"isovet/level"
 )
 
 // Item is what a program that collects results gets for one history: one answer, one answer a level, or an error. Work
@@ -273,11 +272,6 @@ func Kinds(r *evidence.Result) map[string]int {
 		out[string(r.Anomalies[i].Kind)]++
 	}
 	return out
-}
-
-// rules returns the kinds of anomaly that a document may name.
-func rules() []level.Anomaly {
-	return append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict, level.Timestamps)
 }
 
 // maxAnnotations is the largest number of annotations of one kind that GitHub shows for a step.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"isovet/check/workloads"
+	"isovet/level"
 )
 
 // sarif writes SARIF 2.1.0: one run with a result for each finding, at the line of its first transaction. An unknown
@@ -22,7 +23,8 @@ func sarif(version string) Stream {
 	return Stream{
 		Begin: func(w io.Writer, _, _ int) error {
 			driver := sarifDriver{Name: "isovet", Version: version}
-			for _, k := range rules() {
+			for _, k := range append(level.Anomalies(), level.Session, level.Int, level.Ext, level.NoConflict,
+				level.Timestamps) {
 				driver.Rules = append(driver.Rules, sarifRule{ID: string(k), Name: ruleName(string(k)),
 					Short: sarifText{string(k) + ": " + k.Name()}})
 			}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -38,12 +39,8 @@ const (
 
 // Text writes a verdict for people: the answer, the reason, and the checker's work. It escapes the history's strings.
 func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
-	if o.MaxAnomalies == 0 {
-		o.MaxAnomalies = 3
-	}
-	if o.MaxLines == 0 {
-		o.MaxLines = 40
-	}
+	o.MaxAnomalies = cmp.Or(o.MaxAnomalies, 3)
+	o.MaxLines = cmp.Or(o.MaxLines, 40)
 	b := bufio.NewWriter(w)
 	name = escape.Line(name)
 	switch r.Verdict {

@@ -385,8 +385,7 @@ func (s *Solver) uncovered() Lit {
 		if at >= n {
 			at %= n
 		}
-		c := s.arena.lits(s.clauses[at])
-		if l := s.openLit(c); l != LitUndef {
+		if l := s.openLit(s.arena.lits(s.clauses[at])); l != LitUndef {
 			s.openScan = at
 			return l
 		}

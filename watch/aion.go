@@ -381,8 +381,7 @@ func (j *aion) mayBeLate(f *timestamp.Final) bool {
 func (j *aion) violation(f *timestamp.Final, key string) Violation {
 	v := Violation{Axiom: f.Axiom.String(), Why: f.Kind.String(), Txn: f.Txn}
 	if f.Other != timestamp.NoID {
-		other := f.Other
-		v.Other = &other
+		v.Other = new(f.Other)
 	}
 	if key != "" {
 		v.Key = json.RawMessage(key)
@@ -391,8 +390,7 @@ func (j *aion) violation(f *timestamp.Final, key string) Violation {
 		v.ProofAssumes = unique
 	}
 	if f.Op != history.None {
-		op := f.Op
-		v.Op = &op
+		v.Op = new(f.Op)
 	}
 	if f.Axiom == timestamp.GAP {
 		v.Missing = []int64{int64(f.Got), int64(f.Want)}

@@ -70,7 +70,7 @@ func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]ui
 		}
 		w, err := c.recall(t)
 		if errors.Is(err, ErrNotKept) {
-			gone = append(gone, lineOf(t))
+			gone = append(gone, int64(t))
 			continue
 		}
 		if err != nil {
@@ -80,11 +80,6 @@ func (c *court) witnesses(v mechanism.Violation) (ws []witness, of map[uint64]ui
 		ws = append(ws, w)
 	}
 	return ws, of, gone, nil
-}
-
-// lineOf returns the line number of a transaction in the stream.
-func lineOf(txn uint64) int64 {
-	return int64(txn)
 }
 
 // twice returns an id that two of the transactions share.

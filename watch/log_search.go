@@ -3,6 +3,7 @@ package watch
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -23,9 +24,7 @@ const (
 // visit a line twice. Only the judging goroutine may call it.
 func (l *Log) search(each func(line []byte) (more bool)) error {
 	at := l.judged
-	if at.Segment == 0 {
-		at.Segment = 1
-	}
+	at.Segment = cmp.Or(at.Segment, 1)
 	if at.Offset > near {
 		if more, err := searchSegment(l.dir, at.Segment, at.Offset-near, at.Offset, each); err != nil || !more {
 			return err

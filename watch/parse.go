@@ -123,8 +123,7 @@ func (p *parser) line(b *Batch, i int, before func()) (*timestamp.Arrival, error
 	if l.Err != nil {
 		return p.doubt(b.Text(i), ordinal), l.Err
 	}
-	head := &b.Heads[l.Txn]
-	if head.Init {
+	if b.Heads[l.Txn].Init {
 		p.begins = true
 	} else {
 		before()

@@ -69,7 +69,7 @@ func (c *court) tell(n int64, v mechanism.Violation) ([]byte, error) {
 	out := MechanismViolation{N: n, MechanismViolation: evidence.MechanismViolation{Mechanism: v.Mechanism.String(),
 		Kind: v.Kind, Assumes: c.profile.Assumes(v.Mechanism), Key: json.RawMessage(c.stream.Key(v.Key))}}
 	for _, t := range v.Txns {
-		if !slices.Contains(gone, lineOf(t)) {
+		if !slices.Contains(gone, int64(t)) {
 			out.Txns = append(out.Txns, ws[of[t]].id)
 		}
 	}

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"isovet/history"
 	"isovet/internal/keyed"
 )
@@ -67,9 +68,7 @@ func (r *repeats) add(h *history.History, t uint32, n int64) {
 		key := r.sums[h.VerKey[v]]
 		if r.put(r.hash.Fold(key, h.Texts.Keyed(r.hash, h.VerValue(v))), who) == several {
 			r.put(r.hash.Fold(key, keyed.None), several)
-			if r.again == 0 {
-				r.again = r.txns
-			}
+			r.again = cmp.Or(r.again, r.txns)
 		}
 	}
 	for op := range h.EachOp(t) {

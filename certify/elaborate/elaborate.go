@@ -49,8 +49,6 @@ func (p *Proof) Write(w io.Writer) error {
 	return kernel.WriteFile(w, p.Level, p.History, p.Order, p.saw, p.Steps)
 }
 
-const defaultConflicts = 20_000
-
 // Prove translates an answer into a proof and lets the kernel judge it. It returns *Unsupported if the kernel cannot
 // express the answer or no proof was found, *Refused if the kernel rejects the proof, and ErrStopped. An order costs
 // about 30 ns an operation; a violation costs some scans of the history, and the search in its scene.
@@ -170,7 +168,7 @@ const wide = 20_000
 // violation looks for a refutation from one of the anomalies. Where the operations that the anomaly names do not
 // suffice, it widens the scene step by step.
 func (p *Proof) violation(r *evidence.Result, x *terms, o Options, look func(s *scene) (refuter, error)) error {
-	left := cmp.Or(o.MaxConflicts, defaultConflicts)
+	left := cmp.Or(o.MaxConflicts, 20_000)
 	err := error(&Unsupported{"violations without an anomaly"})
 	for i := range r.Anomalies {
 		if i == tries {

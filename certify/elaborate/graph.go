@@ -249,7 +249,7 @@ func (g *graph) reasons(n int, at func(i int) (from int32, a arc)) (out []kernel
 // parts returns the strongly connected component of each node (Tarjan 1972), and the sizes of the components.
 func (g *graph) parts() (part []int32, size []int) {
 	n := len(g.arcs)
-	part = make([]int32, n)
+	part = slices.Repeat([]int32{-1}, n)
 	var (
 		low, at = make([]int32, n), make([]int32, n) // at: when it was found, from 1
 		next    = make([]int32, n)
@@ -257,9 +257,6 @@ func (g *graph) parts() (part []int32, size []int) {
 		path    []int32
 		now     int32
 	)
-	for i := range part {
-		part[i] = -1
-	}
 	for root := range int32(n) {
 		if at[root] != 0 {
 			continue

@@ -50,8 +50,7 @@ const maxElements = math.MaxUint32 - 2
 
 func newTerms(h *history.History, l level.Level, skew int64) (*terms, error) {
 	x := &terms{h: h, l: l, skew: 2 * uint64(skew)}
-	n := h.NumVersions() + h.NumKeys() + 1
-	if n > maxElements {
+	if h.NumVersions()+h.NumKeys()+1 > maxElements {
 		return nil, &Unsupported{"histories of so many versions"}
 	}
 	if h.HasLists() {

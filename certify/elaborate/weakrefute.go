@@ -223,8 +223,7 @@ func (r *weakRefuter) look() (steps []kernel.Step, err error) {
 			r.back(t.ID)
 		}
 		for _, seen := range r.saw[i] {
-			key := r.reads[i][seen.i-1].Key
-			for _, u := range r.writers[key] {
+			for _, u := range r.writers[r.reads[i][seen.i-1].Key] {
 				if u == seen.w || u == t.ID || !r.visible(t, seen.i, u) {
 					continue
 				}

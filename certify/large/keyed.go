@@ -34,11 +34,6 @@ type seen struct {
 
 const recordBytes = 100 // in memory, with what sorting takes, and as it is in the file
 
-// partitions returns how many partitions to make: ten operations per transaction must fit in a third of the memory.
-func partitions(txns, memory int64) int {
-	return int(max(1, min(txns*10*recordBytes/(memory/3)+1, 512)))
-}
-
 // txn writes records of what transaction t reads from others and of what it installs. number is the transaction's place
 // in the history if it is an exception.
 func (k *keyed) txn(h *history.History, t uint32, begin, commit at, number int) error {

@@ -159,7 +159,8 @@ func (v *verifier) order(ctx context.Context) error {
 	}
 	w := &records{v: v}
 	defer w.close()
-	n := partitions(v.s.Txns, v.o.Memory)
+	// So many partitions that ten operations per transaction fit in a third of the memory.
+	n := int(max(1, min(v.s.Txns*10*recordBytes/(v.o.Memory/3)+1, 512)))
 	if err := w.create(n); err != nil {
 		return err
 	}

@@ -41,8 +41,6 @@ type readerOf struct {
 	next int32
 }
 
-func newChains() *chains { return &chains{open: none, fork: [2]uint32{none, none}} }
-
 // newKey adds a key with its initial version.
 func (c *chains) newKey(initial uint32) {
 	c.initial = append(c.initial, initial)
@@ -231,8 +229,7 @@ func (c *chains) straight(cycle []logged) []logged {
 		before := slices.Concat(cycle[i+1:], cycle[:i])
 		for j, b := range before {
 			if uint32(b.v/nodesEach) == from && b.v%nodesEach != endNode {
-				direct := logged{node(from, commitNode), node(to, beginNode), e.w, evidence.WR, 0}
-				cycle = append(before[:j+1], direct)
+				cycle = append(before[:j+1], logged{node(from, commitNode), node(to, beginNode), e.w, evidence.WR, 0})
 				i = -1
 				break
 			}
@@ -249,8 +246,7 @@ func (c *chains) forcing(cycle []logged) (out [][]logged) {
 		if e.dep != evidence.RW && e.dep != evidence.WW {
 			continue
 		}
-		key := c.key[e.w]
-		first := c.initial[key]
+		first := c.initial[c.key[e.w]]
 		to := uint32(e.v / nodesEach)
 		blind := c.after[first]
 		if blind == none || c.writer[blind] != to {

@@ -27,7 +27,7 @@ type Whole struct {
 // family.edge for each read and each transaction.
 func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
 	v, h := in.V, in.V.H
-	w := &Whole{in: in, c: newChains()}
+	w := &Whole{in: in, c: &chains{open: none, fork: [2]uint32{none, none}}}
 	c := w.c
 	timed := slices.ContainsFunc(levels, level.Level.RealTime)
 	n := len(v.WKey)

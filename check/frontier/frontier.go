@@ -112,7 +112,7 @@ func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 				a.Status, a.Frontiers = Stopped, seen.n
 				return a
 			}
-			if o.MaxBytes > 0 && seen.bytes() > o.MaxBytes {
+			if o.MaxBytes > 0 && len(seen.slab)+4*len(seen.table) > o.MaxBytes {
 				a.Status, a.Frontiers = Exhausted, seen.n
 				return a
 			}
@@ -198,7 +198,7 @@ func (s *search) enabled(i int32) bool {
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 		w := v.RW[r]
 		if s.loose != nil && !s.exact(t, r) {
-			if !s.current(r) {
+			if s.at[len(s.lanes)+int(s.slot[v.RKey[r]])] != s.number[v.RVer(r)] { // not the current version
 				return false
 			}
 			continue

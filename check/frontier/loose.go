@@ -3,6 +3,7 @@ package frontier
 import (
 	"isovet/check/prepass"
 	"isovet/history"
+	"slices"
 )
 
 // loose is the part of a search for reads with several possible writers.
@@ -24,11 +25,8 @@ func newLoose(v *prepass.View) *loose {
 		return nil
 	}
 	h := v.H
-	l := &loose{view: v, open: make([]bool, h.NumTxns()), slot: make([]uint32, h.NumKeys()),
-		number: make([]uint32, h.NumVersions())}
-	for k := range l.slot {
-		l.slot[k] = history.None
-	}
+	l := &loose{view: v, open: make([]bool, h.NumTxns()), number: make([]uint32, h.NumVersions()),
+		slot: slices.Repeat([]uint32{history.None}, h.NumKeys())}
 	keep := func(k uint32) {
 		if l.slot[k] == history.None {
 			l.slot[k] = uint32(len(l.start))
@@ -70,11 +68,6 @@ func (l *loose) mayCount(t uint32) bool { return l != nil && l.open[t] }
 // exact reports whether a read of t has one possible writer, and t counts.
 func (l *loose) exact(t, r uint32) bool {
 	return l == nil || !l.open[t] && l.view.RW[r] != history.None
-}
-
-// current reports whether read r sees the current version.
-func (s *search) current(r uint32) bool {
-	return s.at[len(s.lanes)+int(s.slot[s.v.RKey[r]])] == s.number[s.v.RVer(r)]
 }
 
 // install makes the versions of a transaction current. uninstall undoes that, in reverse order.

@@ -23,8 +23,6 @@ func newVisited(lanes, longest int) *visited {
 	return s
 }
 
-func (s *visited) bytes() int { return len(s.slab) + 4*len(s.table) }
-
 func (s *visited) at(i uint32) []byte { return s.slab[int(i)*s.size : (int(i)+1)*s.size] }
 
 // add adds a frontier and reports whether it is new.

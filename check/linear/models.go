@@ -191,17 +191,7 @@ func MultiRegister() *Model[map[string]string] {
 			}
 			return true, to
 		},
-		Equal: func(a, b map[string]string) bool {
-			if len(a) != len(b) {
-				return false
-			}
-			for k, v := range a {
-				if w, is := b[k]; !is || v != w {
-					return false
-				}
-			}
-			return true
-		},
+		Equal: maps.Equal[map[string]string, map[string]string],
 		Observes: func(input, _ any) bool {
 			return !slices.ContainsFunc(input.(Action).Txn, func(x Access) bool { return x.Write })
 		},

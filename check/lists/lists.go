@@ -165,10 +165,7 @@ func ReadWith(h *history.History, o Options) *View {
 func (r *reader) writes() {
 	h, v := r.h, r.v
 	n, nk, nv := uint32(h.NumTxns()), h.NumKeys(), h.NumVersions()
-	r.elemW, r.elemAt = make([]uint32, nv), make([]uint32, nv)
-	for i := range r.elemW {
-		r.elemW[i] = none
-	}
+	r.elemW, r.elemAt = slices.Repeat([]uint32{none}, nv), make([]uint32, nv)
 	r.touched = make([]touch, nk)
 	r.inits = make([]uint32, nk)
 	v.IsList = make([]bool, nk)
@@ -224,11 +221,8 @@ func (r *reader) walk() {
 	n := uint32(h.NumTxns())
 	v.Counts = make([]bool, n)
 	r.longest = make([][]uint32, h.NumKeys())
-	r.by = make([]uint32, h.NumKeys())
+	r.by = slices.Repeat([]uint32{none}, h.NumKeys())
 	r.told = make(map[[2]uint32]bool)
-	for k := range r.by {
-		r.by[k] = none
-	}
 	unknown := false
 	for t := range n {
 		unknown = unknown || h.Txns.Status[t] == history.Unknown

@@ -194,8 +194,7 @@ func (v *Verifier) seen(p *pending, r *Trace, k *keyState, at int) {
 		v.antidepend(r.Key, w, p.serial, p.id, r.Aft, k)
 	case v.o.Late && v.p.Certifier == NoCertifier && !v.o.KeepEdges: // nobody uses the edge
 	default:
-		// The next version is unknown or has not arrived; any version that is certainly later serves the order
-		// as well.
+		// The next version is unknown or has not arrived; any version that is certainly later serves the order as well.
 		w.readers = v.newReader(reader{txn: p.serial, id: p.id, aft: r.Aft, next: w.readers})
 	}
 }

@@ -40,12 +40,11 @@ func Verify(ctx context.Context, h *history.History, o Options) (*Report, error)
 	o.Duplicates = o.Duplicates || duplicates(h)
 	v := NewVerifier(len(s.lanes), o)
 	v.keys = make([]keyState, h.NumKeys())
-	// Verification depends only on the order of ends and on the begins of open transactions. So whole transactions
-	// are merged by their ends, after their begins are passed on: one step a transaction, where merge has one a
-	// trace.
+	// Verification depends only on the order of ends and on the begins of open transactions. So whole transactions are
+	// merged by their ends, after their begins are passed on: one step a transaction, where merge has one a trace.
 	t := newTree(len(s.lanes))
 	for n := 0; ; n++ {
-		w := t.winner()
+		w := int(t.at[0]) // the client with the least time
 		if t.key[w] == Forever {
 			return v.Close(), nil
 		}

@@ -118,13 +118,10 @@ func (x *Online) Advance(t int64) {
 func (x *Online) dispatch(w *waiting) {
 	x.traces -= len(w.traces)
 	x.v.Dispatch(int(w.lane), w.traces)
-	if cap(w.traces) <= manyTraces {
+	if cap(w.traces) <= 1<<12 { // more memory is not used again
 		x.pool = append(x.pool, w.traces)
 	}
 }
-
-// manyTraces is the number of traces up to which a transaction's memory is used again.
-const manyTraces = 1 << 12
 
 // Quiet returns a watermark that makes all arrived transactions final.
 func (x *Online) Quiet() int64 { return later(later(later(x.max, x.o.Skew), x.o.Skew), 1) }

@@ -26,7 +26,7 @@ func merge(clients int, fetch fetcher, sink func(client int, traces []Trace)) {
 	t := newTree(clients)
 	batch := make([][]Trace, clients)
 	for {
-		w := t.winner()
+		w := int(t.at[0]) // the client with the least time
 		key := t.key[w]
 		if key == Forever {
 			return
@@ -63,8 +63,7 @@ func merge(clients int, fetch fetcher, sink func(client int, traces []Trace)) {
 type PipelineOptions struct {
 	// Batch is the number of traces that go from a client to the merge at once; 0: 256.
 	Batch int
-	// Queue is the number of batches by which a client may be ahead; 0: 64. Beyond it Push waits, so memory is
-	// bounded.
+	// Queue is the number of batches by which a client may be ahead; 0: 64. Beyond it Push waits, so memory is bounded.
 	Queue int
 }
 
@@ -115,10 +114,7 @@ func (p *Pipeline) Client(i int) *Client { return p.clients[i] }
 // client is too far ahead of the others, and returns false when the pipeline has stopped.
 func (c *Client) Push(t Trace) bool {
 	c.buf = append(c.buf, t)
-	if len(c.buf) < c.p.o.Batch {
-		return true
-	}
-	return c.Flush()
+	return len(c.buf) < c.p.o.Batch || c.Flush()
 }
 
 // Flush passes on the buffered traces.
@@ -253,9 +249,6 @@ func newTree(clients int) *tree {
 	t.at[0] = win[1]
 	return t
 }
-
-// winner returns the client with the least time.
-func (t *tree) winner() int { return int(t.at[0]) }
 
 // others returns the least time among the other clients.
 func (t *tree) others() int64 {

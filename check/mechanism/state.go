@@ -172,8 +172,7 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 	if k.isHeld {
 		what |= stateHeld
 	}
-	// This also counts for a key that is forgotten in the meantime, so that the report of a later read stays the
-	// same.
+	// This also counts for a key that is forgotten in the meantime, so that the report of a later read stays the same.
 	if k.buried > 0 {
 		what |= stateBuried
 	}

@@ -48,7 +48,7 @@ type Unjudged struct {
 func (v *Verifier) suspect(x Violation, at uint32) {
 	s := &v.suspects
 	if s.n >= maxSuspects {
-		v.unjudge(Unjudged{Reader: x.Txns[0], Key: x.Key, Op: x.Ops[0], None: true})
+		s.unjudged = append(s.unjudged, Unjudged{Reader: x.Txns[0], Key: x.Key, Op: x.Ops[0], None: true})
 		return
 	}
 	if s.of == nil {
@@ -59,10 +59,6 @@ func (v *Verifier) suspect(x Violation, at uint32) {
 	s.of[w] = append(s.of[w], is)
 	s.n++
 	v.waits(&is)
-}
-
-func (v *Verifier) unjudge(u Unjudged) {
-	v.suspects.unjudged = append(v.suspects.unjudged, u)
 }
 
 // appeared settles the reads that waited for a value which a transaction has written in time.
@@ -139,7 +135,8 @@ func (v *Verifier) Late(traces []Trace) {
 		k.wrote, k.wroteAt = v.number, int32(i)
 		for _, s := range v.settled(op.Key, op.Val) {
 			v.resolved(&s, false, end.Txn())
-			v.unjudge(Unjudged{Reader: s.x.Txns[0], Writer: end.Txn(), Key: op.Key, Op: s.x.Ops[0]})
+			v.suspects.unjudged = append(v.suspects.unjudged,
+				Unjudged{Reader: s.x.Txns[0], Writer: end.Txn(), Key: op.Key, Op: s.x.Ops[0]})
 		}
 	}
 	v.stage++

@@ -74,11 +74,8 @@ func (x *Online) Trim() {
 			}
 		}
 	}
-	v.trimmed = max(v.versions, fewVersions)
+	v.trimmed = max(v.versions, 1<<12) // Trim does nothing with fewer
 }
-
-// fewVersions is the number of versions below which Trim does nothing.
-const fewVersions = 1 << 12
 
 func (v *Verifier) dropReaders(w *version) {
 	for i := w.readers; i >= 0; {

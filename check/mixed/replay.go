@@ -105,11 +105,6 @@ func (e *engine) reads(t uint32) {
 	}
 }
 
-// writes reports whether t writes k.
-func (e *engine) writes(t, k uint32) bool {
-	return slices.Contains(e.v.WKey[e.v.WOff[t]:e.v.WOff[t+1]], k)
-}
-
 // before adds the constraint that t precedes write w, which overwrote what r read, unless w precedes that version.
 func (e *engine) before(t, r, w uint32) {
 	b := e.v.WTxn[w]
@@ -120,7 +115,7 @@ func (e *engine) before(t, r, w uint32) {
 	why := edge(t, b, evidence.RW)
 	why.Key, why.Ver, why.Writer = key, e.v.RVer(r), e.v.WTxn[e.v.RW[r]]
 	from, to := e.begin(t), e.commit(b)
-	if e.writes(t, key) {
+	if slices.Contains(e.v.WKey[e.v.WOff[t]:e.v.WOff[t+1]], key) {
 		from, to = e.commit(t), e.begin(b)
 	}
 	l := e.top

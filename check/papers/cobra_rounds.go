@@ -132,10 +132,7 @@ func newRounds(x *run.Run, at run.Attempt) *rounds {
 	h := x.H
 	s := &rounds{x: x, at: at, window: newWindow(x.View)}
 	s.arrive()
-	s.left, s.last = make([]uint32, h.NumSessions()), make([]uint32, h.NumSessions())
-	for i := range s.last {
-		s.last[i] = history.None
-	}
+	s.left, s.last = make([]uint32, h.NumSessions()), slices.Repeat([]uint32{history.None}, h.NumSessions())
 	for _, t := range s.arrival {
 		s.left[h.Txns.Sess[t]]++
 	}
@@ -351,7 +348,7 @@ func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []ui
 	for i := range s.members {
 		if u := p.Node[i]; !out[u] {
 			for w := v.WOff[i]; w < v.WOff[i+1]; w++ {
-				s.unbase(v, w)
+				s.base[s.keys[v.WKey[w]]] = history.None
 			}
 		}
 	}

@@ -18,8 +18,7 @@ type window struct {
 	// read.
 	base []uint32
 
-	// For the current polygraph: local key k is key keys[k]. local is the inverse, for keys whose stamp is
-	// made.
+	// For the current polygraph: local key k is key keys[k]. local is the inverse, for keys whose stamp is made.
 	keys  []uint32
 	local []uint32
 	stamp []int32
@@ -39,11 +38,8 @@ const (
 
 func newWindow(v *prepass.View) window {
 	nk := v.H.NumKeys()
-	w := window{v: v, here: make([]int32, v.H.NumTxns()), base: make([]uint32, nk), local: make([]uint32, nk),
-		stamp: make([]int32, nk)}
-	for t := range w.here {
-		w.here[t] = toCome
-	}
+	w := window{v: v, here: slices.Repeat([]int32{toCome}, v.H.NumTxns()), base: make([]uint32, nk),
+		local: make([]uint32, nk), stamp: make([]int32, nk)}
 	for k := range w.base {
 		w.base[k] = uint32(k)
 	}
@@ -55,13 +51,11 @@ func (s *window) add(t uint32) {
 	s.members = append(s.members, member{txn: t})
 }
 
-// rebase makes a local write the base of its key. unbase removes the key's base.
+// rebase makes a local write the base of its key.
 func (s *window) rebase(v *prepass.View, w uint32) {
 	i := v.WTxn[w]
 	s.base[s.keys[v.WKey[w]]] = s.v.WOff[s.members[i].txn] + w - v.WOff[i]
 }
-
-func (s *window) unbase(v *prepass.View, w uint32) { s.base[s.keys[v.WKey[w]]] = history.None }
 
 // forget removes the members that which selects.
 func (s *window) forget(which func(i int) bool) {
@@ -138,8 +132,7 @@ func (s *window) polygraph(at run.Attempt) (p *polygraph.Polygraph, stale bool) 
 			case s.here[t] == toCome:
 				m.waits = true
 			default:
-				from := uint32(s.here[t])
-				v.RW = append(v.RW, v.WOff[from]+w-whole.WOff[t])
+				v.RW = append(v.RW, v.WOff[s.here[t]]+w-whole.WOff[t])
 			}
 		}
 	}

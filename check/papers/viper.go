@@ -50,8 +50,7 @@ func (c viper) Check(ctx context.Context, h *history.History, o run.Options) (*e
 		return x.Result, err
 	}
 	x.BySessions = c.bySessions
-	own := run.Own(o)
-	return x.Result, x.InTurn([]run.Attempt{own}, func(a run.Attempt) error { return c.pipeline(x, a) })
+	return x.Result, x.InTurn([]run.Attempt{run.Own(o)}, func(a run.Attempt) error { return c.pipeline(x, a) })
 }
 
 // pipeline answers one question.

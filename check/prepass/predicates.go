@@ -6,6 +6,7 @@ import (
 	"isovet/internal/graph"
 	"isovet/level"
 	"isovet/predicates"
+	"slices"
 )
 
 // Miss is a key of a predicate operation that shows no version of the key, only whether its predicate holds. The
@@ -21,12 +22,7 @@ type Miss struct{ Op, Key uint32 }
 // rowWrote reports whether predicate write op wrote version ver.
 func (p *pass) rowWrote(op, ver uint32) bool {
 	q := p.h.Ops.Ver[op]
-	for r := p.h.Preds.Off[q]; r < p.h.Preds.Off[q+1]; r++ {
-		if p.h.Preds.New[r] == ver {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.h.Preds.New[p.h.Preds.Off[q]:p.h.Preds.Off[q+1]], ver)
 }
 
 // mismatch records an anomaly of one predicate operation.

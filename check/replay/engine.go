@@ -323,8 +323,7 @@ func (e *engine) shown(f func(u, v int32)) {
 // successors calls f for the edges from the readers of a version to the transaction that read and replaced it.
 func (e *engine) successors(f func(u, v int32)) (lost []uint32) {
 	v := e.v
-	nk := e.h.NumKeys()
-	stamp := make([]int32, nk)
+	stamp := make([]int32, e.h.NumKeys())
 	if e.next == nil {
 		e.next = make([]int32, len(v.WKey))
 	}

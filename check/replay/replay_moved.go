@@ -100,10 +100,7 @@ func (a *again) node(op uint32) int32 {
 func (e *engine) newAgain(order []int32) *again {
 	a := &again{e: e, at: make([]int32, len(order))}
 	nk := e.h.NumKeys()
-	a.low, a.high = make([]int32, nk), make([]int32, nk)
-	for k := range a.low {
-		a.low[k] = -1
-	}
+	a.low, a.high = slices.Repeat([]int32{-1}, nk), make([]int32, nk)
 	for p, x := range order {
 		a.at[x] = int32(p)
 	}

@@ -167,12 +167,7 @@ func (c *scheduler) cost(x int32) (n int32) {
 // writes reports whether transaction t writes key k.
 func (c *scheduler) writes(t, k uint32) bool {
 	v := c.e.v
-	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-		if v.WKey[w] == k {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(v.WKey[v.WOff[t]:v.WOff[t+1]], k)
 }
 
 // rewrites reports whether transaction t writes to key k the version ver, which the key has already.

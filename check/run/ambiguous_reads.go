@@ -131,10 +131,7 @@ func newCases(v *prepass.View) (*cases, bool) {
 		}
 	}
 	c := &cases{v: v, sat: solver.New(solver.Options{}), pick: make([]solver.Var, len(v.Cand)),
-		counts: make([]solver.Var, len(v.Counts))}
-	for t := range c.counts {
-		c.counts[t] = notOpen
-	}
+		counts: slices.Repeat([]solver.Var{notOpen}, len(v.Counts))}
 	for _, t := range v.Open {
 		c.counts[t] = c.sat.NewVar()
 		c.sat.SetPhase(c.counts[t], false)
@@ -230,10 +227,9 @@ func (c *cases) likely(i int, t uint32) uint32 {
 
 // view returns the case of the solver's current model.
 func (c *cases) view() *prepass.View {
-	return c.v.Resolve(c.picked, func(t uint32) bool { return c.sat.Value(c.counts[t]) })
+	return c.v.Resolve(func(i int) uint32 { return c.v.Cand[c.at(i)] },
+		func(t uint32) bool { return c.sat.Value(c.counts[t]) })
 }
-
-func (c *cases) picked(i int) uint32 { return c.v.Cand[c.at(i)] }
 
 func (c *cases) at(i int) uint32 {
 	for at := c.v.CandOff[i]; at < c.v.CandOff[i+1]; at++ {

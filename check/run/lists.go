@@ -103,8 +103,7 @@ func (x *Run) byCases(in Info, why string, decide func(v *lists.View) (*evidence
 			x.Stopped()
 			return nil
 		}
-		h := c.History()
-		v := lists.Read(h)
+		v := lists.Read(c.History())
 		if slices.ContainsFunc(plain, v.Shows) {
 			continue
 		}

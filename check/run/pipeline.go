@@ -2,13 +2,11 @@ package run
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
 	"isovet/closure"
 	"isovet/encode"
-	"isovet/solver"
 	"isovet/solver/external"
 )
 
@@ -144,10 +142,4 @@ func distinct(get func(Solver) string) []string {
 		}
 	}
 	return names
-}
-
-// tooLarge returns the answer that a problem has too many clauses.
-func tooLarge(e encode.Encoding, clauses int) encode.Answer {
-	return encode.Answer{Status: solver.Unknown, Reason: fmt.Sprintf("encoding %s would make %d clauses, more than %d",
-		e.Name, clauses, maxEager)}
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"isovet/closure"
 	"isovet/encode"
@@ -13,6 +14,7 @@ import (
 	"isovet/internal/room"
 	"isovet/level"
 	"isovet/polygraph"
+	"isovet/solver"
 	"isovet/solver/acyclic"
 )
 
@@ -233,7 +235,8 @@ func (x *Run) search(p *polygraph.Polygraph, back Solver, a Attempt, reach closu
 	}
 	if enc.Name == "order" {
 		if n := encode.EagerClauses(encode.Vbox(p)); n > maxEager {
-			x.Unsolved(tooLarge(enc, n))
+			x.Unsolved(encode.Answer{Status: solver.Unknown,
+				Reason: fmt.Sprintf("encoding %s would make %d clauses, more than %d", enc.Name, n, maxEager)})
 			return nil
 		}
 	}

@@ -43,9 +43,7 @@ const maxRounds = 40
 // decide replays the order and mends it, until it explains the history or cannot be mended.
 func (e *engine) decide(ctx context.Context) (*Answer, error) {
 	a := &Answer{}
-	if e.o.MaxWindow == 0 {
-		e.o.MaxWindow = int(min(200_000, max(1000, e.o.Memory/20/e.txnBytes())))
-	}
+	e.o.MaxWindow = cmp.Or(e.o.MaxWindow, int(min(200_000, max(1000, e.o.Memory/20/e.txnBytes()))))
 	if err := e.countSessions(ctx); err != nil {
 		return nil, err
 	}
@@ -145,8 +143,6 @@ func (e *engine) settledAt(p plan.Pos) bool {
 	i, _ := slices.BinarySearchFunc(e.settled, p, func(s plan.Span, p plan.Pos) int { return s.To.Compare(p) })
 	return i < len(e.settled) && e.settled[i].Has(p)
 }
-
-func (e *engine) settle(s plan.Span) { e.settled = plan.Join(append(e.settled, s)) }
 
 // sessions finds pairs of a session that are in the wrong order, if the level demands session order.
 func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
@@ -432,7 +428,7 @@ func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *tro
 // leave marks a stretch as undecided.
 func (e *engine) leave(a *Answer, s plan.Span, why string) {
 	a.Open = append(a.Open, Window{max(s.From.T, e.total.MinT), min(s.To.T, e.total.MaxT), int(e.count(s)), why})
-	e.settle(s)
+	e.settled = plan.Join(append(e.settled, s))
 }
 
 // If more reads contradict the order than memory can take, the order is mended part by part: first up to a place, which

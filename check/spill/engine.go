@@ -37,8 +37,7 @@ type Options struct {
 	// Keep leaves the files of the history's chunks for another check. They also stay if there is no answer, as after a
 	// timeout or on a full disk: the same check then continues with the finished files.
 	Keep bool
-	// Resumed, if set, is called with the number of stretches that an earlier check has read, and the number of
-	// all.
+	// Resumed, if set, is called with the number of stretches that an earlier check has read, and the number of all.
 	Resumed func(n, of int)
 	// Backend, if set, does the work on other machines; Dir is not used.
 	Backend Backend

@@ -70,8 +70,7 @@ func pieceOf(p *split.Piece) Piece {
 // Piece is a run of transactions.
 type Piece struct {
 	First, Txns int64
-	// Each calls f with the transactions as separate histories; first is the place of a history's first
-	// transaction.
+	// Each calls f with the transactions as separate histories; first is the place of a history's first transaction.
 	Each func(ctx context.Context, f func(h *history.History, first uint64) error) error
 	// View, if set, calls f with transactions lo to hi of a larger history, whose places are base plus their numbers.
 	// It returns not ok if it cannot. f must not keep the history.

@@ -232,7 +232,7 @@ func replace(txns []*plan.Txn, order []int32, floor *plan.Pos) (events []plan.Ev
 func (e *engine) stuck(a *Answer, w *window, found bool, t *trouble) {
 	switch {
 	case found:
-		e.settle(w.span)
+		e.settled = plan.Join(append(e.settled, w.span))
 	case w.span.From.T <= e.total.MinT && w.span.To.T >= e.total.MaxT:
 		e.leave(a, w.span, "no order was found")
 	default:

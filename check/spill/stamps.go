@@ -153,8 +153,7 @@ func (e *engine) stampedSessions(ctx context.Context, most int) (found []plan.St
 				tie := e.rule.Stamps.Serial && h.Begin == l.end && h.Writer && !l.writer
 				if is && e.o.Level.Sessions() && (h.Begin < l.end || tie) {
 					if n++; len(found) < most {
-						v := plan.StampViolation{Axiom: timestamp.SESSION, Txn: place, Other: l.place}
-						found = append(found, v)
+						found = append(found, plan.StampViolation{Axiom: timestamp.SESSION, Txn: place, Other: l.place})
 					}
 				}
 				sessions[h.Session] = last{place, h.End, h.Writer}

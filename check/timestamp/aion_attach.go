@@ -50,13 +50,10 @@ func (a *Aion) Within(ts int64) { a.within = ts }
 // before.
 func (a *Aion) Again() { a.again = true }
 
-// few is how many of the first transactions may show that an earlier one was late.
-const few = 16
-
-// arrived records a commit. If a later commit follows by more than Within, the first transactions may have been late
-// ones, and the stream began with the later one.
+// arrived records a commit. If a later commit follows by more than Within, the first transactions (up to 16) may have
+// been late ones, and the stream began with the later one.
 func (a *Aion) arrived(commit int64) {
-	if a.arrivals < few {
+	if a.arrivals < 16 {
 		if a.arrivals++; a.arrivals == 1 {
 			a.cut, a.latestCommit = commit, commit
 			return

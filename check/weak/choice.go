@@ -102,14 +102,8 @@ func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum
 func (x *choice) encode() {
 	v, h := x.v, x.v.H
 	x.s = solver.New(solver.Options{})
-	x.lit = make([]solver.Lit, len(v.Cand))
-	x.counts = make([]solver.Lit, h.NumTxns())
-	for i := range x.lit {
-		x.lit[i] = solver.LitUndef
-	}
-	for t := range x.counts {
-		x.counts[t] = solver.LitUndef
-	}
+	x.lit = slices.Repeat([]solver.Lit{solver.LitUndef}, len(v.Cand))
+	x.counts = slices.Repeat([]solver.Lit{solver.LitUndef}, h.NumTxns())
 	for _, t := range v.Open {
 		x.counts[t] = solver.Pos(x.s.NewVar())
 	}
@@ -370,7 +364,7 @@ func (x *choice) core() []lemma {
 // cycles finds cycles of g and explains them. It finds one, or if writers were picked, one more through each picked
 // read and each demanded order, up to a bound: each excludes other picks.
 func (c *checker) cycles(g *graph.CSR) {
-	c.found = append(c.found, c.cycle(g))
+	c.found = append(c.found, c.explained(graph.ShortCycle(g, searchWork)))
 	if c.ambAt == nil {
 		return
 	}

@@ -86,13 +86,9 @@ func (c *checker) hop(u, t int32) (evidence.Edge, bool) {
 // searchWork bounds the work of the search for a cycle with the fewest edges.
 const searchWork = 4 << 20
 
-// cycle explains a cycle of known and demanded edges. The anomaly has that cycle, and for each demanded order in it the
-// cycle that justifies the order. If there is only one such order, its cycle is the better explanation and comes first.
-func (c *checker) cycle(g *graph.CSR) evidence.Anomaly {
-	return c.explained(graph.ShortCycle(g, searchWork))
-}
-
-// explained returns the anomaly for a cycle through the given nodes: see cycle.
+// explained returns the anomaly for a cycle of known and demanded edges through the given nodes. It has that cycle, and
+// for each demanded order in it the cycle that justifies the order. If there is only one such order, its cycle is the
+// better explanation and comes first.
 func (c *checker) explained(nodes []int32) evidence.Anomaly {
 	on := make(map[[2]int32]int)
 	for i, u := range nodes {

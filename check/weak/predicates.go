@@ -193,8 +193,7 @@ func (x *seeker) txn(p *past, t uint32) *evidence.Anomaly {
 		s := x.impliedRead(t, k)
 		x.work -= 16 * len(s.From) // each possible writer is a choice
 		if len(s.From) == 0 && x.v.Counts[t] {
-			a := mismatch(t, s.Op, k)
-			return &a
+			return new(mismatch(t, s.Op, k))
 		}
 		x.implied = append(x.implied, s)
 	}

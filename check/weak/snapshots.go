@@ -3,6 +3,7 @@ package weak
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"isovet/check/prepass"
 	"isovet/evidence"
@@ -30,10 +31,7 @@ func Seen(ctx context.Context, v *prepass.View, events []uint32, sources []evide
 func Current(ctx context.Context, v *prepass.View, events []uint32, sources []evidence.Source) ([]evidence.Source,
 	bool) {
 	n := v.H.NumKeys()
-	s := &snapshots{v: v, current: make([]uint32, n), told: make([]uint32, n)}
-	for k := range s.current {
-		s.current[k] = none
-	}
+	s := &snapshots{v: v, current: slices.Repeat([]uint32{none}, n), told: make([]uint32, n)}
 	return seen(ctx, s, events, sources)
 }
 

@@ -161,8 +161,7 @@ func (c *ColumnsSQL) names(t *Table) string {
 }
 
 func (c *ColumnsSQL) GetRow(table int, pk int64, lock bool) (row []int64, err error) {
-	t := c.table(table)
-	q := fmt.Sprintf("select %s from %s where k = %d", c.names(t), TableName(table), pk)
+	q := fmt.Sprintf("select %s from %s where k = %d", c.names(c.table(table)), TableName(table), pk)
 	if lock {
 		q += c.Lock
 	}

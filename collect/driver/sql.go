@@ -31,13 +31,11 @@ func KVGet(wide bool) string {
 
 func KVPut(wide bool, u Upsert) string {
 	columns := KVColumns(wide)
-	return u.SQL(KVName, columns, placeholders(len(columns)), false, "")
+	return u.SQL(KVName, columns, slices.Repeat([]string{"?"}, len(columns)), false, "")
 }
 
 // ListAppend returns the statement that adds an element to a list.
-func ListAppend(u Upsert) string { return u.SQL(ListName, ListColumns, placeholders(2), true, "") }
-
-func placeholders(n int) []string { return slices.Repeat([]string{"?"}, n) }
+func ListAppend(u Upsert) string { return u.SQL(ListName, ListColumns, []string{"?", "?"}, true, "") }
 
 // KVArgs returns the arguments of KVPut.
 func KVArgs(wide bool, key int64, r Row) []any {

@@ -90,8 +90,6 @@ func (p *process) await(ctx context.Context, ready func(context.Context) error) 
 	}
 }
 
-func (p *process) log() string { return tail(p.out.String()) }
-
 // lastBytes is a writer that stores only the end of what is written.
 type lastBytes struct {
 	mu sync.Mutex

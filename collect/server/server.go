@@ -285,13 +285,10 @@ func (c *Cluster) Add(ctx context.Context, name, url string, command func() *exe
 	return n.start(ctx)
 }
 
-// startWithin bounds the time until a server answers.
-const startWithin = 60 * time.Second
-
 // start starts the process and waits until it answers. If it ends at once, start tries again for a while: the children
 // of a killed server may still hold its resources.
 func (n *node) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for try := 0; ; try++ {
 		var err error
@@ -304,7 +301,7 @@ func (n *node) start(ctx context.Context) error {
 		}
 		n.p.kill()
 		if ctx.Err() != nil || try == 20 {
-			return fmt.Errorf("the server does not start: %w\n%s", err, n.p.log())
+			return fmt.Errorf("the server does not start: %w\n%s", err, tail(n.p.out.String()))
 		}
 		time.Sleep(200 * time.Millisecond)
 	}

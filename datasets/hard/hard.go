@@ -117,8 +117,7 @@ func Lookup(name string) (*Instance, error) {
 			return &in, nil
 		}
 	}
-	names := Names()
-	return nil, fmt.Errorf("unknown hard instance %q; expected one of %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown hard instance %q; expected one of %s", name, strings.Join(Names(), ", "))
 }
 
 // Build makes the history. size counts transactions, or a formula's variables; 0 means the instance's own size.

@@ -39,14 +39,11 @@ type Input struct {
 	said int64 // of these, the number last reported
 }
 
-// tellEvery is how many bytes are read between two calls of Options.Progress.
-const tellEvery = 1 << 20
-
-// read counts n more bytes as read.
+// read counts n more bytes as read, and calls Options.Progress once per MiB.
 func (in *Input) read(n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.done += int64(n); in.told != nil && in.done-in.said >= tellEvery {
+	if in.done += int64(n); in.told != nil && in.done-in.said >= 1<<20 {
 		in.said = in.done
 		in.told(min(in.done, in.size), in.size)
 	}
@@ -82,8 +79,7 @@ func (in *Input) Reader() (io.Reader, error) {
 	if in.mapped != nil {
 		return noting{bytes.NewReader(in.mapped[in.mark:]), in}, nil
 	}
-	blank := in.blank
-	return io.MultiReader(&blank, bytes.NewReader(in.head[in.mark:]), in.stream), nil
+	return io.MultiReader(new(in.blank), bytes.NewReader(in.head[in.mark:]), in.stream), nil
 }
 
 // Bytes returns the whole decompressed content, for formats that cannot be read as a stream. The bytes are valid until

@@ -61,8 +61,9 @@ func IsRun(dir string) bool {
 
 // runsIn returns the folders of the Jepsen runs in a store, or in the folder of a test.
 func runsIn(dir string) (runs []string) {
+	escaped := strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", `\`, `\\`).Replace(dir)
 	for _, depth := range []string{"*", "*/*"} {
-		dirs, _ := filepath.Glob(filepath.Join(escapeGlob(dir), depth)) // the pattern is valid
+		dirs, _ := filepath.Glob(filepath.Join(escaped, depth)) // the pattern is valid
 		for _, d := range dirs {
 			for _, name := range parts() {
 				if st, err := os.Stat(filepath.Join(d, name)); err == nil && st.Mode().IsRegular() {
@@ -74,11 +75,6 @@ func runsIn(dir string) (runs []string) {
 		}
 	}
 	return runs
-}
-
-// escapeGlob returns a pattern that matches only the path.
-func escapeGlob(path string) string {
-	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", `\`, `\\`).Replace(path)
 }
 
 // few lists the last of some names, and counts those before.

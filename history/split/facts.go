@@ -222,8 +222,7 @@ func (s *idSet) isFull(no int64) bool {
 	if n := len(s.full); n == 0 || s.full[n-1].hi < no {
 		return false
 	}
-	i := s.after(no)
-	return s.full[i].lo <= no
+	return s.full[s.after(no)].lo <= no
 }
 
 // fill marks a page as full.

@@ -52,8 +52,7 @@ func (p *Piece) Each(ctx context.Context, f func(*Batch) error) error {
 	case asWhole:
 		var h *history.History
 		if p.early != nil {
-			once := *p.early
-			h = &once
+			h = new(*p.early)
 		} else {
 			h, err = readWhole(ctx, &p.File, p.RealTime, p.Whole)
 		}

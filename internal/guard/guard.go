@@ -57,8 +57,7 @@ func Run[T any](ctx context.Context, l Limits, stage func() string, work func(co
 	}
 	urgent := make(chan struct{}) // closed where memory grows on although work was told to stop
 	m := newMeter(l.Memory)
-	old := debug.SetMemoryLimit(m.soft())
-	defer debug.SetMemoryLimit(old)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(m.soft()))
 	finished, watched := make(chan struct{}), make(chan struct{})
 	again := m.look(cancel, urgent) // with a high load the work may end before the next look
 	go func() {

@@ -51,7 +51,7 @@ func (x *Incident) session(w io.Writer, n int) error {
 		b.WriteByte('\n')
 		if l.n > last+1 {
 			before := ls[l.n-2]
-			if x.pending(l.n-2, l.n-1) {
+			if end := x.order[l.n-2].End; end != history.NoTime && end > x.order[l.n-1].Start {
 				fmt.Fprintf(&b, "-- wait until session %d has sent statement %d, which "+
 					"waits\n", before.session+1, before.n)
 			} else {
@@ -75,9 +75,4 @@ func (x *Incident) session(w io.Writer, n int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// pending reports whether event i still had no answer when event j was sent.
-func (x *Incident) pending(i, j int) bool {
-	return x.order[i].End != history.NoTime && x.order[i].End > x.order[j].Start
 }

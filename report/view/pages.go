@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -264,10 +265,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, b *book) {
 		refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	checker := r.FormValue("checker")
-	if checker == "" {
-		checker = check.AutoName
-	}
+	checker := cmp.Or(r.FormValue("checker"), check.AutoName)
 	if checker != check.AutoName {
 		if _, err := check.ByName(checker); err != nil {
 			refuse(w, http.StatusBadRequest, err)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -81,9 +82,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if kind != ofHistory && (len(o.Paths) > 1 || o.Certificate != "") {
 		return nil, fmt.Errorf("%s is a folder; name it without other paths", o.Paths[0])
 	}
-	if o.Addr == "" {
-		o.Addr = "127.0.0.1:0"
-	}
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
 	if err := loopback(o.Addr); err != nil {
 		return nil, err
 	}

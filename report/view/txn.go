@@ -186,22 +186,13 @@ func (b *book) listReaders(k, v uint32) (out []uint32) {
 	h := b.axis.h
 	for _, t := range b.keys.Load().of(k) {
 		for _, c := range touches(h, t, k) {
-			if c.list && hasElement(h, c.ver, v) {
+			if c.list && slices.Contains(h.Elems(c.ver), v) {
 				out = append(out, t)
 				break
 			}
 		}
 	}
 	return out
-}
-
-func hasElement(h *history.History, list, v uint32) bool {
-	for _, e := range h.Lists.Elem[h.Lists.Off[list]:h.Lists.Off[list+1]] {
-		if e == v {
-			return true
-		}
-	}
-	return false
 }
 
 // matched returns the rows that a predicate operation matched.

@@ -29,8 +29,7 @@ func NewLemmas(guards []Guard, vars int) *Lemmas {
 // does. Guards on the path have the tag −1−i; all other tags are the order's. The order is left as it was; the path is
 // valid until its next search. Cost: that of the edges added, and a search between the positions of the guard's ends.
 func (l *Lemmas) Cycle(ord *order.Order, c []solver.Lit) (closing int32, path []order.Edge, ok bool) {
-	mark := ord.Mark()
-	defer ord.Undo(mark)
+	defer ord.Undo(ord.Mark())
 	clear(l.known)
 	for _, x := range c {
 		x = x.Not()

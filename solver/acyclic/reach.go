@@ -41,10 +41,7 @@ func (t *Reach) Reaches(u, v int32) bool {
 	if w < t.down.lo[r] {
 		return false
 	}
-	if w >= t.down.hi[r] {
-		return true
-	}
-	return t.down.rows[r][w-t.down.lo[r]]>>(s&63)&1 != 0
+	return w >= t.down.hi[r] || t.down.rows[r][w-t.down.lo[r]]>>(s&63)&1 != 0
 }
 
 // Middle is like [Window.Middle].

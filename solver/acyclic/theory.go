@@ -103,14 +103,9 @@ func (t *theory) holds(l solver.Lit) bool {
 	return t.value[l.Var()] > 0
 }
 
-// atRoot reports whether the literal of a guard, which is true, was told at level 0.
-func (t *theory) atRoot(tag int32) bool {
-	return len(t.level) == 0 || int(t.added[tag]) < t.level[0].edge
-}
-
 // costFewest gives an edge the cost 1 if its literal would lengthen the clause by one that is not true at level 0.
 func (t *theory) costFewest(tag int32) int8 {
-	if tag < 0 || t.guards[tag].Lit == t.own || t.atRoot(tag) {
+	if tag < 0 || t.guards[tag].Lit == t.own || len(t.level) == 0 || int(t.added[tag]) < t.level[0].edge {
 		return 0
 	}
 	return 1
@@ -236,8 +231,7 @@ func (t *theory) FinalCheck() [][]solver.Lit { return nil }
 //
 // Cost: the edges of the literals, added and undone.
 func (t *theory) Lemma(c []solver.Lit) bool {
-	m := t.g.mark()
-	defer t.g.undo(m)
+	defer t.g.undo(t.g.mark())
 	for _, l := range c {
 		for i := t.head[l.Not()]; i >= 0; i = t.next[i] {
 			if t.g.add(t.guards[i].From, t.guards[i].To, i) {

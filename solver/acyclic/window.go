@@ -180,10 +180,7 @@ func (t *Window) reaches(r, s int32) bool {
 	if w < t.lo[r] {
 		return false
 	}
-	if w >= t.hi[r] {
-		return true
-	}
-	return t.row[t.at[r]+w]>>(s&63)&1 != 0
+	return w >= t.hi[r] || t.row[t.at[r]+w]>>(s&63)&1 != 0
 }
 
 // Attach makes this the theory of the guards for s. It can be called once. It returns what [Window.Add] returns.

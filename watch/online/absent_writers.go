@@ -126,8 +126,7 @@ func (e *Engine) dismiss(ops []Op) {
 		if !c.unseen || e.repeats(o.Val) || e.budget.credit < 0 {
 			continue // a writer outside may have written it too
 		}
-		k := kv{o.Key, o.Val}
-		for _, t := range slices.Clone(e.unknown.pool[k]) {
+		for _, t := range slices.Clone(e.unknown.pool[kv{o.Key, o.Val}]) {
 			x := &e.slots[t]
 			if x.line != unseenLine {
 				continue

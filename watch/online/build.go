@@ -2,6 +2,7 @@ package online
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"isovet/history"
@@ -86,10 +87,7 @@ func (e *Engine) buildReads(p *proof, t uint32, has map[kv]bool) {
 }
 
 func (e *Engine) buildInitial(p *proof, has map[kv]bool) {
-	keys := make([]uint32, 0, len(p.initial))
-	for k := range p.initial {
-		keys = append(keys, k)
-	}
+	keys := slices.Collect(maps.Keys(p.initial))
 	for k := range has {
 		if _, first := p.initial[k.key]; k.val == 0 && !first { // the key must not have null by itself
 			p.initial[k.key] = unknowable

@@ -314,15 +314,12 @@ func (e *Engine) take(a *Arrival) uint32 {
 func (e *Engine) release(t uint32) {
 	x := &e.slots[t]
 	x.line, x.begin, x.commit = gone, nowhere, nowhere
-	if cap(x.reads)+cap(x.writes) > maxKept || e.o.Memory > 0 && e.weights.kept > e.o.Memory/4 {
+	if cap(x.reads)+cap(x.writes) > 256 || e.o.Memory > 0 && e.weights.kept > e.o.Memory/4 {
 		x.reads, x.writes = nil, nil
 	}
 	e.weights.kept += room(x)
 	e.free = append(e.free, t)
 }
-
-// maxKept bounds the operations for which a free slot keeps memory.
-const maxKept = 256
 
 // Advance says that all transactions that ended before the mark have arrived.
 func (e *Engine) Advance(mark int64) {

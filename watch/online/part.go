@@ -108,9 +108,6 @@ func (e *Engine) refuteAlone(ms []misfit) bool {
 	return e.prove(slices.Compact(members), ms)
 }
 
-// shrinks bounds how often a proof is reduced to those transactions that its refutation used.
-const shrinks = 4
-
 func (e *Engine) prove(members []uint32, ms []misfit) bool {
 	p := e.part(members, false)
 	dead := p == nil && e.attempt.dead
@@ -120,7 +117,7 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 	if p == nil {
 		return false
 	}
-	for range shrinks {
+	for range 4 { // reduce the proof to the transactions that its refutation used
 		var less []uint32
 		for _, s := range p.seed {
 			if int(s) < len(p.txns) && p.txns[s] != noSlot {

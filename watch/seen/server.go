@@ -1,6 +1,7 @@
 package seen
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -61,10 +62,7 @@ func Serve(addr string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	ln, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package seen
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,13 +67,9 @@ func NewWebhook(address string, o WebhookOptions) (*Webhook, error) {
 		what  *time.Duration
 		value time.Duration
 	}{{&o.Every, 10 * time.Second}, {&o.Retry, time.Second}, {&o.Last, 5 * time.Second}} {
-		if *d.what == 0 {
-			*d.what = d.value
-		}
+		*d.what = cmp.Or(*d.what, d.value)
 	}
-	if o.First == 0 {
-		o.First = 10
-	}
+	o.First = cmp.Or(o.First, 10)
 	w := &Webhook{o: o, to: to, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.sending.Go(w.run)

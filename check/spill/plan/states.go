@@ -24,16 +24,13 @@ func States(ctx context.Context, chunks []Chunk, f Filter, initial Value, asked 
 	}
 	slices.SortFunc(left, func(i, j int) int { return asked[i].Before.Compare(asked[j].Before) })
 	b := newBefore(chunks)
-	for deep := fewChunks; len(left) > 0; deep *= 8 {
+	for deep := 4; len(left) > 0; deep *= 8 { // the number of chunks before a place that are searched
 		if left, err = b.pass(ctx, f, initial, asked, left, deep, out); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
-
-// fewChunks is the number of chunks before a place that are searched first.
-const fewChunks = 4
 
 // before finds the chunks that lie shortly before places.
 type before struct {

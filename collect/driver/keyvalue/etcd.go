@@ -5,6 +5,7 @@ package keyvalue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -306,9 +307,7 @@ func (t *etcdTxn) GetText(key []byte) (string, bool, error) {
 	if err := t.call("kv/range", etcdRange{key, t.at}, &r); err != nil {
 		return "", false, err
 	}
-	if t.at == 0 {
-		t.at = r.Header.Revision
-	}
+	t.at = cmp.Or(t.at, r.Header.Revision)
 	if len(r.Kvs) == 0 {
 		t.read[string(key)] = 0
 		return "", false, nil

@@ -365,8 +365,6 @@ func sqlRow(u, p []byte) (r driver.Row, err error) {
 	return r, err
 }
 
-func none([][]byte) error { return nil }
-
 func (s *session) Put(key int64, r driver.Row) error {
 	s.arg(0, key)
 	s.arg(1, r.Version)
@@ -396,7 +394,7 @@ func (s *session) write(name, look string, args int) error {
 			name += " new"
 		}
 	}
-	return s.exec(name, args, none)
+	return s.exec(name, args, func([][]byte) error { return nil })
 }
 
 func (s *session) Append(key, element int64) error {

@@ -9,10 +9,7 @@ import (
 // wrong records an error about the value at the present position: it is malformed, or of another type than expected.
 func (t *tolerant) wrong(expected string) bool {
 	what := t.kind()
-	if !t.skip(0) {
-		return false
-	}
-	return t.fail("%s; expected %s", what, expected)
+	return t.skip(0) && t.fail("%s; expected %s", what, expected)
 }
 
 // kind names the value at the present position.

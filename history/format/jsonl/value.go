@@ -121,8 +121,7 @@ func (t *tolerant) canonicalScalar() bool {
 		if !ok {
 			return false
 		}
-		text := string(s)
-		t.strs = history.AppendJSONString(t.strs[:at], text)
+		t.strs = history.AppendJSONString(t.strs[:at], string(s))
 		return true
 	case c == '-' || c >= '0' && c <= '9':
 		n, ok := t.int()

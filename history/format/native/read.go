@@ -183,7 +183,7 @@ func (v *verifier) content(ctx context.Context, list []section, workers int) err
 				len(p.data))
 		}
 	}
-	if p := v.failed(); p != nil {
+	if p := v.worst; p != nil {
 		return v.errorf(p)
 	}
 	if n := parseMeta(x.meta, &h.Meta); n < len(x.meta) || len(x.meta) < 20 {

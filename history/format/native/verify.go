@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -223,12 +224,7 @@ func (v *verifier) parallel(workers int, f func() error) error {
 		wg.Go(func() { errs[w] = guarded() })
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // report keeps the problem that comes first in the file.
@@ -242,9 +238,6 @@ func (v *verifier) report(p *problem) {
 		v.worst = v.of(p)
 	}
 }
-
-// failed returns the first problem that blocks found.
-func (v *verifier) failed() *problem { return v.worst }
 
 // below checks that elements lo to hi of a column are below limit.
 func below(id uint32, col []uint32, lo, hi, limit int) *problem {

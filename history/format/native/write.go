@@ -30,7 +30,7 @@ func Write(w io.Writer, h *history.History) error {
 	if err := v.blocks(workers, func() error { return nil }); err != nil {
 		return err
 	}
-	err := v.failed()
+	err := v.worst
 	if err == nil {
 		err = v.whole(workers)
 	}

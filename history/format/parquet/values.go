@@ -128,10 +128,7 @@ func (c *cursor) dropMissing() {
 			continue
 		}
 		if c.present == nil {
-			c.levels = slices.Grow(c.levels[:0], len(c.vals))[:len(c.vals)]
-			for i := range c.levels {
-				c.levels[i] = 1
-			}
+			c.levels = slices.Repeat([]byte{1}, len(c.vals))
 			c.present = c.levels
 		}
 		c.present[row] = 0

@@ -41,10 +41,7 @@ type txn struct {
 func Is(head []byte) bool {
 	p := parser{data: head}
 	p.blank()
-	if p.pos == len(head) {
-		return false
-	}
-	return p.line() == nil
+	return p.pos < len(head) && p.line() == nil
 }
 
 // Read reads a file. Errors are *history.InputError with the line. Cost: one pass, one hash lookup whenever the

@@ -33,7 +33,7 @@ func (r *kvReader) findTokens(k *kvKey) {
 			continue
 		}
 		text := r.text(o.text)
-		hash := textHash(text)
+		hash := uint32(xxhash.Sum64(text))
 		at := r.place(k, text, hash)
 		if r.slots[at] == 0 {
 			k.tokens = append(k.tokens, kvToken{hash: hash, first: int32(i), last: int32(i), count: 1})
@@ -56,9 +56,6 @@ func (r *kvReader) findTokens(k *kvKey) {
 	r.tokens = k.tokens
 }
 
-// textHash spreads texts over 32 bits.
-func textHash(text []byte) uint32 { return uint32(xxhash.Sum64(text)) }
-
 // place returns the slot of a text: the slot of its token, or a free one.
 func (r *kvReader) place(k *kvKey, text []byte, hash uint32) uint32 {
 	mask := uint32(len(r.slots) - 1)
@@ -72,7 +69,7 @@ func (r *kvReader) place(k *kvKey, text []byte, hash uint32) uint32 {
 
 // find returns the token of a key with the given text.
 func (r *kvReader) find(k *kvKey, text []byte) (token int32, ok bool) {
-	at := r.slots[r.place(k, text, textHash(text))]
+	at := r.slots[r.place(k, text, uint32(xxhash.Sum64(text)))]
 	return at - 1, at > 0
 }
 

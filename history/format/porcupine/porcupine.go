@@ -19,6 +19,7 @@ package porcupine
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"isovet/history"
@@ -37,7 +38,7 @@ func Is(head []byte) (is, sure bool) {
 		if !ok || e.prefix == 0 {
 			continue // a line that begins with the process belongs to another format
 		}
-		if is = e.nemesis() || known(e.name); is {
+		if is = e.nemesis() || slices.Contains([]string{":read", ":write", ":cas"}, string(e.name)); is {
 			return true, bytes.Contains(line, []byte("jepsen.util - "))
 		}
 	}
@@ -53,10 +54,6 @@ type event struct {
 }
 
 func (e *event) nemesis() bool { return e.process[0] == ':' }
-
-func known(name []byte) bool {
-	return string(name) == ":read" || string(name) == ":write" || string(name) == ":cas"
-}
 
 // split finds the event of a line: a process, a type, an operation and the value; false if there is none.
 func split(line []byte) (e event, ok bool) {

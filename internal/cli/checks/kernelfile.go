@@ -7,18 +7,12 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"isovet/certify/elaborate"
 	"isovet/certify/kernel"
 	"isovet/evidence"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
 )
-
-func (f *verifyFlags) kernelFileFlag(c *cobra.Command) {
-	c.Flags().StringVar(&f.kernelFile, "kernel-file", "", "verify only `FILE`, in the format of isovet-kernel")
-}
 
 // judgeFile lets the kernel judge a file written for isovet-kernel, without history and certificate.
 func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {

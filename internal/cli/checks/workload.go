@@ -111,8 +111,7 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 			return judged{}, err
 		}
 		if !named {
-			name := operations.Tell(h)
-			if w, settings, err = workloads.Lookup(name); err != nil {
+			if w, settings, err = workloads.Lookup(operations.Tell(h)); err != nil {
 				if told = false; !h.Times {
 					return judged{}, nil
 				}

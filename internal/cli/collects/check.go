@@ -1,6 +1,7 @@
 package collects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,10 +71,7 @@ func (f *checkAfter) run(ctx context.Context, e *console.Env, cf *collectFlags, 
 	case f.in.dir == noIncident || out == "-" && f.in.dir == "":
 		return a, nil, console.Status(console.StatusViolation)
 	}
-	dir := f.in.dir
-	if dir == "" {
-		dir = beside(out, ".incident")
-	}
+	dir := cmp.Or(f.in.dir, beside(out, ".incident"))
 	found := &collect.Found{Target: t, Config: cf.cfg, Level: f.at, Answer: a, Result: r}
 	command := "isovet collect --check " + f.at.String() +
 		strings.TrimPrefix(again(cf, f.at, &hunt.Round{Seed: cf.cfg.Seed, Keys: cf.cfg.Keys}), "isovet hunt")

@@ -207,8 +207,7 @@ func (f *proxyFlags) diagnose(ctx context.Context, e *console.Env, config *pgx.C
 		return console.Exit(console.StatusBadInput, err)
 	}
 	defer conn.Close(ctx)
-	rec := record.New(record.Options{})
-	log := &sqlstmt.Log{Rec: rec}
+	log := &sqlstmt.Log{Rec: record.New(record.Options{})}
 	tables, err := log.Doctor(func(sql string, args ...any) ([][]string, error) {
 		rows, err := conn.Query(ctx, sql, args...)
 		if err != nil {

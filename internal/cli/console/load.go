@@ -292,7 +292,7 @@ func Cleaned(err error, finished <-chan struct{}) {
 	}
 	select {
 	case <-finished:
-	case <-time.After(cleanTime):
+	case <-time.After(10 * time.Second):
 	}
 }
 
@@ -313,6 +313,3 @@ func Numbered(path string, i, n int) string {
 	ext := filepath.Ext(path)
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
-
-// cleanTime bounds the wait in Cleaned.
-const cleanTime = 10 * time.Second

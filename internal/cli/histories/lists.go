@@ -186,9 +186,8 @@ func NewSolvers(e *console.Env) *cobra.Command {
 func NewFormats(e *console.Env) *cobra.Command {
 	return NewList(e, "formats", func() (items []ListItem) {
 		for _, f := range format.All() {
-			writes := f.Write != nil || f.WriteDir != nil
 			items = append(items, ListItem{Name: f.Name, About: f.About, Paper: f.Tool, Endings: f.Ext,
-				Holds: f.Holds.Names(), Writes: &writes})
+				Holds: f.Holds.Names(), Writes: new(f.Write != nil || f.WriteDir != nil)})
 		}
 		return items
 	})

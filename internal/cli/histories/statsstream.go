@@ -86,11 +86,11 @@ func (x *streamed) add(h *history.History) {
 	x.name(h)
 	written := func(v uint32, bit uint8) {
 		if h.VerKind[v] != history.Null {
-			x.vers.write(x.version(h, v), bit)
+			x.vers.write(x.value(x.key[h.VerKey[v]], h.VerValue(v)), bit)
 		}
 	}
-	for v := range h.VerKey {
-		x.vers.add(x.version(h, uint32(v)))
+	for v, k := range h.VerKey {
+		x.vers.add(x.value(x.key[k], h.VerValue(uint32(v))))
 	}
 	if x.initial {
 		for _, v := range h.InitVer {
@@ -168,10 +168,6 @@ func (x *streamed) value(of [2]uint64, v history.Value) [2]uint64 {
 		of[i] = hi ^ lo
 	}
 	return of
-}
-
-func (x *streamed) version(h *history.History, v uint32) [2]uint64 {
-	return x.value(x.key[h.VerKey[v]], h.VerValue(v))
 }
 
 // What is known of a version.

@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,11 +36,7 @@ type Beside struct {
 
 // Begin starts judging the lines of Add.
 func (b *Beside) Begin(ctx context.Context, e *console.Env) {
-	room := b.Room
-	if room == 0 {
-		room = 64 << 20
-	}
-	b.queue = watch.NewQueue(room)
+	b.queue = watch.NewQueue(cmp.Or(b.Room, 64<<20))
 	b.queue.Anew(b.Header)
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.work.Go(func() { b.run(ctx, e) })
@@ -51,11 +48,7 @@ func (b *Beside) Add(line []byte) { b.queue.Add(line) }
 // End ends judging and returns the exit status for the findings.
 func (b *Beside) End() int {
 	b.queue.End()
-	bound := b.Bound
-	if bound == 0 {
-		bound = time.Minute
-	}
-	late := time.AfterFunc(bound, b.cancel)
+	late := time.AfterFunc(cmp.Or(b.Bound, time.Minute), b.cancel)
 	b.work.Wait()
 	late.Stop()
 	b.cancel()

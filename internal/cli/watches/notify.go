@@ -29,9 +29,6 @@ type Notifier struct {
 	once     sync.Once
 }
 
-// notifyEvery is the interval of looking for something to report.
-const notifyEvery = 250 * time.Millisecond
-
 // startFor is how much more time the supervisor is asked for, at each progress of the judge, while the log is judged
 // at the start.
 const startFor = 30 * time.Second
@@ -70,7 +67,7 @@ func (n *Notifier) run(ctx context.Context, m *watch.Metrics, standby bool) {
 		return
 	}
 	defer func() { _ = n.To.Close() }() // no more reports
-	every := notifyEvery
+	every := 250 * time.Millisecond
 	if n.Watchdog > 0 {
 		every = min(every, n.Watchdog/4)
 	}

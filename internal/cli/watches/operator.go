@@ -26,14 +26,11 @@ func newLog(w io.Writer, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, nil))
 }
 
-// takenFor bounds the wait for an address that another process has. The system needs time to end a killed process.
-const takenFor = 5 * time.Second
-
 // whenFree repeats listen while another process has its address: for a short time or, with --standby, until that
 // process ends.
 func (f *watchFlags) whenFree(ctx context.Context, log *slog.Logger,
 	listen func() (*seen.Server, error)) (s *seen.Server, err error) {
-	until := time.Now().Add(takenFor)
+	until := time.Now().Add(5 * time.Second) // the system needs time to end a killed process
 	for told := false; ; {
 		s, err = listen()
 		if !errors.Is(err, syscall.EADDRINUSE) || !f.standby && time.Now().After(until) {

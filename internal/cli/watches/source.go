@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -195,10 +196,7 @@ func (f *sourceFlags) http(u *url.URL, judge watch.Judge, log *slog.Logger) (*op
 	if err != nil {
 		return nil, err
 	}
-	host := u.Hostname()
-	if host == "" {
-		host = "127.0.0.1"
-	}
+	host := cmp.Or(u.Hostname(), "127.0.0.1")
 	local := host == "localhost"
 	if ip := net.ParseIP(host); ip != nil {
 		local = ip.IsLoopback()

@@ -76,8 +76,7 @@ func runEncode(ctx context.Context, e *console.Env, f *encodeFlags, path string)
 			form = x
 		}
 	}
-	lim := guard.Limits{Timeout: f.timeout}
-	made, err := guard.Run(ctx, lim, func() string { return "encoding" },
+	made, err := guard.Run(ctx, guard.Limits{Timeout: f.timeout}, func() string { return "encoding" },
 		func(ctx context.Context) (made[*check.Formula],
 			error) {
 			h, err := console.LoadHistory(ctx, path, f.from)
