@@ -3,26 +3,29 @@ package operations
 import (
 	"bytes"
 	"slices"
+
+	"isovet/internal/pattern"
 )
 
-// marks are words that only operations of workloads have. A file with one of them may be such a history.
-var marks = [][]byte{[]byte("enqueue"), []byte("dequeue"), []byte("transfer"), []byte("generate"), []byte("push"),
-	[]byte("pop"), []byte("poll"), []byte("add"), []byte("read-init"), []byte("strong-read"), []byte("insert"),
+// marks are functions that only operations of workloads have. A file with one of them may be such a history; the first
+// is also one of sets, which another reader knows.
+var marks = [][]byte{[]byte("add"), []byte("enqueue"), []byte("dequeue"), []byte("transfer"), []byte("generate"), []byte("push"),
+	[]byte("pop"), []byte("poll"), []byte("read-init"), []byte("strong-read"), []byte("insert"),
 	[]byte("assign"), []byte("subscribe")}
 
 // Is reports by its beginning whether a file may have operations: in isovet's own form, or with a function that only
 // workloads have.
 func Is(head []byte) bool {
-	if stored(head) || Own(head) {
-		return marked(head) || Own(head)
+	if stored(head) {
+		return marked(head, marks)
 	}
 	line, _, _ := bytes.Cut(beginning(head), []byte("\n"))
 	_, text := notation(head)
-	return !text && bytes.Contains(line, []byte("type")) && marked(head)
+	return Own(head) || !text && bytes.Contains(line, []byte("type")) && marked(head, marks)
 }
 
-// Own reports whether a file begins with an operation in isovet's own form or of a Go program, which no other reader
-// knows.
+// Own reports whether a file begins with operations that no other reader knows: in isovet's own form, of a Go program,
+// or with functions of their own.
 func Own(head []byte) bool {
 	if stored(head) {
 		return false
@@ -34,7 +37,7 @@ func Own(head []byte) bool {
 	line, _, _ := bytes.Cut(beginning(head), []byte("\n"))
 	has := func(s string) bool { return bytes.Contains(line, []byte(s)) }
 	return json && !text && bytes.HasPrefix(line, []byte("{")) && !has(`"type"`) && !has(`"ops"`) && has(`"f"`) &&
-		has(`"start"`)
+		has(`"start"`) || !text && has("type") && marked(head, marks[1:])
 }
 
 // isEtcd reports whether operations are requests of etcd's robustness tests.
@@ -46,8 +49,20 @@ func (h *History) isEtcd() bool {
 	return is && in.isEtcd()
 }
 
-func marked(head []byte) bool {
-	return slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(head, m) })
+// functions are the words before a function, in all notations.
+var functions = pattern.Lazy(`(?:\bf|:invoke|:ok|:fail|:info)[\s":]+([a-z-]+)`)
+
+// marked reports whether one of some functions occurs.
+func marked(head []byte, marks [][]byte) bool {
+	if !slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(head, mark) }) {
+		return false // quickly
+	}
+	for _, m := range functions().FindAllSubmatch(head, -1) {
+		if slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.HasPrefix(m[1], mark) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Tell returns the workload that a history's functions show. It returns "" if they show none, or one that other
