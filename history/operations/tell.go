@@ -9,8 +9,8 @@ import (
 
 // marks are functions that only operations of workloads have. A file with one of them may be such a history; the first
 // is also one of sets, which another reader knows.
-var marks = [][]byte{[]byte("add"), []byte("enqueue"), []byte("dequeue"), []byte("transfer"), []byte("generate"), []byte("push"),
-	[]byte("pop"), []byte("poll"), []byte("read-init"), []byte("strong-read"), []byte("insert"),
+var marks = [][]byte{[]byte("add"), []byte("enqueue"), []byte("dequeue"), []byte("transfer"), []byte("generate"),
+	[]byte("push"), []byte("pop"), []byte("poll"), []byte("read-init"), []byte("strong-read"), []byte("insert"),
 	[]byte("assign"), []byte("subscribe")}
 
 // Is reports by its beginning whether a file may have operations: in isovet's own form, or with a function that only

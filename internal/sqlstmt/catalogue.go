@@ -14,7 +14,8 @@ type Ask func(sql string, args ...any) ([][]string, error)
 type facts struct {
 	aggregates map[string]bool
 	writers    map[string]bool // functions of users that may write
-	setters    map[string]bool // those of them that may change settings and the schema
+	setters    map[string]bool // functions that may change settings and the schema
+	several    map[string]bool // functions that may return no row, or several
 	triggers   bool            // something may write what no statement names: triggers, rules, defaults, operators
 	escapes    bool            // a backslash within quotes is not itself
 	isolation  string          // of transactions that do not say another
@@ -38,17 +39,18 @@ const askView = `SELECT concat_ws(E'\t', current_database(), current_user, sessi
 	current_setting('search_path'), current_setting('standard_conforming_strings'), current_setting('row_security'),
 	current_setting('default_transaction_isolation'))`
 
-// askFacts queries the facts. A function that writes is volatile, or calls one that is, by its text or the catalogue.
+// askFacts queries the facts. A function that writes is volatile, or calls one that does, by its text or the catalogue.
+// A dot precedes the names of functions that can be called as a row's columns are named.
 //
 //go:embed facts.sql
 var askFacts string
 
 func parseFacts(rows [][]string) *facts {
-	if len(rows) != 1 || len(rows[0]) != 7 {
+	if len(rows) != 1 || len(rows[0]) != 8 {
 		return nil
 	}
 	x := rows[0]
-	return &facts{set(x[0]), set(x[1]), set(x[2]), yes(x[3]), yes(x[4]), x[5], x[6]}
+	return &facts{set(x[0]), set(x[1]), set(x[2]), set(x[3]), yes(x[4]), yes(x[5]), x[6], x[7]}
 }
 
 func set(list string) map[string]bool {
@@ -107,6 +109,17 @@ type keyColumn struct {
 //go:embed relation.sql
 var askRelation string
 
+// question asks what may take long. It fails within a transaction that a time limit could end then.
+func (c *Client) question(sql string, args ...any) ([][]string, error) {
+	if c.t != nil || c.blind {
+		short, err := c.ask("SELECT (current_setting('statement_timeout')::interval BETWEEN '1ms' AND '1s')::text")
+		if err != nil || len(short) != 1 || yes(short[0][0]) {
+			return nil, errUnknown
+		}
+	}
+	return c.ask(sql, args...)
+}
+
 // relation finds a table by its name in a statement.
 func (c *Client) relation(schema, name string) (*relation, error) {
 	full := quote(name)
@@ -122,7 +135,7 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 	if ok {
 		return r, nil
 	}
-	rows, err := c.ask(askRelation, full)
+	rows, err := c.question(askRelation, schema, name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package sqlstmt
 
 import (
+	"slices"
 	"strings"
 
 	"isovet/internal/sqltext"
@@ -70,6 +71,12 @@ func (l *Log) NewClient(ask Ask) *Client {
 		c.askMySQL()
 	}
 	return c
+}
+
+// Controls reports whether a text begins or ends transactions or savepoints, or changes settings.
+func (c *Client) Controls(sql string) bool {
+	controls := func(s sqltext.Stmt) bool { return s.Kind >= sqltext.Begin }
+	return slices.ContainsFunc(c.l.parse(sql, !c.l.is).stmts, controls)
 }
 
 // Lost says that statements were run whose transaction control or settings are not recorded.

@@ -191,12 +191,6 @@ func (c *Client) Miss(sql, why string) {
 	}
 }
 
-// Controls reports whether a text begins or ends transactions or savepoints, or changes settings.
-func (c *Client) Controls(sql string) bool {
-	controls := func(s sqltext.Stmt) bool { return s.Kind >= sqltext.Begin }
-	return slices.ContainsFunc(c.l.parse(sql, !c.l.is).stmts, controls)
-}
-
 // plan makes a plan. keep is false if it must not be remembered.
 func (c *Client) plan(sql string) (p *Plan, keep bool) {
 	p = &Plan{SQL: sql, Text: sql, epoch: c.seen, turn: c.turn}
@@ -227,7 +221,10 @@ func (c *Client) text(p *Plan) bool {
 	text := c.l.parse(sql, !c.l.is)
 	p.stmts, p.names = text.stmts, text.names
 	err := text.err
-	if strings.Contains(sql, `\`) && c.known() && c.facts.escapes {
+	asks := slices.ContainsFunc(p.stmts, func(s sqltext.Stmt) bool { // else it may be what precedes any question
+		return s.Kind == sqltext.Select || s.Writes || len(s.Calls) > 0 || len(s.Mentions) > 0
+	})
+	if strings.Contains(sql, `\`) && (c.facts != nil || asks && c.known()) && c.facts.escapes {
 		err = errors.New("a backslash, while standard_conforming_strings is off")
 	}
 	if err != nil {
@@ -361,7 +358,7 @@ func (c *Client) known() bool {
 	v := c.l.views[name]
 	c.l.mu.Unlock()
 	if private || v == nil || v.epoch != now || time.Since(v.read) > viewAge {
-		if rows, err = c.ask(askFacts); err != nil {
+		if rows, err = c.question(askFacts); err != nil {
 			return false
 		}
 		v = &view{facts: parseFacts(rows), relations: map[string]*relation{}, epoch: now, read: time.Now()}
@@ -380,11 +377,13 @@ func (c *Client) known() bool {
 
 // mayWrite reports whether a statement calls a function that may write, and stores this in the plan.
 func (c *Client) mayWrite(p *Plan, s *sqltext.Stmt) (yes bool) {
+	known := len(s.Calls) > 0 && c.known()
 	for _, f := range s.Calls {
-		if !c.known() || c.facts.writers[f] {
-			p.why, p.writes, p.touches, yes = "it calls "+f+", which may write", true, nil, true
-			p.unsettled(c.facts == nil || c.facts.setters[f])
+		if !known || c.facts.writers[f] {
+			p.why = "it calls " + strings.TrimPrefix(f, ".") + ", which may write"
+			p.writes, p.touches, yes = true, nil, true
 		}
+		p.unsettled(!known || c.facts.setters[f])
 	}
 	return yes
 }
@@ -407,7 +406,7 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 		p.why = "it uses a column name that isovet reserves"
 		return
 	}
-	for _, f := range s.Outer {
+	for _, f := range slices.Concat(s.Outer, s.Nested) {
 		if c.facts.aggregates[f] {
 			p.why = "an aggregate: select the rows, or read them before"
 			return

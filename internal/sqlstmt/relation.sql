@@ -28,4 +28,4 @@ pg_catalog.has_table_privilege(c.oid, 'SELECT')::text,
 	LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
 	WHERE k.n <= x.indnkeyatts)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.oid = pg_catalog.to_regclass($1)
+WHERE c.relname = $2::name AND (n.nspname = $1::name OR $1::name = '' AND pg_catalog.pg_table_is_visible(c.oid))

@@ -2,6 +2,7 @@ package sqlstmt
 
 import (
 	"cmp"
+	"database/sql/driver"
 	"fmt"
 	"math"
 	"reflect"
@@ -112,8 +113,11 @@ func (l *Log) versioned(r *Run, res *Result) (why string) {
 // row records one row of one table.
 func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[string]bool) (why string) {
 	n := len(from.r.key)
-	if len(row) < from.at+n+2 {
+	switch {
+	case len(row) < from.at+n+2:
 		return unseen
+	case s.Of != nil && len(r.p.sources) > 1 && !slices.Contains(s.Of, from.ref) && r.waits(s):
+		return "rows that it does not lock may be older than those for which it waited"
 	}
 	parts := make([]string, n)
 	for i := range parts {
@@ -252,7 +256,8 @@ func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool)
 	if r.waits(s) || !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
 		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || r.c.facts == nil || r.c.facts.triggers ||
 		r.p.epoch != l.changed.Load() || r.p.turn != r.c.turn || l.isDeaf(t.title()) || l.isDeaf(t.name) ||
-		l.others(r, deleting+t.title()) || l.others(r, deleting) {
+		l.others(r, deleting+t.title()) || l.others(r, deleting) ||
+		slices.ContainsFunc(s.Calls, func(f string) bool { return r.c.facts.several[f] }) {
 		return
 	}
 	keys := [][]string{nil}
@@ -312,7 +317,12 @@ func scalar(v any) any {
 	if b, ok := v.([16]byte); ok {
 		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 	}
-	switch x := reflect.ValueOf(v); {
+	x := reflect.ValueOf(v)
+	if d, ok := v.(driver.Valuer); ok && (x.Kind() != reflect.Pointer || !x.IsNil()) {
+		v, _ = d.Value()
+		x = reflect.ValueOf(v)
+	}
+	switch {
 	case !x.IsValid():
 		return nil
 	case x.CanInt():

@@ -57,8 +57,11 @@ func (r *reader) limits(n node) {
 	}
 	for _, l := range list(n, "lockingClause") {
 		s.Locks = true
-		if _, c := only(l); text(c, "waitPolicy") == "LockWaitSkip" {
-			s.Cut = true
+		_, c := only(l)
+		s.Cut = s.Cut || text(c, "waitPolicy") == "LockWaitSkip"
+		for _, v := range list(c, "lockedRels") {
+			_, rel := only(v)
+			s.Of = append(s.Of, text(rel, "relname"))
 		}
 	}
 }

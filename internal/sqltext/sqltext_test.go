@@ -2,6 +2,7 @@ package sqltext
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,34 @@ func TestParse(t *testing.T) {
 	for _, bad := range []string{"selec 1", "select \x00", "update t set a = 1 returning with (old as o) o.a"} {
 		if _, err := Parse(bad); err == nil {
 			t.Errorf("%q is understood", bad)
+		}
+	}
+}
+
+// TestOuter: which aggregates may be the statement's, what else it may call, and which numbers mean columns.
+func TestOuter(t *testing.T) {
+	for _, c := range [][2]string{
+		{"select (select sum(a.v)) from a", "[sum] [.v sum] []"},
+		{"select (select sum(v) from b) from a", "[sum] [sum] []"},
+		{"select (select count(*) from b where b.i = a.i) from a", "[] [.i .i count] []"},
+		{"select (select max(a.v + b.v) from b) from a", "[] [.v .v max] []"},
+		{"select (select sum((select b.v from b)) from b) from a", "[sum] [.v sum] []"},
+		{"select (select count(*) filter (where a.v > 1)) from a", "[count] [.v count] [] an aggregate"},
+		{"select (select 1 from b where (select sum(a.v)) > 1) from a", "[sum] [.v sum] []"},
+		{"select rank() over w from a window w as (order by sum(v))", "[sum] [rank sum] []"},
+		{"select a.x, (a).y, (a.p).z, v from a order by 4", "[] [.p .x .y .z] []"},
+		{"select v from a order by 2", "[] [] [] ORDER BY a number that is no column's"},
+		{"select v from a order by -1", "[] [] [] ORDER BY a number that is no column's"},
+		{"select * from a order by 0", "[] [] [] ORDER BY a number that is no column's"},
+		{"select * from a order by 0x1", "[] [] [] ORDER BY a number that is no column's"},
+		{"select a.v from a join b using (i) for update of a for share of b", "[] [.v] [a b]"},
+	} {
+		all, err := Parse(c[0])
+		s := append(all, Stmt{})[0]
+		slices.Sort(s.Calls)
+		got := strings.TrimSpace(fmt.Sprint(append(s.Outer, s.Nested...), " ", s.Calls, " ", s.Of, " ", s.Why))
+		if err != nil || got != c[1] {
+			t.Errorf("%s: %v %s; expected %s", c[0], err, got, c[1])
 		}
 	}
 }

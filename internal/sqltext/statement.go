@@ -74,8 +74,9 @@ type Stmt struct {
 	Mentions []Table  // every table, wherever it stands
 	Writes   bool     // it may change rows of what it mentions
 	Cascade  bool     // TRUNCATE … CASCADE empties others too
-	Calls    []string // functions that it calls, without their schema
+	Calls    []string // functions that it calls, without their schema; ".f" may be a column or a call
 	Outer    []string // of Select: functions that make it an aggregate if they are one
+	Nested   []string // of Select: functions in its sub-selects that may make it an aggregate
 	Why      string   // why no output can be added; "": it can
 
 	At       int // where outputs are inserted; -1: at End, behind RETURNING
@@ -85,6 +86,7 @@ type Stmt struct {
 	Plain    bool        // Where is the whole condition
 	Cut      bool        // rows that meet the condition may be left out: LIMIT, SKIP LOCKED, a join, …
 	Locks    bool        // of Select: it may wait for rows
+	Of       []string    // of Locks: the tables whose rows it locks; nil: all
 	Limited  bool        // LIMIT of one row or more, behind one equality: it cuts off nothing where that is the key's
 
 	Columns   []string    // of Insert

@@ -29,8 +29,8 @@ func (t *Template) Place(n int) int {
 }
 
 // Generalize returns a text's template. It returns false if the text has parameters already, or no literal. Numbers
-// after ORDER BY, GROUP BY, LIMIT, OFFSET or FETCH stay, since they have another meaning there. Cost: linear in the
-// text.
+// after the first ORDER BY, GROUP BY, LIMIT, OFFSET or FETCH stay, since they may have another meaning there. Cost:
+// linear in the text.
 func Generalize(sql string) (*Template, bool) {
 	t := &Template{}
 	var b strings.Builder
@@ -84,8 +84,6 @@ func Generalize(sql string) (*Template, bool) {
 			switch strings.ToUpper(sql[from:i]) {
 			case "BY", "LIMIT", "OFFSET", "FETCH":
 				stays = true
-			case "WHERE", "SELECT", "VALUES", "SET":
-				stays = false
 			}
 		case isDigit(c), (c == '-' || c == '.') && i+1 < len(sql) && isDigit(sql[i+1]) &&
 			strings.IndexByte("=(,<>", before) >= 0:

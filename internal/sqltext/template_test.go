@@ -19,6 +19,8 @@ func TestGeneralize(t *testing.T) {
 			[]any{nil, int64(7)}},
 		{"SELECT a, 1 FROM t WHERE b = 2 ORDER BY 1 LIMIT 3", "SELECT a, $1 FROM t WHERE b = $2 ORDER BY 1 LIMIT 3",
 			[]any{int64(1), int64(2)}},
+		{"SELECT a FROM t WHERE b = 2 ORDER BY (SELECT 1 WHERE 2 > 1), 1",
+			"SELECT a FROM t WHERE b = $1 ORDER BY (SELECT 1 WHERE 2 > 1), 1", []any{int64(2)}},
 		{"SELECT a /* 5 /* 'x */ */ FROM t WHERE b = ''", "SELECT a /* 5 /* 'x */ */ FROM t WHERE b = $1", []any{""}},
 		{"SELECT a FROM t WHERE id = $1 AND b = 2", "", nil},
 		{"SELECT 'it''s'", "", nil},

@@ -2,6 +2,8 @@ package sqltext
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -65,10 +67,15 @@ func (r *reader) statement(kind string, n node) {
 			}
 			r.ctes[c] = true
 		}
-		if name == "FuncCall" {
-			s.Calls = append(s.Calls, last(list(n, "funcname")))
-		}
 		switch name {
+		case "FuncCall":
+			s.Calls = append(s.Calls, last(list(n, "funcname")))
+		case "ColumnRef": // a.f is f(a) if there is no such column, and so is (a).f
+			if f := list(n, "fields"); len(f) > 1 {
+				s.Calls = append(s.Calls, "."+last(f))
+			}
+		case "indirection":
+			s.Calls = append(s.Calls, "."+last([]any{n}))
 		case "InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt":
 			changes = true
 		}
@@ -235,32 +242,58 @@ func (r *reader) selects(n node) {
 	if r.inner != nil && len(list(n, "fromClause")) == 1 && len(s.Rows) == 0 {
 		r.through()
 	}
-	for _, clause := range []string{"targetList", "sortClause", "limitCount"} {
-		each(clause, n[clause], func(name string, n node) bool {
-			switch {
-			case name == "SelectStmt":
-				return false
-			case name == "FuncCall" && !has(n, "over"):
-				s.Outer = append(s.Outer, last(list(n, "funcname")))
-				why(n["agg_star"] == true || has(n, "agg_order") || has(n, "agg_filter") || n["agg_distinct"] == true ||
-					n["agg_within_group"] == true, "an aggregate")
-			case strings.HasSuffix(name, "Agg"), name == "GroupingFunc":
-				why(true, "an aggregate")
-			}
-			return true
-		})
+	var refs []string
+	each("", n["fromClause"], func(_ string, n node) bool {
+		refs = append(refs, table(n).Ref)
+		return true
+	})
+	into := &s.Outer
+	var look func(name string, n node) bool
+	look = func(name string, n node) bool {
+		switch {
+		case name == "SelectStmt" && into == &s.Outer:
+			into = &s.Nested
+			each("", n, look)
+			into = &s.Outer
+			return false
+		case into == &s.Nested && (name == "FuncCall" || strings.HasSuffix(name, "Agg")) && within(n, refs):
+		case name == "FuncCall" && !has(n, "over"):
+			*into = append(*into, last(list(n, "funcname")))
+			why(n["agg_star"] == true || has(n, "agg_order") || has(n, "agg_filter") || n["agg_distinct"] == true ||
+				n["agg_within_group"] == true, "an aggregate")
+		case strings.HasSuffix(name, "Agg"), name == "GroupingFunc":
+			why(true, "an aggregate")
+		}
+		return true
 	}
+	for _, clause := range []string{"targetList", "sortClause", "limitCount", "windowClause"} {
+		each(clause, n[clause], look)
+	}
+	star := slices.ContainsFunc(s.Outputs, func(o Output) bool { return o.Star })
 	for _, by := range list(n, "sortClause") {
 		_, b := only(by)
 		if kind, c := only(b["node"]); kind == "A_Const" && has(c, "ival") {
-			at := number(c, "location")
-			end := at
-			for end < len(r.sql) && r.sql[end] >= '0' && r.sql[end] <= '9' {
-				end++
-			}
-			s.Ordinals = append(s.Ordinals, Ordinal{at, end, number(sub(c, "ival"), "ival")})
+			at, i := number(c, "location"), number(sub(c, "ival"), "ival")
+			digits := strconv.Itoa(i)
+			why(i < 1 || i > len(s.Outputs) && !star || !strings.HasPrefix(r.sql[at:], digits),
+				"ORDER BY a number that is no column's")
+			s.Ordinals = append(s.Ordinals, Ordinal{at, at + len(digits), i})
 		}
 	}
 	r.limits(n)
 	r.where(n)
+}
+
+// within reports whether an aggregate in a sub-select surely is the sub-select's: it has no column, or one of a table
+// that the statement around does not have.
+func within(call node, around []string) bool {
+	columns, own := 0, false
+	each("", call, func(name string, n node) bool {
+		if f := list(n, "fields"); name == "ColumnRef" || name == "SelectStmt" {
+			columns++
+			own = own || len(f) > 1 && !slices.Contains(around, last(f[:len(f)-1]))
+		}
+		return name != "SelectStmt" // whose columns may be anybody's
+	})
+	return own || columns == 0
 }

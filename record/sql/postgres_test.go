@@ -312,3 +312,28 @@ func TestLevelsTold(t *testing.T) {
 		})
 	}
 }
+
+// TestLockedTable: of a join that waits for the rows of one table alone, only these are newer than its beginning.
+func TestLockedTable(t *testing.T) {
+	url := sqltest.Postgres(t)
+	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
+	log := recordsql.New(rec)
+	db := must.Get(log.Open("pgx", url))(t)
+	defer db.Close()
+	sqltest.Fresh(t, db, nil)
+	tx := must.Get(db.BeginTx(t.Context(), nil))(t)
+	must.Get(tx.Exec("UPDATE accounts SET v = v + 10 WHERE id < 3"))(t)
+	a, b, read := 0, 0, make(chan error)
+	go func() {
+		read <- db.QueryRow(`SELECT a.v, b.v FROM accounts a JOIN accounts b ON b.id = 2 WHERE a.id = 1
+			FOR UPDATE OF a`).Scan(&a, &b)
+	}()
+	for waiting := 0; waiting == 0; {
+		must.OK(t, db.QueryRow("SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&waiting))
+	}
+	must.OK(t, errors.Join(tx.Commit(), <-read))
+	if a != 11 || b != 2 || len(log.Stats().Missed) != 1 {
+		t.Errorf("%d and %d; %v", a, b, log.Stats())
+	}
+	isovettest.Check(t, rec, level.ReadCommitted)
+}

@@ -1,5 +1,7 @@
 package sqltest
 
+import "database/sql/driver"
+
 // hostile are scenarios that look for what a recorder mishears.
 var hostile = []Scenario{
 	{"on conflict changes the key", []string{"CREATE TABLE t (id int PRIMARY KEY, u int UNIQUE, v int)",
@@ -203,4 +205,42 @@ var hostile = []Scenario{
 		s("UPDATE a SET v = 2 WHERE id = 1"), s("ALTER TABLE m ATTACH PARTITION a FOR VALUES FROM (0) TO (9)"),
 		s("DELETE FROM m WHERE id = 1"), s("SELECT * FROM a WHERE id = 1"), s("ALTER TABLE m DETACH PARTITION a"),
 		s("SELECT * FROM a WHERE id = 1"), s("INSERT INTO a VALUES (1, 5)"), s("SELECT * FROM a WHERE id = 1")}, 4},
+	{"numbers in ORDER BY", []string{"CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (9), (10)"}, []Step{
+		s("SELECT id FROM t ORDER BY (SELECT 1), 1"), s("SELECT id FROM t ORDER BY -1"),
+		s("SELECT id FROM t ORDER BY 0"), s("SELECT id FROM t ORDER BY 2"), s("SELECT *, -id FROM t ORDER BY 2")}, 2},
+	{"aggregates in sub-selects", nil, []Step{s("SELECT (SELECT sum(a.v)) FROM accounts a"),
+		s("SELECT (SELECT array_agg(x) FROM unnest(array_agg(a.v)) x) FROM accounts a"),
+		s("SELECT (SELECT sum(b.v) FROM accounts b WHERE b.id < a.id) FROM accounts a ORDER BY a.id")}, 1},
+	{"a schema that the role may not use", append(Accounts[:2:2], "CREATE SCHEMA other",
+		"CREATE TABLE other.t (id int PRIMARY KEY)"), []Step{s("SET ROLE pg_monitor"), s("BEGIN"),
+		s("SELECT * FROM other.t"), s("ROLLBACK"), s("RESET ROLE"), s("SELECT * FROM other.t WHERE id = 1")}, 1},
+	{"a backslash before the level", nil, []Step{s("BEGIN ISOLATION LEVEL REPEATABLE READ"),
+		s(`SET LOCAL application_name = 'a\b'`),
+		s("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"), s("SELECT v FROM accounts WHERE id = 1"), s("COMMIT")}, 1},
+	{"functions of several rows", []string{"CREATE TABLE p (id int PRIMARY KEY, tags int[])",
+		"INSERT INTO p VALUES (1, '{}')", "CREATE FUNCTION each(p p) RETURNS SETOF int STABLE LANGUAGE sql AS " +
+			"'SELECT unnest(p.tags)'"}, []Step{s("SELECT tags FROM p WHERE id = 1"), s("SELECT unnest(tags) FROM p " +
+		"WHERE id = 1"), s("SELECT p.each FROM p WHERE id = 1"), s("SELECT (p).each FROM p WHERE id = 1")}, 4},
+	{"functions that look like columns", []string{"CREATE TABLE w (id int PRIMARY KEY, v int)",
+		"INSERT INTO w SELECT i, i FROM generate_series(1, 4) i", "CREATE FUNCTION burn(w) RETURNS int LANGUAGE sql " +
+			"AS 'DELETE FROM w WHERE id = $1.id + 1 RETURNING 1'"}, []Step{s("SELECT v FROM w WHERE id IN (2, 4)"),
+		s("SELECT a.burn FROM w a WHERE id = 1"), s("SELECT v FROM w WHERE id = 2"),
+		s("SELECT (a).burn FROM w a WHERE id = 3"), s("SELECT v FROM w WHERE id = 4")}, 1},
+	{"functions that look stable", append(Accounts[:2:2], "CREATE SCHEMA other",
+		"CREATE TABLE other.accounts (id int PRIMARY KEY, v bigint)", "INSERT INTO other.accounts VALUES (9, 1)",
+		"CREATE FUNCTION h() RETURNS int LANGUAGE sql AS 'DELETE FROM accounts WHERE id = 2 RETURNING 1'",
+		"CREATE FUNCTION g() RETURNS int STABLE LANGUAGE sql AS 'SELECT H()'",
+		"CREATE FUNCTION f() RETURNS int STABLE LANGUAGE sql AS 'SELECT g()'", "CREATE FUNCTION go() RETURNS text "+
+			"STABLE LANGUAGE sql AS $$SELECT set_config('search_path', 'other', false)$$"), []Step{
+		s("SELECT v FROM accounts WHERE id = 1"), s("SELECT go()"), s("SELECT v FROM accounts WHERE id = 1"),
+		s("SET search_path = public"), s("SELECT v FROM accounts WHERE id = 2"), s("SELECT f()"),
+		s("SELECT v FROM accounts WHERE id = 2")}, 2},
+	{"an argument with another value", nil, []Step{s("SELECT v FROM accounts WHERE id = 1"),
+		s("SELECT v FROM accounts WHERE id = $1", after(1)), s("SELECT v FROM accounts WHERE id = $1", after(8)),
+		s("SELECT v FROM accounts WHERE id = $1", (*after)(nil))}, 3},
 }
+
+// after is an argument whose value is not what it seems.
+type after int
+
+func (n after) Value() (driver.Value, error) { return int64(n + 1), nil }
