@@ -23,13 +23,10 @@ type Client struct {
 	unclear []*Plan // writes of the transaction that failed, and may have had an effect
 	resets  bool    // the transaction has changed settings that plans depend on
 	alters  bool    // it has changed the schema
-	level   string
-	weak    int64 // Log.weak when the transaction began
-	writes  bool  // it counts there
-	again   bool  // it has inserted a row that it had read
-	title   []string
-	read    map[string]uint32 // the versions that the transaction has read
-	own     map[uint32]bool   // the ids by which it has written
+	promised
+	title []string
+	read  map[string]uint32 // the versions that the transaction has read
+	own   map[uint32]bool   // the ids by which it has written
 
 	my    mysql
 	facts *facts
@@ -38,6 +35,14 @@ type Client struct {
 	began int64 // Log.changed when the transaction began
 	turn  int   // how often the session's settings have changed
 	plans map[string]*Plan
+}
+
+// promised is what decides about the level that the database promises a transaction.
+type promised struct {
+	level  string // as the transaction was begun; "": not known
+	weak   int64  // Log.weak when it began
+	writes bool   // it counts there
+	again  bool   // it has inserted a row that it had read
 }
 
 type savepoint struct {

@@ -118,7 +118,7 @@ func Declare(sql string, s *sqltext.Stmt, names []string, t *Table) (*Plan, stri
 
 // Tell records the reads and writes of a declared statement in a transaction.
 func (l *Log) Tell(t *record.Txn, p *Plan, args []Arg, res *Result) {
-	r := &Run{c: &Client{l: l, level: l.level}, p: p, args: args, t: t}
+	r := &Run{c: &Client{l: l, promised: promised{level: l.level}}, p: p, args: args, t: t}
 	if res.Unclear { // the transaction will not commit
 		_ = l.declared(r, res)
 		return
