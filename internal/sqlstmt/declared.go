@@ -106,8 +106,9 @@ type effect struct {
 // Own returns the log for a workload of isovet, on a database with a dialect of SQL at an isolation level. The rows
 // from before are recorded already, and keys are spelled like the database's.
 func Own(rec *record.Recorder, dialect, isolation string) *Log {
-	return &Log{Rec: rec, own: true, begun: true, is: dialect == "postgres", mysql: dialect == "mysql",
-		sqlite: dialect == "sqlite", level: strings.ReplaceAll(isolation, " ", "-")}
+	return &Log{Rec: rec, begun: true, is: dialect == "postgres", mysql: dialect == "mysql",
+		sqlite:      dialect == "sqlite",
+		ownWorkload: ownWorkload{own: true, level: strings.ReplaceAll(isolation, " ", "-")}}
 }
 
 // Declare returns the plan for a statement on a table. why says why it is not understood, or is "".

@@ -81,13 +81,10 @@ type Log struct {
 	// run.
 	Callers bool
 
-	own      bool   // it is of a workload of isovet's own
-	level    string // of its transactions
+	ownWorkload
 	versions versions
 	changed  atomic.Int64 // how often the schema has
 	weak     atomic.Int64 // counts the writes, and the ends, of transactions that are not serializable
-	// loose has the tables of such a workload whose rows may vanish by themselves; nil: all.
-	loose map[*Table]bool
 
 	mu     sync.Mutex
 	texts  map[string]*parsed
@@ -105,6 +102,13 @@ type Log struct {
 	mysql  bool              // it is MySQL, MariaDB or the like
 	sqlite bool
 	home   string // the database of the first client on MySQL, in small letters
+}
+
+// ownWorkload says that a log is of a workload of isovet's own.
+type ownWorkload struct {
+	own   bool
+	level string          // of its transactions
+	loose map[*Table]bool // the tables whose rows may vanish by themselves; nil: all
 }
 
 // maxTexts bounds the texts in memory; maxMissed bounds Missed.
