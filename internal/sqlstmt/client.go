@@ -275,7 +275,9 @@ func (r *Run) End(err error, res *Result) {
 	if len(p.stmts) > 1 {
 		c.several(p, err)
 	}
-	if (p.nothing || p.resets) && p.level() == "" && strings.Contains(strings.ToLower(p.SQL), "isolation") {
+	text := strings.ToLower(p.SQL)
+	if sets := strings.Contains(text, "set") && strings.Contains(text, "isolation"); sets && p.level() == "" &&
+		(p.nothing || p.resets) {
 		c.level = weakest
 	}
 	if p.resets {
