@@ -46,7 +46,11 @@ func linearizable(o linear.Object) func(context.Context, *judge) error {
 		if skipped > 0 {
 			j.stat("not-judged", skipped)
 		}
-		if v, one := unwritten(ops); one && j.h.Go && !given && (o.Name == "register" || o.Name == "cas-register") {
+		v, one := "", false
+		if j.h.Go && !given && (o.Name == "register" || o.Name == "cas-register") {
+			v, one = unwritten(ops)
+		}
+		if one {
 			a, err := linear.RegisterOf(o.Name, v).Check(ctx, ops, j.o.Limits)
 			if err == nil && a.Verdict == evidence.Holds {
 				j.unknown("reads return %s, which no operation writes; if it is the first value, name it: --workload "+

@@ -276,14 +276,16 @@ func independent(h *operations.History) (parts []keyPart, err error) {
 		}
 		return nil
 	}
-	told, other := (*operations.Op)(nil), (*operations.Op)(nil)
+	told, other, found := (*operations.Op)(nil), (*operations.Op)(nil), any(nil)
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		p := pair(op.In)
 		none := slices.Contains(valueless, op.F)
 		wrong := op.Status == operations.OK && op.Out != nil && pair(op.Out) == nil // else Out may say why it failed
 		if p == nil || wrong || none && p[1] != nil {
-			other = op
+			if other, found = op, op.In; wrong {
+				found = op.Out
+			}
 		} else if none {
 			told = op
 		}
@@ -293,7 +295,7 @@ func independent(h *operations.History) (parts []keyPart, err error) {
 	}
 	if other != nil {
 		return nil, &history.InputError{File: h.File, Line: other.Line, Off: -1, Field: "value",
-			Msg: fmt.Sprintf("found %.60s; expected a key and a value, as in line %d", operations.Text(other.In),
+			Msg: fmt.Sprintf("found %.60s; expected a key and a value, as in line %d", operations.Text(found),
 				told.Line)}
 	}
 	at := map[string]int{}

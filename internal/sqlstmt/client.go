@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"isovet/internal/pattern"
 	"isovet/internal/sqltext"
 	"isovet/level"
 	"isovet/record"
@@ -191,6 +192,9 @@ func (c *Client) shown() {
 // weakest is the level of a transaction whose level is not known.
 const weakest = "read-committed"
 
+// isolating matches statements that may change the level of this or later transactions.
+var isolating = pattern.Lazy(`(?is)\bset.*isolation`)
+
 // settle remembers the transaction's level, before a statement changes the one of later transactions.
 func (c *Client) settle() {
 	if c.level == "" && c.facts != nil && !c.resets {
@@ -275,9 +279,7 @@ func (r *Run) End(err error, res *Result) {
 	if len(p.stmts) > 1 {
 		c.several(p, err)
 	}
-	text := strings.ToLower(p.SQL)
-	if sets := strings.Contains(text, "set") && strings.Contains(text, "isolation"); sets && p.level() == "" &&
-		(p.nothing || p.resets) {
+	if (p.nothing || p.resets) && p.level() == "" && isolating().MatchString(p.SQL) {
 		c.level = weakest
 	}
 	if p.resets {

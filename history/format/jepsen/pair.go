@@ -119,7 +119,7 @@ func (r *reader) clock() error {
 	if r.realTime == "index" {
 		return nil
 	}
-	missing, back, coarse := 0, 0, true // the clock has whole microseconds
+	missing, back := 0, 0
 	var noTime, firstBack int
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := range r.events {
@@ -138,7 +138,6 @@ func (r *reader) clock() error {
 				firstBack = i
 			}
 		}
-		coarse = coarse && t%1000 == 0
 		least, most = min(least, t), max(most, t)
 	}
 	if r.realTime == "time" {
@@ -175,14 +174,6 @@ func (r *reader) clock() error {
 			order)
 	default:
 		r.byTime = true
-	}
-	if r.byTime && back == 0 && coarse { // the order in the file tells equal times of such a clock apart
-		for i, last := 0, int64(math.MinInt64); i < len(r.events); i++ {
-			if e := &r.events[i]; r.completion[i] != dropped {
-				e.time = max(e.time, min(last, math.MaxInt64-1)+1)
-				last = e.time
-			}
-		}
 	}
 	if !r.byTime || back == 0 {
 		return nil
