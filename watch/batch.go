@@ -137,6 +137,14 @@ func (b *Batch) seal() { b.text = append(b.text, margin[:]...) }
 // Text returns line i. It is valid while the batch is in use.
 func (b *Batch) Text(i int) []byte { return b.text[b.Lines[i].lo:b.Lines[i].hi] }
 
+// idOf returns the id of the transaction in line i; without one, the line's number.
+func (b *Batch) idOf(i int) int64 {
+	if h := &b.Heads[b.Lines[i].Txn]; h.HasID {
+		return h.ID
+	}
+	return b.Lines[i].N
+}
+
 // read reads the lines. Cost: that of the history format's scanner, and 13 bytes for each operation.
 func (b *Batch) read() {
 	begins := b.First == 0 // a header may stand here

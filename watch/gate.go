@@ -260,11 +260,7 @@ func (g *gate) reach() int64 {
 func (g *gate) hold(b *Batch, i int, at, who int64) {
 	q := &g.quarantine
 	l := &b.Lines[i]
-	h := &b.Heads[l.Txn]
-	id := h.ID
-	if !h.HasID {
-		id = l.N
-	}
+	id := b.idOf(i)
 	if len(q.held) == 0 {
 		q.passed, q.since = 0, map[int64]bool{}
 	}

@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -12,12 +13,8 @@ import (
 // new number each time if it has none.
 func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
 	l := &b.Lines[i]
-	h := &b.Heads[l.Txn]
-	x := heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)), id: h.ID, who: who, timed: timed}
-	if !h.HasID {
-		x.id = l.N
-	}
-	g.start.first = append(g.start.first, x)
+	g.start.first = append(g.start.first, heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)),
+		id: b.idOf(i), who: who, timed: timed})
 	if timed {
 		if g.start.timed++; g.start.timed == learning {
 			g.begin()
@@ -30,7 +27,7 @@ func (g *gate) begin() {
 	from := g.jump1st()
 	g.start.learned = true
 	for _, x := range g.start.first {
-		if x.timed && x.at >= from {
+		if x.timed && x.at >= from && from != math.MaxInt64 {
 			g.isolate(x, from)
 			continue
 		}

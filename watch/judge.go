@@ -206,13 +206,17 @@ func noPart(t *history.TxnHead) bool {
 
 // Unfit implements Fitting.
 func (j *aion) Unfit(b *Batch) func(i int) error {
+	return func(i int) error { return unfit(&b.Heads[b.Lines[i].Txn], b.idOf(i)) }
+}
+
+// Unfit implements Fitting.
+func (j *replayJudge) Unfit(b *Batch) func(i int) error {
 	return func(i int) error {
 		t := b.Lines[i].Txn
-		id := b.Heads[t].ID
-		if !b.Heads[t].HasID {
-			id = b.Lines[i].N
+		if j.untimed(&b.Heads[t]) {
+			return lacksTimes(b.idOf(i))
 		}
-		return unfit(&b.Heads[t], id)
+		return listIn(b.H, t)
 	}
 }
 

@@ -2,7 +2,10 @@ package watch
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
 
+	"isovet/history"
 	"isovet/history/format/jsonl"
 )
 
@@ -32,17 +35,21 @@ func (j *leopard) foreign(b *Batch, i int) {
 	j.stream.Piece(b.H)
 }
 
-// understood returns a line with only those operations that the reader understands.
+// understood returns a line with only its id and the writes that the reader understands.
 func understood(line []byte) []byte {
 	var t struct {
+		ID  json.RawMessage   `json:"id"`
 		Ops []json.RawMessage `json:"ops"`
 	}
 	out := []byte(`{"start":0,"status":"unknown","ops":[`)
 	if json.Unmarshal(line, &t) == nil {
+		if id, err := strconv.ParseInt(string(t.ID), 10, 64); err == nil {
+			out = fmt.Appendf(nil, `{"id":%d,"start":0,"status":"unknown","ops":[`, id)
+		}
 		n := 0
 		for _, op := range t.Ops {
 			one := append(append([]byte(`{"ops":[`), op...), "]}"...)
-			if _, err := jsonl.ReadPiece(one); err != nil {
+			if h, err := jsonl.ReadPiece(one); err != nil || len(h.Ops.Kind) != 1 || h.Ops.Kind[0] != history.Write {
 				continue
 			}
 			if n++; n > 1 {

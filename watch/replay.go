@@ -194,6 +194,7 @@ func (j *replayJudge) let(bad func(place int64, err error)) bool {
 	return j.g.let(func(b *Batch) { j.piece(b.H) }, j.foreign, func(b *Batch, i int) {
 		if err := j.txn(b, i); err != nil {
 			bad(b.Lines[i].Place, err)
+			j.foreign(b, i)
 		}
 	})
 }
@@ -239,21 +240,19 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	j.times(head)
 	preds := int64(0)
 	for op := range h.EachOp(t) {
-		switch h.Ops.Kind[op] {
-		case history.PredRead, history.PredWrite:
+		if k := h.Ops.Kind[op]; k == history.PredRead || k == history.PredWrite {
 			preds++
-		case history.Append, history.ReadList:
-			return errors.New(`field "ops": a list; expected operations on registers, which is what the checker replay ` +
-				`judges in a stream (lists: --checker aion)`)
 		}
+	}
+	if err := listIn(h, t); err != nil {
+		return err
 	}
 	if head.Init {
 		return j.initial(b, i)
 	}
 	if head.Status == history.Committed {
-		if head.End == history.NoTime || head.Start == history.NoTime && j.o.Level.RealTime() {
-			return fmt.Errorf("transaction %d lacks its start or its end; expected client times on every committed "+
-				"transaction", j.id(head.HasID, head.ID, n))
+		if head.End == history.NoTime || j.untimed(head) {
+			return lacksTimes(j.id(head.HasID, head.ID, n))
 		}
 	}
 	j.attach()
@@ -280,6 +279,28 @@ func (j *replayJudge) txn(b *Batch, i int) error {
 	}
 	j.finish()
 	return nil
+}
+
+// listIn returns an error if a transaction has an operation on a list.
+func listIn(h *history.History, t uint32) error {
+	for op := range h.EachOp(t) {
+		if k := h.Ops.Kind[op]; k == history.Append || k == history.ReadList {
+			return errors.New(`field "ops": a list; expected operations on registers, which is what the checker replay ` +
+				`judges in a stream (lists: --checker aion)`)
+		}
+	}
+	return nil
+}
+
+// untimed reports whether a transaction lacks times without which replay cannot judge it.
+func (j *replayJudge) untimed(t *history.TxnHead) bool {
+	return !t.Init && t.Status == history.Committed && (t.End == history.NoTime && t.CommitTS == history.NoTime ||
+		t.Start == history.NoTime && j.o.Level.RealTime())
+}
+
+func lacksTimes(id int64) error {
+	return fmt.Errorf("transaction %d lacks its start or its end; expected client times on every committed "+
+		"transaction", id)
 }
 
 // ops sets the operations of an arrival. It returns two operations that contradict each other, or −1.

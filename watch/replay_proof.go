@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"isovet/check"
 	"isovet/evidence"
@@ -142,6 +143,9 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 		return json.Marshal(&Violation{N: n, Axiom: late, Txn: f.txn})
 	}
 	w, err := j.recall(f.f.Line)
+	if errors.Is(err, ErrNotKept) {
+		return json.Marshal(&ReplayViolation{N: n, Axiom: class, Txn: -1, Level: j.o.Level, Why: err.Error()})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +155,12 @@ func (j *replayJudge) tell(n int64, class string, f *replayFinding, p *proof) ([
 	}
 	if f.f.Other >= 0 {
 		o, err := j.recall(f.f.Other)
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrNotKept) {
 			return nil, err
 		}
-		v.Other = &o.id
+		if err == nil {
+			v.Other = &o.id
+		}
 	}
 	switch {
 	case class == violated:
@@ -191,9 +197,12 @@ func (j *replayJudge) recall(n int64) (recalled, error) {
 		}
 		head := b.Heads[0]
 		head.Start = history.NoTime
-		return recalled{h: b.H, id: j.id(false, 0, n), head: head}.items()
+		return recalled{h: b.H, id: j.id(head.HasID, head.ID, n), head: head}.items()
 	}
 	head := &b.Heads[0]
+	if j.untimed(head) { // it was not judged
+		head.Status = history.Unknown
+	}
 	return recalled{h: b.H, id: j.id(head.HasID, head.ID, n), head: *head}.items()
 }
 
@@ -259,6 +268,10 @@ func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err er
 			break
 		}
 		h, err := j.part(&found[i].f)
+		if errors.Is(err, ErrNotKept) {
+			proofs[i] = &proof{r: &evidence.Result{Reason: err.Error()}}
+			continue
+		}
 		if err != nil {
 			group.Wait()
 			return nil, err
@@ -315,6 +328,12 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 		}
 		ws = append(ws, w)
 		p.lowest = min(p.lowest, w.id)
+	}
+	for i := range ws { // a line that was not understood may have the id of another
+		if slices.ContainsFunc(ws[:i], func(o recalled) bool { return o.id == ws[i].id }) {
+			p.lowest--
+			ws[i].id = p.lowest
+		}
 	}
 	p.note(f, ws)
 	if err := j.addInitial(&p); err != nil {
@@ -379,14 +398,17 @@ func (j *replayJudge) addInitial(p *replayPart) error {
 	known := map[string]bool{}
 	if j.stream.init >= 0 {
 		w, err := j.recall(j.stream.init)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrNotKept): // what reads show must do
+		case err != nil:
 			return err
-		}
-		for _, v := range w.h.EachOp(w.t) {
-			if k := w.h.KeyString(w.h.VerKey[v]); p.keys[k] {
-				p.b.Write(p.key(w.h, w.h.VerKey[v]), p.value(w.h, w.h.VerValue(v)))
-				known[k] = true
-				p.wrote[versionOf(w.h, v)] = true
+		default:
+			for _, v := range w.h.EachOp(w.t) {
+				if k := w.h.KeyString(w.h.VerKey[v]); p.keys[k] {
+					p.b.Write(p.key(w.h, w.h.VerKey[v]), p.value(w.h, w.h.VerValue(v)))
+					known[k] = true
+					p.wrote[versionOf(w.h, v)] = true
+				}
 			}
 		}
 	}

@@ -236,9 +236,9 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 	e.stats.Txns++
 	e.stream.ended = false
 	e.fuel()
-	if !e.stream.started {
+	if at := max(a.Start, a.End); !e.stream.started && at != history.NoTime {
 		e.stream.started = true
-		e.stream.origin = Plus(max(a.Start, a.End), e.o.Lateness)
+		e.stream.origin = Plus(at, e.o.Lateness)
 	}
 	e.noteRepeats(a)
 	if e.stream.attached {

@@ -11,6 +11,7 @@ const (
 	abortedWrite
 	lostWrite  // overwritten by the same transaction
 	impossible // by a transaction that cannot have committed
+	dropped    // by one that may have committed, and has left the pool
 )
 
 // grave remembers a version that is not in the order, and its writer.

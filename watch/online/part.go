@@ -310,6 +310,10 @@ func (e *Engine) addKnown(p *proof, k kv, c *cell) {
 	if g := e.dug(k); g != nil && g.kind == overwritten && g.line != noLine {
 		p.add(k, outsider{line: g.line, start: g.start, end: g.end, sess: NoSession})
 	}
+	if g := e.dug(k); g != nil && g.kind == dropped {
+		p.add(k, outsider{line: g.line, start: history.NoTime, end: history.NoTime, sess: NoSession,
+			status: history.Unknown})
+	}
 	// A transaction that has arrived but is not placed yet may also have written it.
 	e.pendingWriters(k, func(t uint32) {
 		p.add(k, e.outsider(t))

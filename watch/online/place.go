@@ -177,13 +177,17 @@ func (e *Engine) install(t uint32, x *txn, i int) {
 }
 
 // join adds a transaction to its session, by seq. It returns false if a later transaction of the session precedes it
-// in the order.
+// in the order. A place that occurs twice says nothing of the order: the second transaction gets no session.
 func (e *Engine) join(t uint32) bool {
 	x := &e.slots[t]
 	s := e.session(x.sess)
 	next, prev := noSlot, s.last
 	for prev != noSlot && e.slots[prev].seq > x.seq {
 		next, prev = prev, e.slots[prev].sprev
+	}
+	if next != noSlot && prev != noSlot && e.slots[prev].seq == x.seq { // the session's numbers begin anew
+		x.sess = NoSession
+		return true
 	}
 	x.sprev, x.snext = prev, next
 	if prev != noSlot {

@@ -47,6 +47,9 @@ func (e *Engine) drain() {
 	}
 	e.unpool(p.slot)
 	if x.commit == nowhere {
+		for _, w := range x.writes {
+			e.inter(kv{w.key, w.val}, grave{line: x.line, start: x.start, end: x.end, kind: dropped})
+		}
 		e.release(p.slot)
 	}
 }
@@ -103,7 +106,7 @@ func (e *Engine) exists(k kv) bool {
 		return true
 	}
 	g := e.dug(k)
-	return g != nil && g.kind == overwritten
+	return g != nil && (g.kind == overwritten || g.kind == dropped)
 }
 
 // inOrder reports whether the order has a version, written by another transaction than but, or begins with it as the

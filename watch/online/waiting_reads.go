@@ -249,6 +249,8 @@ func (e *Engine) ripe(w *waiting) {
 	switch may, _, some := e.mayPool(w.kv); {
 	case may, e.inOrder(w.kv, w.slot): // the pool has one, which another read brought into the order
 		e.wakeAll(w.kv, noSlot)
+	case g != nil && g.kind == dropped:
+		e.foreignWrite(w.kv)
 	case !some && g != nil && g.kind == overwritten:
 		e.stale(w)
 	case !some && g != nil && !e.mayRepeat(w.kv) && g.start <= Plus(w.end, 2*e.o.Skew):
@@ -287,6 +289,8 @@ func (e *Engine) convictOf(w *waiting) {
 		e.stream.final = true
 		e.wakeAll(w.kv, noSlot)
 		e.stream.final = was
+	case g != nil && g.kind == dropped:
+		e.foreignWrite(w.kv)
 	case !some && g != nil && g.kind == overwritten:
 		e.stale(w)
 	case e.stream.attached && !e.o.Level.RealTime(): // a version from before the stream may be read at any time
