@@ -219,7 +219,8 @@ func renderTable(w io.Writer, cols []tableColumn, rows [][]string, markdown bool
 		ascii := tw.Rendition{Symbols: tw.NewSymbols(tw.StyleASCII)} // by WithRendition, v1.1.0 prints a debug line
 		opts = append(opts, tablewriter.WithRenderer(renderer.NewBlueprint(ascii)))
 	}
-	t := tablewriter.NewTable(w, opts...)
+	var table bytes.Buffer // tablewriter does not return a file's errors
+	t := tablewriter.NewTable(&table, opts...)
 	t.Header(header)
 	for _, row := range rows {
 		cells := slices.Clone(row)
@@ -237,7 +238,11 @@ func renderTable(w io.Writer, cols []tableColumn, rows [][]string, markdown bool
 			return err
 		}
 	}
-	return t.Render()
+	if err := t.Render(); err != nil {
+		return err
+	}
+	_, err := table.WriteTo(w)
+	return err
 }
 
 // WriteCSV writes the rows with the names of the JSON fields as header.

@@ -70,6 +70,9 @@ func (n *NoViolation) Error() string {
 	if n.Answer.Verdict == evidence.Violated {
 		return "nothing to shrink: the violation of " + n.Answer.Label() + " shows none of the anomalies asked for"
 	}
+	if why := n.Answer.Stats.Nothing(); why != "" {
+		return "nothing to shrink: " + why
+	}
 	if n.Answer.Verdict == evidence.Holds {
 		return "nothing to shrink: the history is valid at " + n.Answer.Label()
 	}

@@ -178,7 +178,7 @@ func TestLossy(t *testing.T) {
 		{"plume", `{"session":1,"start":1,"end":2,"ops":[["w",1,1]]}`, "format plume cannot hold this history, " +
 			"which has times;", ""},
 		{"polysi", `{"session":1,"status":"aborted","ops":[["w",1,1]]}`, "cannot hold this history, which has aborted",
-			""},
+			"the format cannot hold a history without operations"},
 		{"dbcop", `{"session":1,"status":"unknown","ops":[["w",1,1]]}`, "cannot hold this history, which has unknown",
 			""},
 		{"plume", `{"session":1,"ops":[["w","x",1]]}`, `format plume: key "x" is a string; expected an integer`, ""},

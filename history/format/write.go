@@ -41,8 +41,11 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 		return err
 	}
 	if lost := Used(h) &^ f.Holds; lost != 0 && !lossy {
-		return fmt.Errorf("format %s cannot hold this history, which has %v; --lossy drops what the format cannot "+
-			"hold", f.Name, lost)
+		why := fmt.Sprintf("format %s cannot hold this history, which has %v", f.Name, lost)
+		if lost&(Lists|Predicates|Rows) == 0 {
+			why += "; isovet convert --lossy omits it"
+		}
+		return errors.New(why)
 	}
 	if f.WriteDir != nil {
 		return writeDir(path, h, f)
@@ -53,6 +56,9 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 			return err
 		}
 		return w.Flush()
+	}
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return fmt.Errorf("%s is a folder; expected a file", path)
 	}
 	special := Special(path)
 	tmp, err := createTemp(path, special)

@@ -28,15 +28,15 @@ func TestCommandsPage(t *testing.T) {
 		"Every command with its help and flags, written by `make docs`. [output.md](output.md) has exit statuses and JSON.\n")
 	root := Root()
 	root.DisableAutoGenTag = true
-	first := map[string]*cobra.Command{}    // by name and words of a flag: the command that has it in full
+	first := map[string]*cobra.Command{}    // by name, default and words of a flag: the command that has it in full
 	others := map[*cobra.Command][]string{} // flags that stand with another command, with its name
 	flags := func(c *cobra.Command) {
 		c.InitDefaultHelpFlag()
 		c.Flags().Lookup("help").Hidden = true
 		c.Flags().VisitAll(func(f *pflag.Flag) {
-			switch of := first[f.Name+f.Usage]; {
+			switch of := first[f.Name+f.DefValue+f.Usage]; {
 			case of == nil:
-				first[f.Name+f.Usage] = c
+				first[f.Name+f.DefValue+f.Usage] = c
 			case of != c && !f.Hidden && len(strings.Fields(f.Usage)) > 3:
 				f.Hidden = true
 				others[c] = append(others[c], of.Name()+"'s `--"+f.Name+"`")

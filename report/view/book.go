@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -169,6 +170,9 @@ func (b *book) certificate() error {
 	}
 	defer f.Close()
 	r, err := check.Verify(b.ctx, f, b.axis.h, certify.Options{Stop: func() bool { return b.ctx.Err() != nil }})
+	if in, is := errors.AsType[*history.InputError](err); is {
+		in.File = b.cert
+	}
 	if r == nil {
 		return err
 	}

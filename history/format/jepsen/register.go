@@ -331,6 +331,10 @@ func (r *reader) mutex(e *event, v edn.Token, status history.Status) (bool, erro
 	if e.f == releaseFn {
 		before, after = after, before
 	}
+	if !r.b.Meta.Single {
+		r.b.Note(history.NoteInitial, 0, "acquire and release are judged as those of a mutex that is free at first; "+
+			"--workload names another object")
+	}
 	r.b.Meta.Single = true
 	r.b.Read(k, before)
 	r.b.Write(k, after)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -233,7 +234,9 @@ func (r *reader) header() error {
 		key string
 		to  *string
 	}{{"name", &m.Name}, {"db", &m.DB}, {"isolation", &m.Isolation}, {"workload", &m.Workload}, {"note", &m.Note}} {
-		*kv.to, _ = r.f.lookup(prefix + kv.key)
+		if *kv.to, _ = r.f.lookup(prefix + kv.key); !utf8.ValidString(*kv.to) {
+			return r.f.errAt(-1, prefix+kv.key, "%.40q is not valid UTF-8", *kv.to)
+		}
 	}
 	wrong := func(key, format string, args ...any) error { return r.f.errAt(-1, prefix+key, format, args...) }
 	if v, ok := r.f.lookup(prefix + "version"); ok && v != "1" {

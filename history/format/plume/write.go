@@ -2,6 +2,7 @@ package plume
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"strconv"
 
@@ -16,6 +17,7 @@ import (
 func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
 	var buf []byte
+	empty := true
 	put := func(letter byte, key, value, session, txn int64) error {
 		buf = append(buf[:0], letter, '(')
 		for i, x := range [...]int64{key, value, session, txn} {
@@ -25,6 +27,7 @@ func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) e
 			buf = strconv.AppendInt(buf, x, 10)
 		}
 		buf = append(buf, ")\n"...)
+		empty = false
 		_, err := bw.Write(buf)
 		return err
 	}
@@ -70,6 +73,9 @@ func Write(w io.Writer, h *history.History, n *integers.Numbers, aborted bool) e
 				}
 			}
 		}
+	}
+	if empty {
+		return errors.New("the format cannot hold a history without operations")
 	}
 	return bw.Flush()
 }

@@ -442,7 +442,9 @@ func (f *compareFlags) print(e *console.Env, sources []bench.Source, rows []benc
 	if len(rows) == 0 {
 		return nil
 	}
-	fmt.Fprintf(e.Stdout, "%s\n\n", f.caption(sources, rows))
+	if _, err := fmt.Fprintf(e.Stdout, "%s\n\n", f.caption(sources, rows)); err != nil {
+		return err
+	}
 	return bench.WriteTable(e.Stdout, rows, f.markdown)
 }
 

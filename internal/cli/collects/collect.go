@@ -327,7 +327,7 @@ func (f *collectFlags) recordInto(e *console.Env, out string, quiet bool) {
 	into := "the parts of " + out
 	switch {
 	case f.cfg.Rotate != nil:
-	case out == "-":
+	case out == "-" || format.Special(out):
 		return
 	default:
 		f.cfg.Partial = out + PartialEnding

@@ -17,6 +17,7 @@ import (
 	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/evidence"
+	"isovet/history/format"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/level"
@@ -108,8 +109,10 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	p.Begin("hunting")
 	cfg := hunt.Config{Config: f.cfg, Level: l, For: limit, GoOn: goOn}
 	cfg.Progress = f.tell(p)
-	cfg.Partial = out + PartialEnding
-	if !quiet {
+	if !format.Special(out) {
+		cfg.Partial = out + PartialEnding
+	}
+	if !quiet && cfg.Partial != "" {
 		fmt.Fprintf(e.Stderr, "recording each round into %s until it is checked\n", cfg.Partial)
 	}
 	cfg.Told = tellRounds(e, p, quiet)

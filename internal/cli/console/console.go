@@ -194,6 +194,15 @@ func SetUp(root *cobra.Command, e *Env) {
 
 	root.AddCommand(e.made()...)
 	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Run, help.RunE = nil, func(_ *cobra.Command, args []string) error {
+			c, rest, _ := root.Find(args)
+			if len(rest) > 0 && c.HasSubCommands() {
+				return unknownCommand(c, rest[0])
+			}
+			return c.Help()
+		}
+	}
 	root.InitDefaultCompletionCmd()
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {

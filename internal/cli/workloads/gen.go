@@ -192,7 +192,7 @@ func NewGen(e *console.Env) *cobra.Command {
 	fl.BoolVar(&noTimes, "no-times", false, "short for --times none")
 	fl.StringVarP(&o.file, "out", "o", "", "`FILE` to write; .gz and .zst compress it; - is standard output")
 	console.EnumFlag(c, &o.format, "format", "format", "format of the file (isovet formats)", console.FormatNames())
-	fl.IntVar(&o.shards, "shards", 0, "write this number of parts to the folder -o")
+	fl.IntVar(&o.shards, "shards", 0, "write so many parts, and the initial one, to the folder -o")
 	fl.StringVar(&o.truth, "truth", "", "write the planted faults to `FILE`, as JSON lines")
 	fl.StringVar(&o.hard, "hard", "", "hard `FAMILY` instead of a workload (docs/workloads.md)")
 	console.Complete(c, "hard", hard.Names())

@@ -34,6 +34,9 @@ func runGenObject(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error
 		return console.Usagef("--variant %q of %s is unknown; expected default or faulty", v, s.Workload)
 	}
 	text, broke := objects.Generate(s)
+	if s.Faulty && broke == 0 {
+		return console.Usagef("--txns %d of %s: too few operations for its fault; expected more", s.Ops, s.Workload)
+	}
 	write := func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
