@@ -30,7 +30,6 @@ var violated = map[string][]level.Level{
 	"serializable and snapshot": sixLevels,
 	"sessions":                  sessions,
 	"sessions but read atomic":  without(sessions, level.ReadAtomic),
-	"sessions, of six":          sessions[:4],
 	"real time":                 {level.StrictSerializable, level.StrictSnapshotIsolation},
 	"timestamps":                {everything[0], everything[1], sixLevels[3], sixLevels[4]}, // as CHRONOS' levels
 	"timestamps of starts":      sixLevels[3:5],
@@ -92,8 +91,7 @@ func faults(all []Anomaly) []Anomaly {
 // over all orders gives the same verdicts (TestAnomaliesByBruteForce).
 func Anomalies() []Anomaly { return anomalies("items") }
 
-// PredicateAnomalies returns the catalogue of anomalies of predicate reads and writes. It has verdicts for the
-// serializable and the snapshot levels. Brute force gives the same ones (TestPredicateAnomaliesByBruteForce).
+// PredicateAnomalies returns the catalogue of anomalies of predicate reads and writes.
 func PredicateAnomalies() []Anomaly { return anomalies("predicates") }
 
 // Faults returns the anomalies without predicate operations that can be planted.
