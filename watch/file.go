@@ -91,7 +91,7 @@ func (s *files) resume(after Places) error {
 			continue
 		}
 		s.number, s.known, s.sum, s.name, s.at = number, known, sum, name, place
-		if m, ok := s.find(all, place); ok {
+		if m, ok := s.find(all); ok {
 			return s.open(m, place)
 		}
 		s.o.Log.Warn("the file is missing, and the lines that watch had not read are lost; watch goes on with the "+

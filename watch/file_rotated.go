@@ -167,14 +167,23 @@ func (s *files) same(m member) bool {
 	return err == nil && int64(len(head)) == s.known && xxhash.Sum64(head) == s.sum
 }
 
-// find finds the current file by its beginning. If several match, it returns the latest.
-func (s *files) find(all []member, _ int64) (member, bool) {
-	for _, m := range slices.Backward(all) {
-		if s.same(m) {
-			return m, true
+// find finds the current file by its beginning. If several match, it returns the latest. If it knows only a short
+// beginning, such as a header that all files have, the current file may be an earlier one, and it warns.
+func (s *files) find(all []member) (m member, ok bool) {
+	for _, x := range slices.Backward(all) {
+		switch {
+		case !s.same(x):
+		case !ok:
+			if m, ok = x, true; s.known >= headBytes {
+				return m, ok
+			}
+		default:
+			s.o.Log.Warn("two files begin as the one that watch was reading; if that was the earlier, its other lines "+
+				"are lost", "earlier", x.path, "path", m.path, "read", s.at)
+			return m, ok
 		}
 	}
-	return member{}, false
+	return m, ok
 }
 
 // wait waits for the first file.
@@ -257,7 +266,7 @@ func (s *files) cutOff(from int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if m, ok := s.find(all, s.at); ok {
+	if m, ok := s.find(all); ok {
 		s.o.Log.Info("the file was truncated; watch reads its rest from a "+
 			"copy", "path", path, "copy", m.path, "read", s.at)
 		return true, s.open(m, s.at)

@@ -205,7 +205,16 @@ func TestCutOff(t *testing.T) {
 	if !strings.Contains(said.String(), "is missing") {
 		t.Errorf("nothing was said of it: %s", said.String())
 	}
-	if want := []string{"one", "two", "three and", "more than there was", "another"}; !slices.Equal(r.got, want) {
+	r.restart()
+	must.OK(t, os.WriteFile(path+".1", []byte("another\nthat is lost\n"), 0o600))
+	must.OK(t, os.Chtimes(path+".1", time.Time{}, time.Unix(1, 0)))
+	must.OK(t, os.WriteFile(path, []byte("another\nnext\n"), 0o600))
+	r.until(6)
+	if !strings.Contains(said.String(), "two files begin as the one") {
+		t.Errorf("nothing was said of it: %s", said.String())
+	}
+	want := []string{"one", "two", "three and", "more than there was", "another", "next"}
+	if !slices.Equal(r.got, want) {
 		t.Errorf("%q", r.got)
 	}
 }
