@@ -68,7 +68,7 @@ var narrow = map[string][]string{
 	"solver":               {},
 	"internal/graph":       {"internal/heap"},
 	"closure":              {"internal/graph", "internal/room", "internal/safego"},
-	"datasets/workload":    {},
+	"datasets/workload":    {"history"},
 	"record":               {"history", "history/partlist", "internal/safego", "level"},
 }
 
