@@ -78,9 +78,9 @@ func (l *log) pending() int {
 	return len(l.ops)
 }
 
-// locking returns which of n operations are locking reads, as a history lists them, or nil.
-func (l *log) locking(off, n int) (text []byte) {
-	for i, o := range l.ops[off : off+n] {
+// locks returns which operations are locking reads, as a history lists them, or nil.
+func locks(ops []opRec) (text []byte) {
+	for i, o := range ops {
 		if o.locks {
 			if text != nil {
 				text = append(text, ' ')
@@ -183,7 +183,7 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 		if t.node >= 0 && int(t.node) < len(texts) {
 			h.Node = texts[t.node]
 		}
-		if locks := l.locking(t.off, t.n); locks != nil {
+		if locks := locks(l.ops[t.off : t.off+t.n]); locks != nil {
 			h.Locking = b.Text(locks)
 		}
 		if t.name != "" {

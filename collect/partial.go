@@ -159,20 +159,8 @@ func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte
 	if x.name != "" {
 		b = append(history.AppendJSONString(append(b, `"name":`...), x.name), ',')
 	}
-	locking := false
-	for i := range ops {
-		if ops[i].locks {
-			if !locking {
-				b = append(b, `"locking":"`...)
-			} else {
-				b = append(b, ' ')
-			}
-			locking = true
-			b = strconv.AppendInt(b, int64(i), 10)
-		}
-	}
-	if locking {
-		b = append(b, '"', ',')
+	if locks := locks(ops); locks != nil {
+		b = append(append(append(b, `"locking":"`...), locks...), `",`...)
 	}
 	b = append(b, `"ops":[`...)
 	for i := range ops {
