@@ -161,27 +161,18 @@ func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 	})
 }
 
-// vboxUpdates returns the variants of Figure 8(b): how the closure is updated after pruning adds edges.
-func vboxUpdates() []struct {
-	name string
-	p    check.Pipeline
-} {
-	return []struct {
-		name string
-		p    check.Pipeline
-	}{
-		{"Warshall, anew each round", check.Pipeline{Closure: "warshall", Pruning: "rounds"}},
-		{"Purdom, anew each round", check.Pipeline{Closure: "purdom", Pruning: "rounds"}},
-		{"Italiano, by edges", check.Pipeline{Closure: "purdom", Pruning: "edges"}},
-		{"Purdom+, anew each round", check.Pipeline{Closure: "purdom+", Pruning: "rounds"}},
-		{"Italiano+, by edges", check.Pipeline{Closure: "purdom+", Pruning: "edges"}},
-	}
+// vboxUpdates are the variants of Figure 8(b): how the closure is updated after pruning adds edges.
+var vboxUpdates = [...]struct{ name, closure, pruning string }{
+	{"Warshall, anew each round", "warshall", "rounds"}, {"Purdom, anew each round", "purdom", "rounds"},
+	{"Italiano, by edges", "purdom", "edges"}, {"Purdom+, anew each round", "purdom+", "rounds"},
+	{"Italiano+, by edges", "purdom+", "edges"},
 }
 
 func vboxFig8b(ctx context.Context, lab *Lab, r *Report) error {
 	return lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
-		for _, v := range vboxUpdates() {
-			m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: v.p})
+		for _, v := range vboxUpdates {
+			m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: check.Pipeline{Closure: v.closure,
+				Pruning: v.pruning}})
 			if err != nil {
 				return err
 			}
