@@ -50,8 +50,12 @@ func (l *Lab) each(ctx context.Context, r *Report, txns int, f func(name string,
 
 // vboxRivals returns the paper's checkers that the program has, and ours; Cobra with either closure.
 func vboxRivals(r *Report) []string {
-	var out []string
-	for _, n := range []string{"vbox", "cobra", "cobra" + byPurdom, "be", "leopard", "replay"} {
+	return r.builtIn("vbox", "cobra", "cobra"+byPurdom, "be", "leopard", "replay")
+}
+
+// builtIn returns those of the rivals that the program has.
+func (r *Report) builtIn(rivals ...string) (out []string) {
+	for _, n := range rivals {
 		if _, err := check.ByName(rival(n).Checker); err != nil {
 			r.Note("%s is left out: the checker is not built in.", n)
 			continue
