@@ -225,12 +225,6 @@ func (r *Run) checker(h *history.History) (check.Checker, error) {
 	return c, nil
 }
 
-// runHere is a run in this process. h is the history if an earlier run has loaded it, or nil.
-func runHere(ctx context.Context, r Run, h *history.History) (Measured, *history.History, error) {
-	m, h := measure(ctx, r, h)
-	return m, h, ctx.Err()
-}
-
 // killAfter is how long after its time-out, which includes its start, a child that does not stop is killed. drainAfter
 // is how long its output is then awaited.
 const (

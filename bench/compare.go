@@ -139,7 +139,8 @@ func Compare(ctx context.Context, sources []Source, o Options) ([]Row, error) {
 				var m Measured
 				var err error
 				if o.Self == nil {
-					m, h, err = runHere(ctx, r, h)
+					m, h = measure(ctx, r, h)
+					err = ctx.Err()
 				} else {
 					m, err = runChild(ctx, o.Self, r)
 				}

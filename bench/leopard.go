@@ -9,7 +9,6 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/datasets"
-	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/heap"
 	"isovet/internal/plural"
@@ -28,12 +27,11 @@ func (l *Lab) generated(ctx context.Context, spec datasets.Spec) (*history.Histo
 	if l.asked != nil {
 		l.asked(&spec)
 	}
-	l.tell("generating " + spec.Workload + " " + spec.Variant)
-	h, err := datasets.Generate(ctx, spec)
-	if err == nil {
-		l.made.add(spec, evidence.SizesOf(h))
+	res, _, err := l.generate(ctx, spec)
+	if err != nil {
+		return nil, err
 	}
-	return h, err
+	return res.History, nil
 }
 
 // mirrored verifies a history of the store under the store's own profile; a violation would be a fault of isovet. It

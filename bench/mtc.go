@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"isovet/check"
 	"isovet/datasets"
 	"isovet/level"
 )
@@ -15,14 +14,7 @@ import (
 
 // mtcPanels measures checkers on mini-transactions, one parameter varied at a time.
 func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolation string, names ...string) error {
-	var rivals []string
-	for _, n := range names {
-		if _, err := check.ByName(rival(n).Checker); err != nil {
-			r.Note("%s is left out: the checker is not built in.", n)
-			continue
-		}
-		rivals = append(rivals, n)
-	}
+	rivals := r.builtIn(names...)
 	late := map[string]bool{}
 	n := lab.Pick(300, 3000, 10_000)
 	measure := func(metric, group string, spec datasets.Spec) error {

@@ -50,8 +50,12 @@ func (l *Lab) each(ctx context.Context, r *Report, txns int, f func(name string,
 
 // vboxRivals returns the paper's checkers that the program has, and ours; Cobra with either closure.
 func vboxRivals(r *Report) []string {
-	var out []string
-	for _, n := range []string{"vbox", "cobra", "cobra" + byPurdom, "be", "leopard", "replay"} {
+	return r.builtIn("vbox", "cobra", "cobra"+byPurdom, "be", "leopard", "replay")
+}
+
+// builtIn returns those of the rivals that the program has.
+func (r *Report) builtIn(rivals ...string) (out []string) {
+	for _, n := range rivals {
 		if _, err := check.ByName(rival(n).Checker); err != nil {
 			r.Note("%s is left out: the checker is not built in.", n)
 			continue
@@ -161,27 +165,18 @@ func vboxFig8a(ctx context.Context, lab *Lab, r *Report) error {
 	})
 }
 
-// vboxUpdates returns the variants of Figure 8(b): how the closure is updated after pruning adds edges.
-func vboxUpdates() []struct {
-	name string
-	p    check.Pipeline
-} {
-	return []struct {
-		name string
-		p    check.Pipeline
-	}{
-		{"Warshall, anew each round", check.Pipeline{Closure: "warshall", Pruning: "rounds"}},
-		{"Purdom, anew each round", check.Pipeline{Closure: "purdom", Pruning: "rounds"}},
-		{"Italiano, by edges", check.Pipeline{Closure: "purdom", Pruning: "edges"}},
-		{"Purdom+, anew each round", check.Pipeline{Closure: "purdom+", Pruning: "rounds"}},
-		{"Italiano+, by edges", check.Pipeline{Closure: "purdom+", Pruning: "edges"}},
-	}
+// vboxUpdates are the variants of Figure 8(b): how the closure is updated after pruning adds edges.
+var vboxUpdates = [...]struct{ name, closure, pruning string }{
+	{"Warshall, anew each round", "warshall", "rounds"}, {"Purdom, anew each round", "purdom", "rounds"},
+	{"Italiano, by edges", "purdom", "edges"}, {"Purdom+, anew each round", "purdom+", "rounds"},
+	{"Italiano+, by edges", "purdom+", "edges"},
 }
 
 func vboxFig8b(ctx context.Context, lab *Lab, r *Report) error {
 	return lab.each(ctx, r, lab.Pick(500, 10_000, 10_000), func(name string, src Source) error {
-		for _, v := range vboxUpdates() {
-			m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: v.p})
+		for _, v := range vboxUpdates {
+			m, err := lab.Run(ctx, src, vboxLevel, Run{Checker: "vbox", Pipeline: check.Pipeline{Closure: v.closure,
+				Pruning: v.pruning}})
 			if err != nil {
 				return err
 			}

@@ -197,14 +197,6 @@ func (w words) begin(a workload.Access) string {
 	return "begin"
 }
 
-// name returns a row's name in the history.
-func (r *run) name(k workload.Key) string {
-	if t := r.tables[k.Table()].Name; t != "" {
-		return fmt.Sprintf("%s/%d", t, k.PK())
-	}
-	return fmt.Sprint(k.PK())
-}
-
 // call returns the statements of an operation.
 func (w words) call(k *callRec) []string {
 	op := &k.op
@@ -253,7 +245,7 @@ func (w words) call(k *callRec) []string {
 
 // verb describes an operation in words. version is the version that it wrote.
 func (r *run) verb(op *workload.Op, version int64) string {
-	name := r.name(op.Key)
+	name := string(op.Key.Append(nil, r.tables))
 	t := &r.tables[op.Key.Table()]
 	value := fmt.Sprint(op.Payload)
 	if op.Row != nil {
@@ -275,7 +267,7 @@ func (r *run) verb(op *workload.Op, version int64) string {
 	case workload.Append:
 		return fmt.Sprintf("append %d to %s", version, name)
 	}
-	where := string(condition(t.Columns, op.Where))
+	where := string(workload.Condition(t.Columns, op.Where))
 	switch op.Kind {
 	case workload.ReadWhere:
 		return fmt.Sprintf("read the rows of %s where %s", t.Name, where)

@@ -439,7 +439,7 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	if err != nil {
 		return err
 	}
-	rec := predRec{pred: condition(t.Columns, op.Where)}
+	rec := predRec{pred: workload.Condition(t.Columns, op.Where)}
 	op.Found = nil
 	for _, m := range found {
 		key := workload.MakeKey(table, m.PK)

@@ -213,6 +213,6 @@ func TestConditionText(t *testing.T) {
 		`{"and":[{"b":{"<":3}},{"b":{">=":1}}]}`: {{Column: 0, Min: 1, Max: open}, {Column: 0, Min: -open - 1, Max: 3}},
 		`{}`:                                     {},
 	} {
-		must.Equal(t, string(condition(cols, where)), want, "%v", where)
+		must.Equal(t, string(workload.Condition(cols, where)), want, "%v", where)
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
@@ -80,9 +78,9 @@ func (l *log) pending() int {
 	return len(l.ops)
 }
 
-// locking returns which of n operations are locking reads, as a history lists them, or nil.
-func (l *log) locking(off, n int) (text []byte) {
-	for i, o := range l.ops[off : off+n] {
+// locks returns which operations are locking reads, as a history lists them, or nil.
+func locks(ops []opRec) (text []byte) {
+	for i, o := range ops {
 		if o.locks {
 			if text != nil {
 				text = append(text, ' ')
@@ -185,7 +183,7 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 		if t.node >= 0 && int(t.node) < len(texts) {
 			h.Node = texts[t.node]
 		}
-		if locks := l.locking(t.off, t.n); locks != nil {
+		if locks := locks(l.ops[t.off : t.off+t.n]); locks != nil {
 			h.Locking = b.Text(locks)
 		}
 		if t.name != "" {
@@ -231,24 +229,18 @@ func (r *run) historyOf(logs []*log, first int64, known map[int64]bool, txns boo
 	tables := r.tables
 	keys := touched(logs)
 	ids := make(map[int64]uint32, len(keys))
-	rows := newRowText(b, tables)
-	var text []byte
+	rows := workload.NewRowText(tables)
+	value := func(table int, row []int64) history.Value { return b.RowValue(rows.Append(nil, table, row)) }
 	loaded := false
 	for _, n := range keys {
 		k := workload.Key(n)
-		v := history.IntValue(k.PK())
-		t := &tables[k.Table()]
-		if t.Name != "" {
-			text = append(append(text[:0], t.Name...), '/')
-			v = b.StringValue(strconv.AppendInt(text, k.PK(), 10))
-		}
-		id := b.Key(v)
+		id := b.Key(k.Value(b, tables))
 		ids[n] = id
 		if !known[n] && r.holds(k) {
-			if t.Columns == nil {
+			if tables[k.Table()].Columns == nil {
 				b.Write(id, history.IntValue(initial))
 			} else {
-				b.Write(id, rows.value(k.Table(), r.row(k)))
+				b.Write(id, value(k.Table(), r.row(k)))
 			}
 			loaded = true
 			known[n] = true
@@ -271,7 +263,7 @@ func (r *run) historyOf(logs []*log, first int64, known map[int64]bool, txns boo
 		key: func(v history.Value) uint32 { return ids[v.N] },
 		row: func(l *log, key, v history.Value) history.Value {
 			table := workload.Key(key.N).Table()
-			return rows.value(table, l.cells[v.N:v.N+1+int64(len(tables[table].Columns))])
+			return value(table, l.cells[v.N:v.N+1+int64(len(tables[table].Columns))])
 		},
 		values: r.values,
 	})
@@ -287,77 +279,6 @@ func loadedRow(t *workload.Table, pk int64) []int64 {
 		t.Load(pk, row[1:])
 	}
 	return row
-}
-
-// rowText writes rows in the format's form: columns sorted by name, with "u" for the version.
-type rowText struct {
-	b     *history.Builder
-	order [][]int // table → places in a row, by name
-	names [][]string
-	text  []byte
-}
-
-func newRowText(b *history.Builder, tables []workload.Table) *rowText {
-	x := &rowText{b: b}
-	for _, t := range tables {
-		names := []string{"u"}
-		for _, c := range t.Columns {
-			names = append(names, c.Name)
-		}
-		order := make([]int, len(names))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(names[a], names[b]) })
-		x.order, x.names = append(x.order, order), append(x.names, names)
-	}
-	return x
-}
-
-func (x *rowText) value(table int, row []int64) history.Value {
-	x.text = x.row(x.text[:0], table, row)
-	return x.b.RowValue(x.text)
-}
-
-func (x *rowText) row(text []byte, table int, row []int64) []byte {
-	text = append(text, '{')
-	for i, at := range x.order[table] {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(history.AppendJSONString(text, x.names[table][at]), ':')
-		text = strconv.AppendInt(text, row[at], 10)
-	}
-	return append(text, '}')
-}
-
-// condition writes ranges as a predicate of the format. Columns are sorted by name; several ranges of one column
-// become "and".
-func condition(columns []workload.Column, where []workload.Range) []byte {
-	parts := make([]string, 0, len(where))
-	for _, r := range where {
-		var c string
-		switch {
-		case r.Max == r.Min+1:
-			c = fmt.Sprintf(`"=":%d`, r.Min)
-		case r.Min == math.MinInt64 && r.Max == math.MaxInt64:
-			c = ""
-		case r.Min == math.MinInt64:
-			c = fmt.Sprintf(`"<":%d`, r.Max)
-		case r.Max == math.MaxInt64:
-			c = fmt.Sprintf(`">=":%d`, r.Min)
-		default:
-			c = fmt.Sprintf(`"<":%d,">=":%d`, r.Max, r.Min)
-		}
-		parts = append(parts, string(history.AppendJSONString(nil, columns[r.Column].Name))+":{"+c+"}")
-	}
-	slices.Sort(parts)
-	for i := 1; i < len(where); i++ {
-		if slices.ContainsFunc(where[:i], func(r workload.Range) bool { return r.Column == where[i].Column }) {
-			return []byte(`{"and":[{` + strings.Join(parts, "},{") + "}]}")
-		}
-	}
-	return []byte("{" + strings.Join(parts, ",") + "}")
 }
 
 // resolve finds the database's timestamps.

@@ -63,6 +63,7 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 		plural.Of(c.Sessions, "session"))}
 	r.work = tablesOnly(nil)
 	c.tell(Progress{Stage: "loading"})
+	noRows := func(func(int64, driver.Row) bool) {}
 	if err := t.load(ctx, driver.Data{Rows: noRows, Mark: rand.Int64N(1 << 53)}); err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}
@@ -120,8 +121,6 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 	}
 	return res, errors.Join(r.err, err)
 }
-
-func noRows(func(int64, driver.Row) bool) {}
 
 // speaks reports whether the database's sessions accept SQL.
 func (t *Target) speaks() bool {

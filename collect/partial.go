@@ -18,7 +18,7 @@ import (
 // writes. If it is lost, the outcome is unknown.
 type partial struct {
 	r     *run
-	rows  *rowText
+	rows  workload.RowText
 	nodes []string
 
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ func (r *run) openPartial(path string) (*partial, error) {
 }
 
 func (r *run) newPartial() *partial {
-	p := &partial{r: r, rows: newRowText(nil, r.tables), known: map[int64]bool{}}
+	p := &partial{r: r, rows: workload.NewRowText(r.tables), known: map[int64]bool{}}
 	for _, n := range r.info.Nodes {
 		p.nodes = append(p.nodes, string(history.AppendJSONString(nil, n.Name)))
 	}
@@ -93,7 +93,7 @@ func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 		if t.Columns == nil {
 			b = strconv.AppendInt(b, initial, 10)
 		} else {
-			b = p.rows.row(b, k.Table(), loadedRow(t, k.PK()))
+			b = p.rows.Append(b, k.Table(), loadedRow(t, k.PK()))
 		}
 		b = append(b, ']')
 	}
@@ -125,14 +125,7 @@ func (p *partial) id() int64 {
 	return p.last
 }
 
-func (p *partial) key(b []byte, n int64) []byte {
-	k := workload.Key(n)
-	if t := &p.r.tables[k.Table()]; t.Name != "" {
-		b = append(append(append(b, '"'), t.Name...), '/')
-		return append(strconv.AppendInt(b, k.PK(), 10), '"')
-	}
-	return strconv.AppendInt(b, k.PK(), 10)
-}
+func (p *partial) key(b []byte, n int64) []byte { return workload.Key(n).AppendJSON(b, p.r.tables) }
 
 func (p *partial) value(b []byte, l *log, key, v history.Value) []byte {
 	switch v.Kind {
@@ -140,7 +133,7 @@ func (p *partial) value(b []byte, l *log, key, v history.Value) []byte {
 		return append(b, "null"...)
 	case history.Row:
 		table := workload.Key(key.N).Table()
-		return p.rows.row(b, table, l.cells[v.N:v.N+1+int64(len(p.r.tables[table].Columns))])
+		return p.rows.Append(b, table, l.cells[v.N:v.N+1+int64(len(p.r.tables[table].Columns))])
 	}
 	if p.r.values > 0 && v.N != initial {
 		v = history.IntValue(workload.FewValue(v.N, p.r.values))
@@ -166,20 +159,8 @@ func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte
 	if x.name != "" {
 		b = append(history.AppendJSONString(append(b, `"name":`...), x.name), ',')
 	}
-	locking := false
-	for i := range ops {
-		if ops[i].locks {
-			if !locking {
-				b = append(b, `"locking":"`...)
-			} else {
-				b = append(b, ' ')
-			}
-			locking = true
-			b = strconv.AppendInt(b, int64(i), 10)
-		}
-	}
-	if locking {
-		b = append(b, '"', ',')
+	if locks := locks(ops); locks != nil {
+		b = append(append(append(b, `"locking":"`...), locks...), `",`...)
 	}
 	b = append(b, `"ops":[`...)
 	for i := range ops {

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,150 +73,108 @@ func LookupFault(name string) (*Anomaly, error) {
 }
 
 // script converts an anomaly to a script for the store.
-func (a *Anomaly) script() *store.Script {
-	txns, err := parseTxns(a.Text)
-	if err != nil {
-		panic("catalogue: " + a.Name + ": " + err.Error())
-	}
-	sc := &store.Script{Name: a.Name}
-	keys := map[string]int{}
-	sess := map[int64]int{}
-	key := func(name string) int {
-		if _, ok := keys[name]; !ok {
-			keys[name] = len(keys)
-		}
-		return keys[name]
-	}
-	matches := func(ms []textMatch) []store.ScriptMatch {
-		var out []store.ScriptMatch
-		for _, m := range ms {
-			out = append(out, store.ScriptMatch{Key: key(m.key), Not: m.not, Old: m.old, New: m.new})
-		}
-		return out
-	}
-	for _, t := range txns {
-		if _, ok := sess[t.session]; !ok {
-			sess[t.session] = len(sess)
-		}
-		st := store.ScriptTxn{Session: sess[t.session], Start: t.start, End: t.end, Stamped: t.stamped,
-			Aborted: t.aborted}
-		for _, op := range t.ops {
-			so := store.ScriptOp{Kind: op.kind, Val: op.val, Of: matches(op.of), Found: matches(op.found)}
-			if op.kind == store.Read || op.kind == store.Write {
-				so.Key = key(op.key)
-			}
-			st.Ops = append(st.Ops, so)
-		}
-		sc.Txns = append(sc.Txns, st)
-	}
-	sc.Keys = len(keys)
-	return sc
-}
+func (a *Anomaly) script() *store.Script { return &a.parse().Script }
 
 // History returns the anomaly as a history, with transaction ids and sessions as in its text, without timestamps.
 func (a *Anomaly) History() *history.History {
-	txns, err := parseTxns(a.Text)
-	if err != nil {
-		panic("catalogue: " + a.Name + ": " + err.Error())
-	}
-	h, err := buildTxns(txns, a.Name)
+	h, err := a.parse().history()
 	if err != nil {
 		panic("catalogue: " + a.Name + ": " + err.Error())
 	}
 	return h
 }
 
-// textTxn is a transaction of the catalogue's notation.
-type textTxn struct {
-	id, session int64
-	start, end  int64 // history.NoTime: none
-	stamped     [2]int64
-	aborted     bool
-	ops         []textOp
+// parsedText is a parsed Anomaly.Text: a script, and what its numbers are in the text.
+type parsedText struct {
+	store.Script
+	ids      []int64 // of Txns
+	sessions []int64
+	keys     []string
 }
 
-type textOp struct {
-	kind      store.OpKind // Read, Write, ScriptRead, ScriptWrite
-	key       string
-	val       int64
-	of, found []textMatch
-}
-
-// textMatch is key=old>new or key!old in the notation.
-type textMatch struct {
-	key      string
-	not      bool
-	old, new int64
-}
-
-// parseTxns reads the notation of Anomaly.Text. The interval may be missing.
-func parseTxns(text string) ([]textTxn, error) {
-	var out []textTxn
-	for line := range strings.SplitSeq(text, "\n") {
-		head, ops, ok := strings.Cut(line, ":")
-		if !ok {
-			return nil, fmt.Errorf("%q has no colon", line)
+// parse reads Text. The interval may be missing.
+func (a *Anomaly) parse() *parsedText {
+	n := &parsedText{Script: store.Script{Name: a.Name}}
+	for line := range strings.SplitSeq(a.Text, "\n") {
+		if err := n.parseTxn(line); err != nil {
+			panic("catalogue: " + a.Name + ": " + err.Error())
 		}
-		t := textTxn{start: history.NoTime, end: history.NoTime}
-		for i, f := range strings.Fields(head) {
-			var err error
-			switch {
-			case i == 0:
-				t.id, err = strconv.ParseInt(strings.TrimPrefix(f, "T"), 10, 64)
-			case f == "aborted":
-				t.aborted = true
-			case f[0] == 's':
-				t.session, err = strconv.ParseInt(f[1:], 10, 64)
-			case f[0] == '<':
-				_, err = fmt.Sscanf(f, "<%d,%d>", &t.stamped[0], &t.stamped[1])
-			default:
-				_, err = fmt.Sscanf(f, "[%d,%d]", &t.start, &t.end)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%q: %w", f, err)
-			}
-		}
-		for _, f := range strings.Fields(ops) {
-			op, err := parseOp(f)
-			if err != nil {
-				return nil, err
-			}
-			t.ops = append(t.ops, op)
-		}
-		out = append(out, t)
 	}
-	return out, nil
+	n.Keys = len(n.keys)
+	return n
+}
+
+func (n *parsedText) parseTxn(line string) error {
+	head, ops, ok := strings.Cut(line, ":")
+	if !ok {
+		return fmt.Errorf("%q has no colon", line)
+	}
+	var id, session int64
+	t := store.ScriptTxn{Start: history.NoTime, End: history.NoTime}
+	for i, f := range strings.Fields(head) {
+		var err error
+		switch {
+		case i == 0:
+			id, err = strconv.ParseInt(strings.TrimPrefix(f, "T"), 10, 64)
+		case f == "aborted":
+			t.Aborted = true
+		case f[0] == 's':
+			session, err = strconv.ParseInt(f[1:], 10, 64)
+		case f[0] == '<':
+			_, err = fmt.Sscanf(f, "<%d,%d>", &t.Stamped[0], &t.Stamped[1])
+		default:
+			_, err = fmt.Sscanf(f, "[%d,%d]", &t.Start, &t.End)
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", f, err)
+		}
+	}
+	for _, f := range strings.Fields(ops) {
+		op, err := n.parseOp(f)
+		if err != nil {
+			return fmt.Errorf("%q: %w", f, err)
+		}
+		t.Ops = append(t.Ops, op)
+	}
+	t.Session = place(&n.sessions, session)
+	n.Txns, n.ids = append(n.Txns, t), append(n.ids, id)
+	return nil
+}
+
+// place returns x's place in all. It appends x if it is new.
+func place[T comparable](all *[]T, x T) int {
+	i := slices.Index(*all, x)
+	if i < 0 {
+		i = len(*all)
+		*all = append(*all, x)
+	}
+	return i
 }
 
 // parseOp reads an operation of the notation.
-func parseOp(f string) (textOp, error) {
+func (n *parsedText) parseOp(f string) (op store.ScriptOp, err error) {
 	kind, rest, _ := strings.Cut(strings.TrimSuffix(f, ")"), "(")
-	op := textOp{}
-	var err error
 	switch kind {
 	case "r", "w":
 		if kind == "w" {
-			op.kind = store.Write
+			op.Kind = store.Write
 		}
 		key, val, _ := strings.Cut(rest, ",")
-		op.key = key
-		op.val, err = parseVal(val)
+		op.Key = place(&n.keys, key)
+		op.Val, err = parseVal(val)
 	case "pr", "pw":
-		op.kind = store.ScriptRead
+		op.Kind = store.ScriptRead
 		if kind == "pw" {
-			op.kind = store.ScriptWrite
+			op.Kind = store.ScriptWrite
 		}
 		of, found, _ := strings.Cut(rest, ":")
-		if op.of, err = parseMatches(of); err == nil {
-			op.found, err = parseMatches(found)
+		if op.Of, err = n.parseMatches(of); err == nil {
+			op.Found, err = n.parseMatches(found)
 		}
 	default:
 		err = fmt.Errorf("expected r, w, pr or pw")
 	}
-	if err != nil {
-		return op, fmt.Errorf("%q: %w", f, err)
-	}
-	return op, nil
+	return op, err
 }
 
 func parseVal(s string) (int64, error) {
@@ -225,22 +184,23 @@ func parseVal(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// parseMatches reads key=old or key=old>new, separated by commas.
-func parseMatches(s string) ([]textMatch, error) {
-	var out []textMatch
+// parseMatches reads key=old, key=old>new or key!old, separated by commas.
+func (n *parsedText) parseMatches(s string) ([]store.ScriptMatch, error) {
+	var out []store.ScriptMatch
 	for f := range strings.SplitSeq(s, ",") {
 		if f == "" {
 			continue
 		}
 		key, vals, _ := strings.Cut(f, "=")
 		old, new, writes := strings.Cut(vals, ">")
-		m := textMatch{key: key}
+		var m store.ScriptMatch
 		if name, val, ok := strings.Cut(f, "!"); ok {
-			m.key, m.not, old = name, true, val
+			key, m.Not, old = name, true, val
 		}
+		m.Key = place(&n.keys, key)
 		var err error
-		if m.old, err = parseVal(old); err == nil && writes {
-			m.new, err = parseVal(new)
+		if m.Old, err = parseVal(old); err == nil && writes {
+			m.New, err = parseVal(new)
 		}
 		if err != nil {
 			return nil, err
@@ -258,40 +218,40 @@ func textValue(v int64) history.Value {
 	return history.IntValue(v)
 }
 
-// buildTxns makes a history of the transactions. Every key has value 0 at first.
-func buildTxns(txns []textTxn, name string) (*history.History, error) {
+// history makes a history of the transactions. Every key has value 0 at first.
+func (n *parsedText) history() (*history.History, error) {
 	b := history.NewBuilder()
-	b.Meta.Name = name
+	b.Meta.Name = n.Name
 	b.Initial = history.IntValue(0)
-	for _, t := range txns {
-		for _, op := range t.ops {
-			key := func(name string) uint32 { return b.Key(b.StringValue([]byte(name))) }
-			switch op.kind {
+	key := func(k int) uint32 { return b.Key(b.StringValue([]byte(n.keys[k]))) }
+	for i, t := range n.Txns {
+		for _, op := range t.Ops {
+			switch op.Kind {
 			case store.Read:
-				b.Read(key(op.key), textValue(op.val))
+				b.Read(key(op.Key), textValue(op.Val))
 			case store.Write:
-				b.Write(key(op.key), textValue(op.val))
+				b.Write(key(op.Key), textValue(op.Val))
 			default:
 				kind := history.PredRead
-				if op.kind == store.ScriptWrite {
+				if op.Kind == store.ScriptWrite {
 					kind = history.PredWrite
 				}
 				var of []versionText
-				for _, m := range op.of {
-					of = append(of, versionText{strconv.Quote(m.key), strconv.FormatInt(m.old, 10), m.not})
+				for _, m := range op.Of {
+					of = append(of, versionText{strconv.Quote(n.keys[m.Key]), strconv.FormatInt(m.Old, 10), m.Not})
 				}
 				var rows []history.PredRow
-				for _, m := range op.found {
-					rows = append(rows, history.PredRow{Key: key(m.key), Old: textValue(m.old), New: textValue(m.new)})
+				for _, m := range op.Found {
+					rows = append(rows, history.PredRow{Key: key(m.Key), Old: textValue(m.Old), New: textValue(m.New)})
 				}
 				b.Predicate(kind, versionPredicate(nil, "", of), rows)
 			}
 		}
 		head := history.NewTxnHead()
-		head.ID, head.HasID = t.id, true
-		head.Session, head.HasSess = t.session, true
-		head.Start, head.End = t.start, t.end
-		if t.aborted {
+		head.ID, head.HasID = n.ids[i], true
+		head.Session, head.HasSess = n.sessions[t.Session], true
+		head.Start, head.End = t.Start, t.End
+		if t.Aborted {
 			head.Status = history.Aborted
 		}
 		b.EndTxn(head)

@@ -1,9 +1,6 @@
 package datasets
 
 import (
-	"cmp"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -12,38 +9,13 @@ import (
 	"isovet/history"
 )
 
-// column is a column of a table's rows in the file: its name as JSON with the colon, and its index in a row.
-type column struct {
-	name string
-	cell int64
-}
-
-// layout prepares the columns for writing rows: sorted by name, as the format requires.
-func (c *convert) layout() {
-	c.rng = rand.New(rand.NewPCG(c.spec.Seed, 0x01d))
-	for _, t := range c.log.Tables {
-		var cols []column
-		if t.Columns != nil {
-			cols = append(cols, column{"u", 0})
-			for i, col := range t.Columns {
-				cols = append(cols, column{col.Name, int64(1 + i)})
-			}
-			slices.SortFunc(cols, func(a, b column) int { return cmp.Compare(a.name, b.name) })
-			for i := range cols {
-				cols[i].name = strconv.Quote(cols[i].name) + ":"
-			}
-		}
-		c.columns = append(c.columns, cols)
-	}
-}
-
 // value returns a version of a row in the form of the file.
 func (c *convert) value(r uint32, version int64) history.Value {
 	if version == store.Absent {
 		return history.Value{}
 	}
-	cols := c.columns[c.log.Rows[r].Table()]
-	if cols == nil {
+	table := c.log.Rows[r].Table()
+	if c.log.Tables[table].Columns == nil {
 		if c.values > 0 && version != store.Initial {
 			version = workload.FewValue(version, c.values)
 		}
@@ -59,14 +31,7 @@ func (c *convert) value(r uint32, version int64) history.Value {
 	if *known != 0 {
 		return history.Value{Kind: history.Row, N: int64(*known - 1)}
 	}
-	c.text = append(c.text[:0], '{')
-	for i, col := range cols {
-		if i > 0 {
-			c.text = append(c.text, ',')
-		}
-		c.text = strconv.AppendInt(append(c.text, col.name...), c.log.Cells[version+col.cell], 10)
-	}
-	c.text = append(c.text, '}')
+	c.text = c.cells.Append(c.text[:0], table, c.log.Cells[version:])
 	v := c.b.NewRow(c.text)
 	*known = uint32(v.N) + 1
 	return v
@@ -121,8 +86,7 @@ func (c *convert) predicate(op *store.LogOp) {
 		}
 		c.matched = append(c.matched, row)
 	}
-	c.text = c.condition(c.text[:0], c.log.Tables[p.Table].Columns, p.Where)
-	c.b.Predicate(kind, c.text, c.matched)
+	c.b.Predicate(kind, workload.Condition(c.log.Tables[p.Table].Columns, p.Where), c.matched)
 }
 
 // scriptPredicate adds a predicate operation of a script. Its condition is true for a few listed versions.
@@ -132,11 +96,11 @@ func (c *convert) scriptPredicate(op *store.LogOp) {
 	column := ""
 	for _, m := range p.Of {
 		v := strconv.FormatInt(m.Version, 10)
-		if c.columns[c.log.Rows[m.Row].Table()] != nil {
+		if c.log.Tables[c.log.Rows[m.Row].Table()].Columns != nil {
 			// The unique id, which every row has as a column.
 			column, v = "u", strconv.FormatInt(c.log.Cells[m.Version], 10)
 		}
-		of = append(of, versionText{c.keyText(m.Row), v, m.Not})
+		of = append(of, versionText{string(c.log.Rows[m.Row].AppendJSON(nil, c.log.Tables)), v, m.Not})
 	}
 	c.matched = c.matched[:0]
 	for _, m := range p.Matched {
@@ -148,16 +112,6 @@ func (c *convert) scriptPredicate(op *store.LogOp) {
 		kind = history.PredWrite
 	}
 	c.b.Predicate(kind, versionPredicate(c.text[:0], column, of), c.matched)
-}
-
-// keyText is a row's key as JSON.
-func (c *convert) keyText(r uint32) string {
-	k := c.log.Rows[r]
-	pk := strconv.FormatInt(k.PK(), 10)
-	if name := c.log.Tables[k.Table()].Name; name != "" {
-		return strconv.Quote(name + "/" + pk)
-	}
-	return pk
 }
 
 // versionText is a version as JSON. With not it means all other versions of its key.
@@ -194,38 +148,4 @@ func versionPredicate(text []byte, column string, of []versionText) []byte {
 		one(v)
 	}
 	return append(text, `]}`...)
-}
-
-// condition appends ranges as a predicate of the format, with the columns sorted by name.
-func (c *convert) condition(text []byte, columns []workload.Column, where []workload.Range) []byte {
-	where = slices.Clone(where)
-	slices.SortStableFunc(where, func(a, b workload.Range) int {
-		return cmp.Compare(columns[a.Column].Name,
-			columns[b.Column].Name)
-	})
-	text = append(text, '{')
-	for i, r := range where {
-		if i > 0 && where[i-1].Column == r.Column {
-			panic("datasets: two ranges of one column")
-		}
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(strconv.AppendQuote(text, columns[r.Column].Name), ':', '{')
-		if r.Max == r.Min+1 {
-			text = strconv.AppendInt(append(text, `"=":`...), r.Min, 10)
-		} else {
-			if r.Max != math.MaxInt64 {
-				text = strconv.AppendInt(append(text, `"<":`...), r.Max, 10)
-				if r.Min != math.MinInt64 {
-					text = append(text, ',')
-				}
-			}
-			if r.Min != math.MinInt64 {
-				text = strconv.AppendInt(append(text, `">=":`...), r.Min, 10)
-			}
-		}
-		text = append(text, '}')
-	}
-	return append(text, '}')
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"isovet/datasets/store"
+	"isovet/datasets/workload"
 	"isovet/history"
 	"isovet/level"
 )
@@ -158,13 +158,12 @@ type convert struct {
 	offset  []int64   // of each session's clock
 	scripts [][]int64 // ids of each script's transactions
 
-	batch   uint32   // of Stream: the batch's number, from 1; else 0
-	keyIn   []uint32 // row → the batch that key is of
-	keyName []byte
+	batch uint32   // of Stream: the batch's number, from 1; else 0
+	keyIn []uint32 // row → the batch that key is of
 
 	values int // as workload.Params.Values
 
-	columns [][]column // table → its columns and "u", in the order of their names
+	cells   workload.RowText
 	rng     *rand.Rand // of the old versions that clients do not learn
 	text    []byte
 	rows    []uint32 // half of a row's place in log.Cells, where it has two at least → 1 + its text
@@ -174,7 +173,8 @@ type convert struct {
 
 // begin prepares the fields that do not depend on the log.
 func (c *convert) begin() {
-	c.layout()
+	c.rng = rand.New(rand.NewPCG(c.spec.Seed, 0x01d))
+	c.cells = workload.NewRowText(c.log.Tables)
 	c.names = make(map[string]uint32)
 	c.offset = make([]int64, c.spec.Sessions)
 	if c.spec.Skew > 0 {
@@ -254,17 +254,6 @@ func moved(t, by int64) int64 {
 	return t + by
 }
 
-// addKey adds the key of a row to the history.
-func (c *convert) addKey(r uint32) uint32 {
-	k := c.log.Rows[r]
-	v := history.IntValue(k.PK())
-	if name := c.log.Tables[k.Table()].Name; name != "" {
-		c.keyName = append(append(c.keyName[:0], name...), '/')
-		v = c.b.StringValue(strconv.AppendInt(c.keyName, k.PK(), 10))
-	}
-	return c.b.Key(v)
-}
-
 // keyOf returns the key of a row. In a batch of Stream it adds the key at its first use.
 func (c *convert) keyOf(r uint32) uint32 {
 	if c.batch == 0 {
@@ -275,7 +264,7 @@ func (c *convert) keyOf(r uint32) uint32 {
 		c.keyIn = append(c.keyIn, 0)
 	}
 	if c.keyIn[r] != c.batch {
-		c.keyIn[r], c.key[r] = c.batch, c.addKey(r)
+		c.keyIn[r], c.key[r] = c.batch, c.b.Key(c.log.Rows[r].Value(c.b, c.log.Tables))
 	}
 	return c.key[r]
 }
@@ -292,7 +281,7 @@ func (c *convert) init() {
 	c.key = make([]uint32, len(c.log.Rows))
 	loaded := false
 	for _, r := range rows {
-		c.key[r] = c.addKey(r)
+		c.key[r] = c.b.Key(c.log.Rows[r].Value(c.b, c.log.Tables))
 		if c.log.Loaded(r) {
 			c.b.Write(c.key[r], c.value(r, c.log.First(r)))
 			loaded = true

@@ -63,5 +63,5 @@ func ExampleTxn_Predicate() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// record: predicate {"room":6}: column "room": found 6; expected a comparison such as {"=": 1}
+	// record: predicate {"room":6}: predicate.room: expected an object of comparisons
 }

@@ -189,10 +189,10 @@ func TestRefused(t *testing.T) {
 		{func(x *record.Txn) error { return x.Append("k", nil) }, "append of key k: a null"},
 		{func(x *record.Txn) error { return x.ReadList("k", 5) }, "a int; expected a slice"},
 		{func(x *record.Txn) error { return x.ReadList("k", []any{1, nil}) }, "element 1: a null"},
-		{func(x *record.Txn) error { return x.Predicate(`{"v":5}`) }, `column "v": found 5`},
-		{func(x *record.Txn) error { return x.Predicate(`{"v":{"~":5}}`) }, `comparison "~"`},
-		{func(x *record.Txn) error { return x.Predicate(`{"v":{"=":1.5}}`) }, `the number 1.5`},
-		{func(x *record.Txn) error { return x.Predicate(`{"v":`) }, `not JSON`},
+		{func(x *record.Txn) error { return x.Predicate(`{"v":5}`) }, `predicate.v: expected an object`},
+		{func(x *record.Txn) error { return x.Predicate(`{"v":{"~":5}}`) }, `predicate.v: expected comparisons among`},
+		{func(x *record.Txn) error { return x.Predicate(`{"v":{"=":1.5}}`) }, `1.5 is not a 64-bit integer`},
+		{func(x *record.Txn) error { return x.Predicate(`{"v":`) }, `unexpected EOF`},
 		{func(x *record.Txn) error { return x.Predicate(`{}`, record.Row{Key: 1, Old: 1i}) }, `row 1: a complex128`},
 	} {
 		var told error

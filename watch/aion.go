@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -50,12 +49,7 @@ func (a Attach) String() string { return attachNames[a] }
 func AttachNames() []string { return attachNames[:] }
 
 // ParseAttach returns the mode of a name.
-func ParseAttach(name string) (Attach, error) {
-	if a := slices.Index(attachNames[:], name); a >= 0 {
-		return Attach(a), nil
-	}
-	return 0, fmt.Errorf("unknown mode %q; expected one of %v", name, attachNames)
-}
+func ParseAttach(name string) (Attach, error) { return named[Attach]("mode", attachNames[:], name) }
 
 // AllLate is a lateness so large that nothing becomes final before the stream ends.
 const AllLate = 1 << 60

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,7 +205,7 @@ func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
 	for {
 		if s.f == nil {
 			if end, err := s.wait(ctx); end || err != nil {
-				return nil, cmpErr(err, io.EOF)
+				return nil, cmp.Or(err, io.EOF)
 			}
 			continue
 		}
@@ -248,13 +249,6 @@ func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
 			}
 		}
 	}
-}
-
-func cmpErr(err, or error) error {
-	if err != nil {
-		return err
-	}
-	return or
 }
 
 // grow appends to the current line.

@@ -32,11 +32,14 @@ func UnitNames() []string { return unitNames[:] }
 func (u Unit) String() string { return unitNames[u] }
 
 // ParseUnit returns the unit of a name.
-func ParseUnit(name string) (Unit, error) {
-	if u := slices.Index(unitNames[:], name); u >= 0 {
-		return Unit(u), nil
+func ParseUnit(name string) (Unit, error) { return named[Unit]("unit", unitNames[:], name) }
+
+// named returns the T of a name.
+func named[T ~uint8](what string, names []string, name string) (T, error) {
+	if i := slices.Index(names, name); i >= 0 {
+		return T(i), nil
 	}
-	return 0, fmt.Errorf("unknown unit %q; expected one of %v", name, unitNames)
+	return 0, fmt.Errorf("unknown %s %q; expected one of %v", what, name, names)
 }
 
 // ticks returns a duration in units of the timestamps, or false if these are not times.

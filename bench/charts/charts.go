@@ -77,7 +77,7 @@ func colors(series []string) map[string]color.Color {
 // same report gives the same bytes.
 func Draw(r *bench.Report, m bench.Metric) ([]byte, error) {
 	p := plot.New()
-	p.Title.Text = strings.TrimSuffix(wrappedTo(titleCut, r.Title), "\n")
+	p.Title.Text = wrappedTo(titleCut, r.Title)
 	p.Title.Padding = 2 * vg.Millimeter
 	series := r.Series(m.Key)
 	c := &chart{r: r, m: m, plot: p, series: series, colors: colors(series), height: lineHeight}
@@ -198,7 +198,7 @@ func (c *chart) valueAxis(a *plot.Axis) {
 func (c *chart) lines() error {
 	p := c.plot
 	c.valueAxis(&p.Y)
-	p.Y.Label.Text = strings.TrimSuffix(wrappedTo(upright, p.Y.Label.Text), "\n")
+	p.Y.Label.Text = wrappedTo(upright, p.Y.Label.Text)
 	p.X.Label.Text = c.r.Drawn().Axis
 	var lastX []float64 // of the ends
 	for i, s := range c.series {

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 )
@@ -11,20 +10,33 @@ func newMini(p Params) (Workload, error) {
 	if err := needKeys(p, 2); err != nil {
 		return nil, err
 	}
-	w := &mini{keys: p.Keys, dist: miniDist(p), shapes: miniShapes}
+	dist, shapes := miniDist(p), miniShapes
 	if all := allShapes(); p.Shape == "all" || p.Shape == "" && p.Variant == "shapes" {
-		w.shapes = all
+		shapes = all
 	} else if p.Shape != "" {
-		w.shapes = nil
+		shapes = nil
 		for name := range strings.SplitSeq(p.Shape, ",") {
 			s := miniShape{strings.TrimSpace(name), strings.TrimSpace(name)}
 			if !slices.Contains(all, s) {
 				return nil, fmt.Errorf("shape %q is no mini-transaction; expected some of %v", name, all)
 			}
-			w.shapes = append(w.shapes, s)
+			shapes = append(shapes, s)
 		}
 	}
-	return w, nil
+	return &plain{table: Table{Rows: p.Keys}, next: func(t *Txn, c *plainClient) {
+		s := shapes[c.rng.IntN(len(shapes))]
+		t.Name = s.name
+		c.draw(t, 2, dist)
+		xy := [2]int64{t.Args[0], t.Args[1]}
+		t.Args = t.Args[:0]
+		for i := 0; i < len(s.ops); i += 2 {
+			k := xy[s.ops[i+1]-'x']
+			if s.ops[i] == 'w' {
+				k = ^k
+			}
+			t.Args = append(t.Args, k)
+		}
+	}}, nil
 }
 
 // miniDist returns the distribution of a variant's keys: the four of YCSB's generator ([MTC] §V-A).
@@ -38,23 +50,6 @@ func miniDist(p Params) Dist {
 		return NewExponential(p.Keys)
 	}
 	return Uniform(p.Keys)
-}
-
-type mini struct {
-	keys   int
-	dist   Dist
-	shapes []miniShape
-}
-
-func (w *mini) Tables() []Table { return []Table{{Rows: w.keys}} }
-
-func (w *mini) Client(_ int, rng *rand.Rand) Client { return &miniClient{w: w, rng: rng} }
-
-type miniClient struct {
-	w   *mini
-	rng *rand.Rand
-	set distinct
-	ops string // of its transaction
 }
 
 // miniShape is a mini-transaction on two keys, x and y: rx reads x, wx writes x.
@@ -80,24 +75,4 @@ func allShapes() []miniShape {
 		}
 	}
 	return all[1:]
-}
-
-func (c *miniClient) Next(t *Txn) {
-	s := c.w.shapes[c.rng.IntN(len(c.w.shapes))]
-	t.Name, c.ops = s.name, s.ops
-	t.Args = c.set.draw(t.Args[:0], 2, c.w.dist, c.rng)
-}
-
-func (c *miniClient) Step(t *Txn) {
-	if t.Stage > 0 {
-		return
-	}
-	for i := 0; i < len(c.ops); i += 2 {
-		k := Key(t.Args[c.ops[i+1]-'x'])
-		if c.ops[i] == 'r' {
-			t.Read(k)
-		} else {
-			t.Write(k, 0)
-		}
-	}
 }

@@ -1,68 +1,24 @@
 package workload
 
-import "math/rand/v2"
-
 func newRmw(p Params) (Workload, error) {
-	w := &rmw{keys: p.Keys, pairs: max(p.Ops/2, 1), lock: p.Variant == "locking",
-		alone: p.Variant == "autocommit"}
+	pairs := max(p.Ops/2, 1)
 	if p.Variant == "counters" {
-		w.pairs = 1
+		pairs = 1
 	}
-	return w, needKeys(p, w.pairs)
-}
-
-type rmw struct {
-	keys, pairs int
-	lock, alone bool
-}
-
-func (w *rmw) Tables() []Table { return []Table{{Rows: w.keys}} }
-
-func (w *rmw) Client(_ int, rng *rand.Rand) Client { return &rmwClient{w: w, rng: rng} }
-
-type rmwClient struct {
-	w   *rmw
-	rng *rand.Rand
-	set distinct
-}
-
-func (c *rmwClient) Next(t *Txn) {
-	t.Name = "rmw"
-	t.Args = c.set.draw(t.Args[:0], c.w.pairs, Uniform(c.w.keys), c.rng)
-	if c.w.alone {
-		kind := c.rng.IntN(3)
-		t.Name, t.Access = []string{"rmw", "read", "write"}[kind], ReadWrite
-		if kind > 0 {
-			t.Access, t.Args = Alone, t.Args[:1]
-		}
-	}
-}
-
-// Step handles one key after the other: it reads it, and writes its payload plus one.
-func (c *rmwClient) Step(t *Txn) {
-	if t.Name != "rmw" {
-		c.one(t)
-		return
-	}
-	pair, write := t.Stage/2, t.Stage%2 == 1
-	if pair >= len(t.Args) {
-		return
-	}
-	k := Key(t.Args[pair])
-	if write {
-		t.Write(k, t.Ops[len(t.Ops)-1].Payload+1)
-		return
-	}
-	t.Ops = append(t.Ops, Op{Key: k, ForUpdate: c.w.lock})
-}
-
-// one runs a transaction of one operation.
-func (c *rmwClient) one(t *Txn) {
-	switch k := Key(t.Args[0]); {
-	case t.Stage > 0:
-	case t.Name == "read":
-		t.Read(k)
-	default:
-		t.Write(k, 0)
-	}
+	return &plain{table: Table{Rows: p.Keys}, adds: "rmw", lock: p.Variant == "locking",
+		next: func(t *Txn, c *plainClient) {
+			t.Name = "rmw"
+			c.draw(t, pairs, Uniform(p.Keys))
+			if p.Variant != "autocommit" {
+				return
+			}
+			t.Access = ReadWrite
+			kind := c.rng.IntN(3)
+			if kind > 0 {
+				t.Name, t.Access, t.Args = "read", Alone, t.Args[:1]
+			}
+			if kind == 2 {
+				t.Name, t.Args[0] = "write", ^t.Args[0]
+			}
+		}}, needKeys(p, pairs)
 }

@@ -18,10 +18,6 @@ type gateFlags struct {
 	jump, patience         time.Duration
 }
 
-func defaultGate() gateFlags {
-	return gateFlags{lateness: "5s", unit: "auto", attach: "auto", jump: time.Minute, patience: time.Minute}
-}
-
 func (f *gateFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.lateness, "lateness", f.lateness, "longest delay of a transaction: `DURATION` or 10000ticks")
 	fl.DurationVar(&f.jump, "max-jump", f.jump, "quarantine transactions further ahead; 0: none")

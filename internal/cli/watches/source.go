@@ -28,10 +28,6 @@ type sourceFlags struct {
 	tls                                  watch.TLSFiles
 }
 
-func defaultSource() sourceFlags {
-	return sourceFlags{url: "-", durable: "isovet", maxBody: watch.DefaultMaxBody}
-}
-
 func (f *sourceFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.url, "source", f.url, "- (standard input), files, or an http:, nats:, kafka: URL")
 	fl.BoolVar(&f.once, "once", false, "files: end after the last file")

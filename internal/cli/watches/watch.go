@@ -65,8 +65,10 @@ func NewWatch(e *console.Env) *cobra.Command {
 
 // newWatch returns the command with its flags.
 func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
-	f := &watchFlags{level: level.SessionSnapshotIsolation, source: defaultSource(),
-		gate: defaultGate(), idle: 5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
+	f := &watchFlags{level: level.SessionSnapshotIsolation,
+		source: sourceFlags{url: "-", durable: "isovet", maxBody: watch.DefaultMaxBody},
+		gate:   gateFlags{lateness: "5s", unit: "auto", attach: "auto", jump: time.Minute, patience: time.Minute},
+		idle:   5 * time.Second, checkpoint: 30 * time.Second, keep: "10GiB", memory: 1 << 30,
 		checker: watchCheckers[0], logFormat: logFormats[0]}
 	config := ""
 	c := console.Command("watch", console.Exactly(), func(c *cobra.Command, _ []string) error {

@@ -1,0 +1,63 @@
+package workload
+
+import "math/rand/v2"
+
+// plain is a workload on one table without columns. Its transactions know their operations when they are drawn, except
+// for those named adds: these read and write one key after the other.
+type plain struct {
+	table Table
+	// next draws t.Name and t.Args: the keys, and the complements of those that are written.
+	next func(t *Txn, c *plainClient)
+	adds string
+	lock bool // the reads of adds lock
+}
+
+func (w *plain) Tables() []Table { return []Table{w.table} }
+
+func (w *plain) Client(_ int, rng *rand.Rand) Client { return &plainClient{w: w, rng: rng} }
+
+type plainClient struct {
+	w       *plain
+	rng     *rand.Rand
+	set     distinct
+	appends int64 // drawn so far, of list-append
+}
+
+// draw draws n different keys.
+func (c *plainClient) draw(t *Txn, n int, d Dist) { t.Args = c.set.draw(t.Args[:0], n, d, c.rng) }
+
+func (c *plainClient) Next(t *Txn) { c.w.next(t, c) }
+
+func (c *plainClient) Step(t *Txn) {
+	if t.Name == c.w.adds {
+		c.add(t)
+		return
+	}
+	if t.Stage > 0 {
+		return
+	}
+	for _, k := range t.Args {
+		switch {
+		case k >= 0:
+			t.Read(Key(k))
+		case c.w.table.List:
+			t.Append(Key(^k))
+		default:
+			t.Write(Key(^k), 0)
+		}
+	}
+}
+
+// add handles one key after the other: it reads it, and writes its payload plus one.
+func (c *plainClient) add(t *Txn) {
+	pair, write := t.Stage/2, t.Stage%2 == 1
+	if pair >= len(t.Args) {
+		return
+	}
+	k := Key(t.Args[pair])
+	if write {
+		t.Write(k, t.Last().Payload+1)
+		return
+	}
+	t.Ops = append(t.Ops, Op{Key: k, ForUpdate: c.w.lock})
+}
