@@ -22,7 +22,7 @@
 // workload only has payloads (a balance, a quantity), which a history does not show.
 //
 // Files: workload.go the interface; workloads.tsv and registry.go the list of all; dist.go distributions of keys; then
-// one file for each workload; plain.go what those on plain reads and writes share.
+// one file for each workload; plain.go what those on plain reads and writes share, and contended.
 //
 // Experimental: this package may still change.
 package workload
