@@ -111,11 +111,14 @@ func (p *reproducer) play(s *Script) (*Played, *evidence.Result) {
 		return nil, nil
 	}
 	p.out.Tried++
-	played, err := p.f.Target.Play(p.ctx, p.c, x)
+	// A play that begins in time, or that only counts, may take a little longer.
+	ctx, stop := context.WithTimeout(p.ctx, max(time.Until(p.until), 0)+max(p.o.For/6, 2*time.Second))
+	defer stop()
+	played, err := p.f.Target.Play(ctx, p.c, x)
 	if err != nil {
 		return nil, nil
 	}
-	r, err := Examine(p.ctx, played.History, p.f.Level, 5*time.Second)
+	r, err := Examine(ctx, played.History, p.f.Level, 5*time.Second)
 	if err != nil {
 		return nil, nil
 	}

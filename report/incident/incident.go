@@ -121,27 +121,32 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 		x.found = f.Played.Events()
 	}
 	x.order = x.found
-	if o.NoReplay || len(x.found) == 0 {
+	if len(x.found) == 0 {
 		return x, nil
+	}
+	if o.NoReplay {
+		o.For, o.Runs = 1, -1 // the script without a play
 	}
 	r, err := f.Reproduce(ctx, ids, o.ReproduceOptions)
 	if err != nil {
-		return nil, err
+		return x, nil // the run did not record its statements
 	}
-	x.repro = r
-	r.Script.Note = fmt.Sprintf("%s, %s: %s", x.Database.Name, x.Database.Isolation, x.Anomaly)
-	x.Replay = &Replay{Runs: r.Runs, Violated: r.Violated, Steps: len(r.Script.Steps),
-		ControlRuns: r.Control.Runs, ControlViolated: r.Control.Violated}
-	for _, st := range r.Script.Steps {
-		x.Replay.Sessions = max(x.Replay.Sessions, st.Session)
+	if !o.NoReplay {
+		x.repro = r
+		r.Script.Note = fmt.Sprintf("%s, %s: %s", x.Database.Name, x.Database.Isolation, x.Anomaly)
+		x.Replay = &Replay{Runs: r.Runs, Violated: r.Violated, Steps: len(r.Script.Steps),
+			ControlRuns: r.Control.Runs, ControlViolated: r.Control.Violated}
+		for _, st := range r.Script.Steps {
+			x.Replay.Sessions = max(x.Replay.Sessions, st.Session)
+		}
 	}
 	if r.Played != nil {
 		x.events = r.Played.Events()
 		x.order = x.events
 	}
 	setup, err := f.Setup(ctx, r.Script, x.order)
-	if err != nil {
-		return nil, fmt.Errorf("explaining the statements: %w", err)
+	if err != nil { // such as an interrupt: the rest is worth its folder
+		return x, nil
 	}
 	x.Database.Tables, x.Database.After, x.rows, x.Plans = setup.Tables, setup.After, setup.Rows, setup.Plans
 	return x, nil

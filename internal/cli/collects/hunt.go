@@ -154,7 +154,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	case why != "":
 		j.Verdict, j.Reason = "inconclusive", why
 	}
-	if err == nil { // otherwise the failed round is the last
+	if err == nil && !h.Interrupted { // otherwise the last round may be unchecked
 		err = removePartial(cfg.Partial)
 	}
 	if err := sayHunt(e, h, finds, &j, asJSON); err != nil {
