@@ -198,7 +198,7 @@ func TestOutcomes(t *testing.T) {
 		"unknown":      {runs: 2, rounds: 3, undecided: 3, committed: 500, attempts: 600},
 		"error":        {runs: 2, rounds: 1, committed: 500, attempts: 600, failed: 2},
 		"inconclusive": {runs: 2, rounds: 3, undecided: 3, committed: 5, attempts: 600},
-		"lost-update":  {runs: 2, rounds: 3, undecided: 2, kinds: []string{"lost-update"}},
+		"lost-update":  {runs: 2, rounds: 3, undecided: 2, kinds: []string{"lost-update"}, at: []string{"lost-update"}},
 	} {
 		if got, _ := x.outcome(); got != want {
 			t.Errorf("%+v: %s; expected %s", x, got, want)
@@ -215,7 +215,7 @@ func TestShards(t *testing.T) {
 	places := plan.places()
 	must.Equal(t, places[2].DB, "postgres:start", "%+v", places)
 	for _, d := range places[:2] {
-		c, a := plan.look(t.Context(), &d)
+		c, a := plan.look(t.Context(), &d, nil)
 		cells, away = append(cells, c...), append(away, a...)
 	}
 	if len(cells) != 12 || len(away) != 1 {

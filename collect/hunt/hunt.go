@@ -187,12 +187,14 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 		from = time.Now()
 		var res *evidence.Result
 		for _, l := range slices.Concat([]level.Level{c.Level}, c.Further) {
-			var cerr error
-			res, cerr = collect.Examine(ctx, r.History, l, max(time.Until(b.until), 0)+b.late)
+			x, cerr := collect.Examine(ctx, r.History, l, max(time.Until(b.until), 0)+b.late)
 			if cerr != nil {
 				return errors.Join(err, fmt.Errorf("round %d: %w", n+1, cerr))
 			}
-			if res.Verdict != evidence.Holds {
+			if res == nil || res.Verdict == evidence.Holds || x.Verdict == evidence.Violated {
+				res = x // an undecided level hides no violation of another one
+			}
+			if res.Verdict == evidence.Violated {
 				break
 			}
 		}
