@@ -79,6 +79,7 @@ type Event struct {
 	// Session counts from 0. Txn is the transaction's id in the history.
 	Session int
 	Txn     int64
+	Node    string
 	// Start and End are in nanoseconds since the run began. End is history.NoTime if no answer came.
 	Start, End int64
 	// Statements are the statements sent: in SQL, or in words if the database has no SQL.
@@ -138,8 +139,8 @@ func (r *run) events(ids []int64) (out []Event) {
 			return
 		}
 		add := func(start, end int64, refused string, got string, locking bool, q ...string) {
-			ev := Event{Session: int(t.session), Txn: id, Start: start, End: end, Statements: q, Got: got,
-				Locking: locking, Refused: refused != ""}
+			ev := Event{Session: int(t.session), Txn: id, Node: r.info.Nodes[r.clients[t.session].node].Name,
+				Start: start, End: end, Statements: q, Got: got, Locking: locking, Refused: refused != ""}
 			if refused != "" {
 				ev.Got = "refused: " + refused
 			}

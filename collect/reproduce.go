@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"isovet/datasets/workload"
@@ -26,6 +27,25 @@ type Found struct {
 	// Played and Schedule are the schedule that showed the violation, if one did.
 	Played   *Played
 	Schedule *Schedule
+}
+
+// Started returns the command of the database's server, or "" if this program did not start it.
+func (f *Found) Started() string {
+	if f.Target.cluster == nil {
+		return ""
+	}
+	return f.Target.cluster.CommandLine()
+}
+
+// Sent returns a database's URL with the parameters of a way to send statements (Config.Send).
+func Sent(url, send string) string {
+	switch {
+	case send == "":
+		return url
+	case strings.Contains(url, "?"):
+		return url + "&" + send
+	}
+	return url + "?" + send
 }
 
 // Reproduction is a script that repeats a violation, with the results of playing it on fresh tables.

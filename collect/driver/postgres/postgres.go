@@ -180,7 +180,9 @@ func (p *server) Load(ctx context.Context, d driver.Data) error {
 	p.data = d
 	p.info.Settings = p.info.Settings[:len(p.settings):len(p.settings)]
 	for _, q := range planSettings(planOf(d.Tables)) {
-		p.info.Settings = append(p.info.Settings, driver.Setting{SQL: q, Refused: driver.Refusal(run(c, q))})
+		if !slices.Contains(p.settings, q) {
+			p.info.Settings = append(p.info.Settings, driver.Setting{SQL: q, Refused: driver.Refusal(run(c, q))})
+		}
 	}
 	for _, q := range slices.Concat(driver.DropTables(), p.makes(d)) {
 		if err := run(c, q); err != nil {

@@ -231,14 +231,7 @@ func again(f *collectFlags, l level.Level, r *hunt.Round) string {
 	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {
 		db = f.cfg.DB[0]
 	}
-	switch {
-	case r.Send == "":
-	case strings.Contains(db, "?"):
-		db += "&" + r.Send
-	default:
-		db += "?" + r.Send
-	}
-	if db != "URL" {
+	if db = collect.Sent(db, r.Send); db != "URL" {
 		db = escape.Shell(db)
 	}
 	does, variant := f.cfg.Workload, f.cfg.Variant
