@@ -25,6 +25,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/datasets/workload"
 	"isovet/level"
@@ -65,7 +66,7 @@ type Database struct {
 // read.
 var defaultWorkloads = []string{"rmw", "smallbank", "counters", "list-append", "longfork", "mix", "claim",
 	"rows", "booking", "rows/direct", "claim/insert", "references", "rows/savepoints", "rows/autocommit",
-	"rmw/autocommit"}
+	"rmw/autocommit", "rmw/subtransactions"}
 
 // schemaFault is the fault for SQL databases with known schema changes.
 const schemaFault = "ddl:1s"
@@ -301,7 +302,7 @@ func (p *Plan) cells(d *Database, name string, urls []string, info driver.Info, 
 			continue
 		}
 		source, allowed := "", promise.But
-		named := strings.ReplaceAll(strings.Trim(fmt.Sprint(at), "[]"), " ", ", ")
+		named := hunt.Named(at)
 		if slices.ContainsFunc(promise.Levels, func(l level.Level) bool { return l.Implies(at[0]) }) {
 			source = promise.Source
 		}

@@ -4,7 +4,7 @@ import "math/rand/v2"
 
 func newRmw(p Params) (Workload, error) {
 	w := &rmw{keys: p.Keys, pairs: max(p.Ops/2, 1), lock: p.Variant == "locking",
-		alone: p.Variant == "autocommit"}
+		alone: p.Variant == "autocommit", deep: p.Variant == "subtransactions"}
 	if p.Variant == "counters" {
 		w.pairs = 1
 	}
@@ -12,19 +12,25 @@ func newRmw(p Params) (Workload, error) {
 }
 
 type rmw struct {
-	keys, pairs int
-	lock, alone bool
+	keys, pairs       int
+	lock, alone, deep bool
 }
 
 func (w *rmw) Tables() []Table { return []Table{{Rows: w.keys}} }
 
-func (w *rmw) Client(_ int, rng *rand.Rand) Client { return &rmwClient{w: w, rng: rng} }
+func (w *rmw) Client(session int, rng *rand.Rand) Client {
+	return &rmwClient{w: w, rng: rng, own: Key(w.keys + session)}
+}
 
 type rmwClient struct {
 	w   *rmw
 	rng *rand.Rand
 	set distinct
+	own Key // of this client alone
 }
+
+// subtransactions is more than the 64 that PostgreSQL keeps for a transaction in shared memory.
+const subtransactions = 65
 
 func (c *rmwClient) Next(t *Txn) {
 	t.Name = "rmw"
@@ -36,15 +42,30 @@ func (c *rmwClient) Next(t *Txn) {
 			t.Access, t.Args = Alone, t.Args[:1]
 		}
 	}
+	if c.w.deep && c.rng.IntN(4) == 0 {
+		t.Name = "deep"
+	}
 }
 
 // Step handles one key after the other: it reads it, and writes its payload plus one.
 func (c *rmwClient) Step(t *Txn) {
-	if t.Name != "rmw" {
+	stage := t.Stage
+	switch t.Name {
+	case "read", "write":
 		c.one(t)
 		return
+	case "deep":
+		for i := range subtransactions {
+			if stage == 0 {
+				t.Savepoint()
+				t.Write(c.own, int64(i))
+			}
+		}
+		if stage--; stage < 0 {
+			return
+		}
 	}
-	pair, write := t.Stage/2, t.Stage%2 == 1
+	pair, write := stage/2, stage%2 == 1
 	if pair >= len(t.Args) {
 		return
 	}
