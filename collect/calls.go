@@ -112,6 +112,19 @@ func (t *Target) IsolationName(c Config) (string, error) {
 	return driver.IsolationName(db, c.Isolation)
 }
 
+// Promise returns what the database's documentation promises at the isolation level asked for.
+func (t *Target) Promise(c Config) driver.Promise {
+	in := t.DB.Info()
+	name, err := t.IsolationName(c)
+	if err != nil {
+		return driver.Promise{}
+	}
+	if name == "default" {
+		name = strings.ReplaceAll(in.Isolation, " ", "-")
+	}
+	return driver.Promised(in, name)
+}
+
 func (r *run) logs() (logs []*log) {
 	for _, c := range r.clients {
 		logs = append(logs, &c.log)

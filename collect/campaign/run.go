@@ -87,9 +87,9 @@ type Campaign struct {
 	err     error
 }
 
-// Start hunts until the time is up, not counting the time in Keep. It chooses the cell of this shard that was hunted least so far, first those
-// without a violation. Databases are opened at the same time, and their servers serve the hunts. It returns errors about
-// the folder and from Keep, which end it early. An error of a hunt is in the hunt's line.
+// Start hunts until the time is up, not counting the time in Keep. It chooses the cell of this shard that was hunted
+// least so far, first those without a violation. Databases are opened at the same time, and their servers serve the
+// hunts. It returns errors about the folder and from Keep, which end it early. An error of a hunt is in the hunt's line.
 func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	if c.Told == nil {
 		c.Told = func(string) {}
@@ -149,7 +149,8 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 // tick is the interval of polling.
 const tick = 20 * time.Millisecond
 
-// look opens one database after the other beside the hunts. It uses a tenth of the time, or all while a job has no cell.
+// look opens one database after the other beside the hunts. It uses a tenth of the time, or all while a job has no
+// cell.
 func (p *Campaign) look(ctx context.Context) {
 	begun, spent := time.Now(), time.Duration(0)
 	for {

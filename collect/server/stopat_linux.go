@@ -26,8 +26,8 @@ const (
 
 // StopAt uses gdb to stop one session's process of a server whenever it calls a function, for 3 s in all. At each stop
 // it calls stopped, and lets the process go on when over returns true, or after 0.1 s. A process that does not call
-// the function within a second, or by the time done is closed, goes on; this is no error. Errors: gdb, the function or a process for each session is
-// missing.
+// the function within a second, or by the time done is closed, goes on; this is no error. Errors: gdb, the function or
+// a process for each session is missing.
 func (c *Cluster) StopAt(i int, rng *rand.Rand, function string, done <-chan struct{},
 	stopped func() (over func() bool)) error {
 	n := c.nodes[i]

@@ -33,8 +33,8 @@ func TestStopAt(t *testing.T) {
 	done := make(chan struct{})
 	close(done)
 	must.OK(t, stopAt(pid, "getpwnam", time.Hour, done, func() func() bool { panic("it came to getpwnam") }))
-	if err := stopAt(pid, "no_such_function", 300*time.Millisecond, nil, nil); err == nil || !strings.Contains(err.Error(),
-		"no function no_such_function") {
+	err = stopAt(pid, "no_such_function", 300*time.Millisecond, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "no function no_such_function") {
 		t.Errorf("a function that is not there: %v", err)
 	}
 	select {

@@ -196,15 +196,7 @@ func (x *Incident) database(f *collect.Found) {
 
 // promise notes what the database's documentation says of the violation, if isovet knows it.
 func (x *Incident) promise(f *collect.Found, r *evidence.Result) {
-	in := f.Target.Info()
-	name, err := f.Target.IsolationName(f.Config)
-	if err != nil {
-		return
-	}
-	if name == "default" {
-		name = strings.ReplaceAll(in.Isolation, " ", "-")
-	}
-	p := driver.Promised(in, name)
+	p := f.Target.Promise(f.Config)
 	x.implied = slices.ContainsFunc(p.Levels, func(l level.Level) bool { return l.Implies(f.Level) })
 	switch p.Says(f.Level, kinds(r)) {
 	case driver.Forbidden:

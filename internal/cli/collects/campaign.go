@@ -125,8 +125,8 @@ func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campai
 	rows := r.Rows()
 	for i := range rows {
 		if x := &rows[i]; len(x.Kinds) > 0 {
-			j.Found = append(j.Found, campaignFound{x.Cell, x.Kinds, x.At, x.Contradicts(), console.Milliseconds(x.First),
-				x.Kept})
+			j.Found = append(j.Found, campaignFound{x.Cell, x.Kinds, x.At, x.Contradicts(),
+				console.Milliseconds(x.First), x.Kept})
 		}
 	}
 	if f.json {
