@@ -12,6 +12,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/hunt"
+	"isovet/collect/server"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 	"isovet/level"
@@ -190,6 +191,21 @@ func TestTaken(t *testing.T) {
 	}
 }
 
+// TestServers: a hunt gets the server that the one before left, if it may be broken in the same way.
+func TestServers(t *testing.T) {
+	c, other := &Cell{urls: []string{"redis:start"}}, &Cell{urls: []string{"redis://here"}}
+	split := &Cell{urls: c.urls, fault: collect.Fault{Kind: collect.Split}}
+	p, s := &Campaign{}, &server.Cluster{}
+	must.OK(t, p.leave(c, s, nil))
+	for _, x := range []struct {
+		c    *Cell
+		want *server.Cluster
+	}{{other, nil}, {split, nil}, {c, s}} {
+		must.Equal(t, must.Get(p.server(t.Context(), x.c))(t), x.want, "%q", x.c.urls)
+	}
+	must.Equal(t, len(p.idle), 0, "servers without a hunt")
+}
+
 // TestOutcomes: a cell says that nothing was found there only where something was decided.
 func TestOutcomes(t *testing.T) {
 	for want, x := range map[string]tally{
@@ -278,7 +294,9 @@ func TestLooking(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	ask(false, "true")
-	a := ask(true, "sqlite:a.db")
+	p.starved = true // a job waits
+	a := ask(false, "sqlite:a.db")
+	p.starved = false
 	ask(true, "true") // a hunt has the other
 	if c, wait := p.take(); c != nil || !wait {
 		t.Errorf("%+v, %v", c, wait)
