@@ -89,7 +89,7 @@ type Campaign struct {
 
 // Start hunts until the time is up, not counting the time in Keep. It chooses the cell of this shard that was hunted
 // least so far, first those without a violation. Databases are opened at the same time, and their servers serve the
-// hunts. It returns errors about the folder and from Keep, which end it early. An error of a hunt is in the hunt's line.
+// hunts. It returns errors about the folder and from Keep, which end it early. An error of a hunt is in its line.
 func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	if c.Told == nil {
 		c.Told = func(string) {}

@@ -148,14 +148,15 @@ func TestNotReplayed(t *testing.T) {
 		t.Fatalf("%v, %d rounds; expected a violation", err, len(h.Rounds))
 	}
 	readme := string(must.Get(os.ReadFile(filepath.Join(dir, incident.ReadmeFile)))(t))
-	for _, want := range []string{"create table isovet_t0(", "- URL: `" + c.DB[0] + "`", " promises **strict-serializable",
-		"forbids it (", "the URL sets parameters"} {
+	for _, want := range []string{"create table isovet_t0(", "- URL: `" + c.DB[0] + "`",
+		" promises **strict-serializable", "forbids it (", "the URL sets parameters"} {
 		if !strings.Contains(readme, want) {
 			t.Errorf("the report has no %q:\n%s", want, readme)
 		}
 	}
 	for _, name := range []string{"setup.sql", "session-1.sql"} {
-		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || strings.Contains(string(b), "did not repeat") {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || strings.Contains(string(b), "did not repeat") {
 			t.Errorf("%s: %v, %s", name, err, b)
 		}
 	}

@@ -65,8 +65,8 @@ func open(ctx context.Context, urls []string, iso string, o driver.Options) (_ d
 		Dialect: "sqlite", Version: version,
 		// In a shared cache a session waits for another one's locks as long as they are held.
 		Unbounded: strings.Contains(options, "cache=shared"),
-		Settings: []driver.Setting{{SQL: fmt.Sprintf("pragma busy_timeout = %d", wait)}, {SQL: "pragma journal_mode = wal"},
-			{SQL: "pragma synchronous = off"}}}
+		Settings: []driver.Setting{{SQL: fmt.Sprintf("pragma busy_timeout = %d", wait)},
+			{SQL: "pragma journal_mode = wal"}, {SQL: "pragma synchronous = off"}}}
 	if iso == "immediate" {
 		s.info.Isolation = "serializable, begin immediate"
 	}
