@@ -79,6 +79,7 @@ type Event struct {
 	// Session counts from 0. Txn is the transaction's id in the history.
 	Session int
 	Txn     int64
+	Node    string
 	// Start and End are in nanoseconds since the run began. End is history.NoTime if no answer came.
 	Start, End int64
 	// Statements are the statements sent: in SQL, or in words if the database has no SQL.
@@ -111,6 +112,19 @@ func (t *Target) IsolationName(c Config) (string, error) {
 	return driver.IsolationName(db, c.Isolation)
 }
 
+// Promise returns what the database's documentation promises at the isolation level asked for.
+func (t *Target) Promise(c Config) driver.Promise {
+	in := t.DB.Info()
+	name, err := t.IsolationName(c)
+	if err != nil {
+		return driver.Promise{}
+	}
+	if name == "default" {
+		name = strings.ReplaceAll(in.Isolation, " ", "-")
+	}
+	return driver.Promised(in, name)
+}
+
 func (r *run) logs() (logs []*log) {
 	for _, c := range r.clients {
 		logs = append(logs, &c.log)
@@ -138,8 +152,8 @@ func (r *run) events(ids []int64) (out []Event) {
 			return
 		}
 		add := func(start, end int64, refused string, got string, locking bool, q ...string) {
-			ev := Event{Session: int(t.session), Txn: id, Start: start, End: end, Statements: q, Got: got,
-				Locking: locking, Refused: refused != ""}
+			ev := Event{Session: int(t.session), Txn: id, Node: r.info.Nodes[r.clients[t.session].node].Name,
+				Start: start, End: end, Statements: q, Got: got, Locking: locking, Refused: refused != ""}
 			if refused != "" {
 				ev.Got = "refused: " + refused
 			}

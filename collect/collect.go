@@ -53,6 +53,8 @@ type Config struct {
 	Send  string // a way of driver.Sender to send statements; "": the URL's
 	// Timeout bounds each answer of a server; 0 means 10 s.
 	Timeout time.Duration
+	// Server, if set, is the running server of DB. Open uses it, and Close leaves it running.
+	Server *server.Cluster
 	// Patience is how long a session tries to reach a lost database; 0 means 30 s.
 	Patience time.Duration
 	// KeepCalls records the request of each operation, and the database's reason if it refused, for Result.Events and
@@ -153,6 +155,7 @@ type Target struct {
 	DB      driver.DB
 	Options driver.Options
 	cluster *server.Cluster // nil: this program did not start it
+	lent    bool            // it is Config.Server
 	closed  sync.Once
 	hung    hung
 	URLs    []string // of the nodes
@@ -179,7 +182,10 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 		}
 		c.tell(Progress{Stage: "starting " + urls[0]})
 		options := server.Options{Apart: c.Fault.Kind == Split, Clocks: c.Fault.Kind == Skew}
-		if t.cluster, err = server.StartWith(ctx, urls[0], options); err != nil {
+		if t.cluster, t.lent = c.Server, c.Server != nil; !t.lent {
+			t.cluster, err = server.StartWith(ctx, urls[0], options)
+		}
+		if err != nil {
 			return nil, err
 		}
 		urls, t.Options.Nodes = t.cluster.URLs, t.cluster.Names
@@ -204,7 +210,7 @@ func Open(ctx context.Context, c Config) (_ *Target, err error) {
 // Close removes the loaded tables, closes the database, and ends a server that Open started.
 func (t *Target) Close() (err error) {
 	t.closed.Do(func() {
-		if t.cluster != nil {
+		if t.cluster != nil && !t.lent {
 			if t.DB != nil {
 				t.DB.Cut()
 			}

@@ -136,7 +136,7 @@ func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
 		return
 	}
 	for pause(f.Every) {
-		if err := r.breakOne(ctx, rng.IntN(len(r.info.Nodes)), rng, pause); err != nil {
+		if err := r.breakOne(ctx, rng.IntN(len(r.info.Nodes)), rng, pause, done); err != nil {
 			r.fail(fmt.Errorf("fault %v: %w", f, err))
 			return
 		}
@@ -151,7 +151,8 @@ func (r *run) breakThings(ctx context.Context, done <-chan struct{}) {
 }
 
 // breakOne injects the fault once. It repairs the server even after the end of the run, since the next run needs it.
-func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(time.Duration) bool) error {
+func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(time.Duration) bool,
+	done <-chan struct{}) error {
 	ctx = context.WithoutCancel(ctx)
 	cl, f := r.target.cluster, r.cfg.Fault
 	switch f.Kind {
@@ -180,7 +181,7 @@ func (r *run) breakOne(ctx context.Context, i int, rng *rand.Rand, pause func(ti
 	case Stall:
 		return cl.Stall(i, rng, time.Millisecond+time.Duration(rng.Int64N(int64(stalls))))
 	case StopAt:
-		return cl.StopAt(i, rng, f.Function, func() func() bool {
+		return cl.StopAt(i, rng, f.Function, done, func() func() bool {
 			was := r.committed.Load()
 			return func() bool { return r.committed.Load() > was }
 		})

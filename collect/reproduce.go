@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"isovet/datasets/workload"
@@ -26,6 +27,25 @@ type Found struct {
 	// Played and Schedule are the schedule that showed the violation, if one did.
 	Played   *Played
 	Schedule *Schedule
+}
+
+// Started returns the command of the database's server, or "" if this program did not start it.
+func (f *Found) Started() string {
+	if f.Target.cluster == nil {
+		return ""
+	}
+	return f.Target.cluster.CommandLine()
+}
+
+// Sent returns a database's URL with the parameters of a way to send statements (Config.Send).
+func Sent(url, send string) string {
+	switch {
+	case send == "":
+		return url
+	case strings.Contains(url, "?"):
+		return url + "&" + send
+	}
+	return url + "?" + send
 }
 
 // Reproduction is a script that repeats a violation, with the results of playing it on fresh tables.
@@ -111,11 +131,14 @@ func (p *reproducer) play(s *Script) (*Played, *evidence.Result) {
 		return nil, nil
 	}
 	p.out.Tried++
-	played, err := p.f.Target.Play(p.ctx, p.c, x)
+	// A play that begins in time, or that only counts, may take a little longer.
+	ctx, stop := context.WithTimeout(p.ctx, max(time.Until(p.until), 0)+max(p.o.For/6, 2*time.Second))
+	defer stop()
+	played, err := p.f.Target.Play(ctx, p.c, x)
 	if err != nil {
 		return nil, nil
 	}
-	r, err := Examine(p.ctx, played.History, p.f.Level, 5*time.Second)
+	r, err := Examine(ctx, played.History, p.f.Level, 5*time.Second)
 	if err != nil {
 		return nil, nil
 	}

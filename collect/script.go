@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
 )
@@ -162,9 +163,9 @@ const mostSessions = 200
 // Schedule returns the script as a schedule, which can be played.
 func (s *Script) Schedule() (*Schedule, error) {
 	x := &Schedule{loaded: map[workload.Key][]int64{}, nodes: s.Nodes}
-	if len(s.Tables) == 0 || len(s.Tables) > 16 || len(s.Steps) == 0 || len(s.Steps) > maxReplayed {
-		return nil, fmt.Errorf("%d tables, %d steps; expected 1 to 16 tables and 1 to %d steps", len(s.Tables),
-			len(s.Steps), maxReplayed)
+	if len(s.Tables) == 0 || len(s.Tables) > driver.MaxTables || len(s.Steps) == 0 || len(s.Steps) > maxReplayed {
+		return nil, fmt.Errorf("%d tables, %d steps; expected 1 to %d tables and 1 to %d steps", len(s.Tables),
+			len(s.Steps), driver.MaxTables, maxReplayed)
 	}
 	for i, t := range s.Tables {
 		w, err := s.table(i)

@@ -124,8 +124,9 @@ func workloadsAlone(t *testing.T, dbs []string) {
 				}
 				w, _, err := in.New(workload.Params{Variant: v.Name, Keys: keys, Sessions: 1})
 				must.OK(t, err)
-				if slices.ContainsFunc(w.Tables(), func(t workload.Table) bool { return t.Columns != nil || t.List }) {
-					continue // the tests of predicates and lists are others
+				other := func(t workload.Table) bool { return t.Columns != nil || t.List }
+				if v.SQL || slices.ContainsFunc(w.Tables(), other) {
+					continue // the tests of predicates, lists and savepoints are others
 				}
 				r, err := d.Collect(t.Context(), collect.Config{DB: []string{db}, Workload: in.Name, Variant: v.Name,
 					Keys: keys, Txns: txns, Sessions: 1, Seed: seed})

@@ -12,6 +12,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/hunt"
+	"isovet/collect/server"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 	"isovet/level"
@@ -190,6 +191,21 @@ func TestTaken(t *testing.T) {
 	}
 }
 
+// TestServers: a hunt gets the server that the one before left, if it may be broken in the same way.
+func TestServers(t *testing.T) {
+	c, other := &Cell{urls: []string{"redis:start"}}, &Cell{urls: []string{"redis://here"}}
+	split := &Cell{urls: c.urls, fault: collect.Fault{Kind: collect.Split}}
+	p, s := &Campaign{}, &server.Cluster{}
+	must.OK(t, p.leave(c, s, nil))
+	for _, x := range []struct {
+		c    *Cell
+		want *server.Cluster
+	}{{other, nil}, {split, nil}, {c, s}} {
+		must.Equal(t, must.Get(p.server(t.Context(), x.c))(t), x.want, "%q", x.c.urls)
+	}
+	must.Equal(t, len(p.idle), 0, "servers without a hunt")
+}
+
 // TestOutcomes: a cell says that nothing was found there only where something was decided.
 func TestOutcomes(t *testing.T) {
 	for want, x := range map[string]tally{
@@ -198,7 +214,7 @@ func TestOutcomes(t *testing.T) {
 		"unknown":      {runs: 2, rounds: 3, undecided: 3, committed: 500, attempts: 600},
 		"error":        {runs: 2, rounds: 1, committed: 500, attempts: 600, failed: 2},
 		"inconclusive": {runs: 2, rounds: 3, undecided: 3, committed: 5, attempts: 600},
-		"lost-update":  {runs: 2, rounds: 3, undecided: 2, kinds: []string{"lost-update"}},
+		"lost-update":  {runs: 2, rounds: 3, undecided: 2, kinds: []string{"lost-update"}, at: []string{"lost-update"}},
 	} {
 		if got, _ := x.outcome(); got != want {
 			t.Errorf("%+v: %s; expected %s", x, got, want)
@@ -215,7 +231,7 @@ func TestShards(t *testing.T) {
 	places := plan.places()
 	must.Equal(t, places[2].DB, "postgres:start", "%+v", places)
 	for _, d := range places[:2] {
-		c, a := plan.look(t.Context(), &d)
+		c, a := plan.look(t.Context(), &d, nil)
 		cells, away = append(cells, c...), append(away, a...)
 	}
 	if len(cells) != 12 || len(away) != 1 {
@@ -278,7 +294,9 @@ func TestLooking(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	ask(false, "true")
-	a := ask(true, "sqlite:a.db")
+	p.starved = true // a job waits
+	a := ask(false, "sqlite:a.db")
+	p.starved = false
 	ask(true, "true") // a hunt has the other
 	if c, wait := p.take(); c != nil || !wait {
 		t.Errorf("%+v, %v", c, wait)

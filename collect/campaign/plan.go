@@ -3,8 +3,8 @@
 // own. Each cell in turn gets some time, with a seed of its own. A folder records the hunts, so that a stopped campaign
 // can go on, and several machines can share one.
 //
-// Files: plan.go the plan and its cells; run.go the hunts, on several cores; table.go the results as a table and as a
-// page.
+// Files: plan.go the plan and its cells; run.go the hunts, on several cores; servers.go the servers that they share;
+// table.go the results as a table and as a page.
 //
 // Experimental: this package may still change.
 package campaign
@@ -25,6 +25,7 @@ import (
 
 	"isovet/collect"
 	"isovet/collect/driver"
+	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/datasets/workload"
 	"isovet/level"
@@ -65,7 +66,7 @@ type Database struct {
 // read.
 var defaultWorkloads = []string{"rmw", "smallbank", "counters", "list-append", "longfork", "mix", "claim",
 	"rows", "booking", "rows/direct", "claim/insert", "references", "rows/savepoints", "rows/autocommit",
-	"rmw/autocommit"}
+	"rmw/autocommit", "rmw/subtransactions"}
 
 // schemaFault is the fault for SQL databases with known schema changes.
 const schemaFault = "ddl:1s"
@@ -202,6 +203,7 @@ type Cell struct {
 	urls  []string
 	at    []level.Level
 	fault collect.Fault
+	rank  int // by fault and workload, in the plan's order: the first ones find most
 }
 
 // key identifies a cell across runs. It leaves out the database's product name, since its version may change.
@@ -245,8 +247,8 @@ func (d *Database) name() string {
 	return strings.Join(shown, " ")
 }
 
-// look opens a database once to learn what it is, and makes its cells.
-func (p *Plan) look(ctx context.Context, d *Database) (cells []*Cell, away []Away) {
+// look opens a database once to learn what it is, and makes its cells. s is its running server, if there is one.
+func (p *Plan) look(ctx context.Context, d *Database, s *server.Cluster) (cells []*Cell, away []Away) {
 	name, urls := d.name(), strings.Fields(d.DB)
 	isolations := d.Isolations
 	if isolations == nil {
@@ -255,7 +257,7 @@ func (p *Plan) look(ctx context.Context, d *Database) (cells []*Cell, away []Awa
 			return nil, []Away{{name, err.Error()}}
 		}
 	}
-	info, err := open(ctx, collect.Config{DB: urls, Timeout: p.Timeout})
+	info, err := open(ctx, collect.Config{DB: urls, Timeout: p.Timeout, Server: s})
 	if err != nil {
 		return nil, []Away{{name, err.Error()}}
 	}
@@ -300,15 +302,15 @@ func (p *Plan) cells(d *Database, name string, urls []string, info driver.Info, 
 			continue
 		}
 		source, allowed := "", promise.But
-		named := strings.ReplaceAll(strings.Trim(fmt.Sprint(at), "[]"), " ", ", ")
-		if slices.Contains(promise.Levels, at[0]) {
+		named := hunt.Named(at)
+		if slices.ContainsFunc(promise.Levels, func(l level.Level) bool { return l.Implies(at[0]) }) {
 			source = promise.Source
 		}
-		for _, w := range d.Workloads {
+		for wi, w := range d.Workloads {
 			if name, _ := split(w); ours && name == "rows" && slices.Contains(at, level.ReadCommitted) {
 				continue
 			}
-			for _, f := range d.Faults {
+			for fi, f := range d.Faults {
 				fault, _ := collect.ParseFault(f)
 				if fault.Ours() && !server.Is(urls[0]) {
 					continue // this program did not start it, and may not break it
@@ -321,7 +323,7 @@ func (p *Plan) cells(d *Database, name string, urls []string, info driver.Info, 
 				}
 				cells = append(cells, &Cell{DB: name, Product: info.Name, Isolation: isolation, Level: named,
 					Workload: w, Fault: fault.String(), Source: source, Allowed: allowed, urls: urls, at: at,
-					fault: fault})
+					fault: fault, rank: fi*len(d.Workloads) + wi})
 			}
 		}
 	}

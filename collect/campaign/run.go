@@ -61,6 +61,7 @@ type Run struct {
 // Find is a kind of violation.
 type Find struct {
 	Kind    string   `json:"kind"`
+	Level   string   `json:"level,omitempty"` // the violated one
 	Txns    []string `json:"transactions,omitempty"`
 	AfterMS float64  `json:"after_ms"`
 	Text    string   `json:"text"`
@@ -78,14 +79,17 @@ type Campaign struct {
 	busy map[string]bool // what the hunts under way have: Cell.needs
 	// places has the databases that were not opened yet.
 	places []Database
-	file   *os.File
-	cfg    Config
-	err    error
+	idle   []running
+	// starved says that a job found no free cell.
+	starved bool
+	file    *os.File
+	cfg     Config
+	err     error
 }
 
-// Start hunts until the time is up. It chooses the cell of this shard that was hunted least so far, first those
-// without a violation. Databases are opened at the same time. It returns errors about the folder and from Keep, which
-// end it early. An error of a hunt is in the hunt's line.
+// Start hunts until the time is up, not counting the time in Keep. It chooses the cell of this shard that was hunted
+// least so far, first those without a violation. Databases are opened at the same time, and their servers serve the
+// hunts. It returns errors about the folder and from Keep, which end it early. An error of a hunt is in its line.
 func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	if c.Told == nil {
 		c.Told = func(string) {}
@@ -102,7 +106,7 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.file.Close()) }()
-	until := time.Now().Add(c.For)
+	begun := time.Now()
 	p.places = c.Plan.places()
 	before := map[string]int{}
 	for i := range p.Runs {
@@ -111,15 +115,17 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 	slices.SortStableFunc(p.places, func(a, b Database) int { // what was not hunted before comes first
 		return cmp.Compare(before[a.name()], before[b.name()])
 	})
-	var g safego.Group
-	g.Go(func() { p.look(ctx, until) })
+	var looking, g safego.Group
+	hunting, stop := context.WithCancel(ctx)
+	looking.Go(func() { p.look(hunting) })
 	for range max(c.Jobs, 1) {
 		g.Go(func() {
+			until := begun.Add(c.For)
 			for ctx.Err() == nil && time.Until(until) >= time.Second {
 				cell, wait := p.take()
 				switch {
 				case cell != nil:
-					p.hunt(ctx, cell, min(time.Until(until), c.Plan.Slice))
+					until = until.Add(p.hunt(ctx, cell, min(time.Until(until), c.Plan.Slice)))
 				case wait:
 					time.Sleep(tick)
 				default:
@@ -129,8 +135,13 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 		})
 	}
 	g.Wait()
+	stop()
+	looking.Wait()
 	for i := range p.places {
 		p.Away = append(p.Away, Away{p.places[i].name(), "the time was up before the campaign reached it"})
+	}
+	for _, s := range p.idle {
+		p.err = errors.Join(p.err, s.Close())
 	}
 	return p, p.err
 }
@@ -138,10 +149,9 @@ func Start(ctx context.Context, c Config) (_ *Campaign, err error) {
 // tick is the interval of polling.
 const tick = 20 * time.Millisecond
 
-// look opens one database after the other beside the hunts. It uses a tenth of the time, or all while there is no cell.
-func (p *Campaign) look(ctx context.Context, until time.Time) {
-	ctx, stop := context.WithDeadline(ctx, until)
-	defer stop()
+// look opens one database after the other beside the hunts. It uses a tenth of the time, or all while a job has no
+// cell.
+func (p *Campaign) look(ctx context.Context) {
 	begun, spent := time.Now(), time.Duration(0)
 	for {
 		d, more := p.place(spent*10 <= time.Since(begun))
@@ -154,11 +164,24 @@ func (p *Campaign) look(ctx context.Context, until time.Time) {
 		}
 		p.cfg.Told("examining " + d.name())
 		at := time.Now()
-		cells, away := p.cfg.Plan.look(ctx, d)
+		c := &Cell{urls: strings.Fields(d.DB)}
+		var cells []*Cell
+		var away []Away
+		s, err := p.server(ctx, c)
+		if err == nil {
+			cells, away = p.cfg.Plan.look(ctx, d, s)
+			err = p.leave(c, s, ctx.Err())
+		}
+		switch {
+		case ctx.Err() != nil:
+			cells, away = nil, []Away{{d.name(), "the time was up while the campaign opened it"}}
+		case err != nil:
+			away = append(away, Away{d.name(), err.Error()})
+		}
 		spent += time.Since(at)
 		p.mu.Lock()
 		p.Cells, p.Away = append(p.Cells, cells...), append(p.Away, away...)
-		p.give(&Cell{urls: strings.Fields(d.DB)})
+		p.give(c)
 		p.mu.Unlock()
 	}
 }
@@ -171,7 +194,7 @@ func (p *Campaign) place(due bool) (d *Database, more bool) {
 	if len(p.places) == 0 || p.err != nil {
 		return nil, false
 	}
-	if !due && len(p.Cells) > 0 {
+	if !due && len(p.Cells) > 0 && !p.starved {
 		return nil, true
 	}
 	for i := range p.places {
@@ -254,7 +277,7 @@ func (p *Campaign) take() (best *Cell, wait bool) {
 			best = c
 		}
 	}
-	if best != nil {
+	if p.starved = best == nil; best != nil {
 		for _, n := range best.needs() {
 			p.busy[n] = true
 		}
@@ -291,12 +314,12 @@ func (c *Cell) needs() []string {
 
 func less(a *Cell, x tally, b *Cell, y tally) bool {
 	violated := func(t tally) int { return min(len(t.kinds), 1) }
-	return cmp.Or(cmp.Compare(violated(x), violated(y)), cmp.Compare(x.elapsed, y.elapsed),
+	return cmp.Or(cmp.Compare(violated(x), violated(y)), cmp.Compare(x.elapsed, y.elapsed), cmp.Compare(a.rank, b.rank),
 		cmp.Compare(hash(a.key()), hash(b.key()))) < 0
 }
 
-// hunt hunts in a cell once, and writes the line about it.
-func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
+// hunt hunts in a cell once, and writes the line about it. It returns the time that Keep took.
+func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) (kept time.Duration) {
 	p.mu.Lock()
 	t := p.tallies()[c.key()]
 	p.mu.Unlock()
@@ -310,7 +333,9 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 	var unkept error
 	if p.cfg.Keep != nil {
 		cfg.Keep = func(ctx context.Context, f *collect.Found, g []*hunt.Group) error {
+			begun := time.Now()
 			where, err := p.cfg.Keep(ctx, c, f, g)
+			kept += time.Since(begun)
 			if err != nil {
 				unkept = fmt.Errorf("cannot write the violation: %w", err)
 				return unkept
@@ -319,9 +344,15 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 			return nil
 		}
 	}
-	h, err := hunt.Run(ctx, cfg)
+	h := &hunt.Hunted{}
+	s, err := p.server(ctx, c)
+	if err == nil {
+		cfg.Server = s
+		h, err = hunt.Run(ctx, cfg)
+		err = errors.Join(err, p.leave(c, s, errors.Join(err, ctx.Err())))
+	}
 	if ctx.Err() != nil && !h.Violated {
-		return // an interrupted hunt does not count
+		return kept // an interrupted hunt does not count
 	}
 	r.ElapsedMS = float64(h.Elapsed.Microseconds()) / 1e3
 	r.Rounds, r.Committed, r.Attempts, r.Refused, r.Undecided = len(h.Rounds), h.Committed, h.Attempts, h.Refused,
@@ -333,7 +364,8 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 		r.Aborts[strings.TrimSpace(a.Class+" "+a.Code)] += a.Count
 	}
 	for _, g := range h.Found {
-		r.Found = append(r.Found, Find{string(g.Kind), g.Txns, float64(g.After().Microseconds()) / 1e3, g.Text})
+		r.Found = append(r.Found, Find{string(g.Kind), g.Level.String(), g.Txns,
+			float64(g.After().Microseconds()) / 1e3, g.Text})
 	}
 	r.conclude(h, err)
 	line, err := json.Marshal(&r)
@@ -345,6 +377,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) {
 		_, err = p.file.Write(append(line, '\n'))
 	}
 	p.err = errors.Join(p.err, unkept, err)
+	return kept
 }
 
 // conclude sets the verdict from the result of a hunt, and from the error that ended it.
@@ -380,6 +413,7 @@ type tally struct {
 	elapsed time.Duration
 	first   time.Duration // hunting time up to the first violation; 0: none
 	kinds   []string
+	at      []string // the kinds with their levels, where the cell has several
 
 	kept, reason string
 }
@@ -405,7 +439,10 @@ func (p *Campaign) tallies() map[string]tally {
 		t.elapsed += time.Duration(r.ElapsedMS * 1e6)
 		for _, f := range r.Found {
 			if !slices.Contains(t.kinds, f.Kind) {
-				t.kinds = append(t.kinds, f.Kind)
+				t.kinds, t.at = append(t.kinds, f.Kind), append(t.at, f.Kind)
+				if f.Level != "" && f.Level != r.Level {
+					t.at[len(t.at)-1] += " at " + f.Level
+				}
 			}
 		}
 		switch r.Verdict {

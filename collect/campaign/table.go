@@ -25,6 +25,7 @@ type Row struct {
 	Attempts         int
 	Refused          int
 	Kinds            []string      // of violations
+	At               []string      // the same, with the violated level where the cell has several
 	First            time.Duration // hunting time up to the first violation
 	Kept             string        // its place in the folder; "": it was not stored
 	Outcome, Because string        // a word, and the reason
@@ -61,7 +62,7 @@ func (p *Campaign) Rows() []Row {
 	for _, k := range order {
 		x := t[k]
 		r := Row{Cell: *cells[k], Elapsed: x.elapsed, Runs: x.runs, Rounds: x.rounds, Committed: x.committed,
-			Attempts: x.attempts, Refused: x.refused, Kinds: x.kinds, First: x.first, Kept: x.kept}
+			Attempts: x.attempts, Refused: x.refused, Kinds: x.kinds, At: x.at, First: x.first, Kept: x.kept}
 		r.Outcome, r.Because = x.outcome()
 		rows = append(rows, r)
 	}
@@ -74,7 +75,7 @@ func (t *tally) outcome() (word, why string) {
 	case t.runs == 0:
 		return "not run", ""
 	case len(t.kinds) > 0:
-		return strings.Join(t.kinds, ", "), ""
+		return strings.Join(t.at, ", "), ""
 	case t.unsupported > 0:
 		return "not supported", t.reason
 	case t.failed == t.runs:
@@ -161,14 +162,21 @@ func (r Row) Seconds() string { return seconds(r.Elapsed) }
 // Against reports whether it contradicts the documentation.
 func (r Row) Against() bool { return r.Contradicts() }
 
-// HTML writes the page.
+// HTML writes the page. Of the cells that were not hunted it has the number for each database.
 func (p *Campaign) HTML(w io.Writer) error {
+	var rows []Row
+	unhunted, all := map[string]int{}, 0
+	for _, r := range p.Rows() {
+		if r.Runs > 0 {
+			rows = append(rows, r)
+			continue
+		}
+		unhunted[r.Name()]++
+		all++
+	}
 	return escape.Page(w, func(w io.Writer) error {
-		return page.Execute(w, struct {
-			Sum  string
-			Rows []Row
-			Away []Away
-		}{p.Sum(), p.Rows(), p.Away})
+		return page.Execute(w, map[string]any{"Sum": p.Sum(), "Rows": rows, "Away": p.Away, "Unhunted": unhunted,
+			"All": all})
 	})
 }
 

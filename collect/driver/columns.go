@@ -103,16 +103,26 @@ func (c *ColumnsSQL) hinted(t *Table, where []workload.Range) string {
 	return name + c.Hint(t.Plan, IndexName(t.ID, t.Columns[where[0].Column]))
 }
 
-// maxTables bounds the tables with columns of a workload. DropTables drops so many.
-const maxTables = 16
+// MaxTables bounds the tables with columns of a workload. DropTables drops so many.
+const MaxTables = 96
 
 // DropTables returns the statements that remove all of isovet's tables.
-func DropTables() []string {
-	sql := []string{"drop table if exists isovet_kv", "drop table if exists isovet_list"}
-	for i := range maxTables { // first the tables that refer to others
-		sql = append(sql, "drop table if exists "+TableName(maxTables-1-i))
+func DropTables() (sql []string) {
+	for _, name := range allTables() {
+		sql = append(sql, "drop table if exists "+name)
 	}
 	return sql
+}
+
+// DropAll returns one statement that does the same, where the database knows it.
+func DropAll() string { return "drop table if exists " + strings.Join(allTables(), ", ") }
+
+func allTables() []string {
+	names := []string{"isovet_kv", "isovet_list"}
+	for i := range MaxTables { // first the tables that refer to others
+		names = append(names, TableName(MaxTables-1-i))
+	}
+	return names
 }
 
 // LoadTables inserts the rows, batch rows with each statement.

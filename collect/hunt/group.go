@@ -13,7 +13,8 @@ import (
 
 // Group is the violations of one kind.
 type Group struct {
-	Kind level.Anomaly
+	Kind  level.Anomaly
+	Level level.Level // the first violated one
 	// Txns are the names of the workload's transactions in the violations, the most frequent first.
 	Txns []string
 	// Rounds counts the rounds with such a violation. Anomalies counts the violations that the checks listed.
@@ -45,7 +46,8 @@ func (h *Hunted) group(r Round, res *evidence.Result) (fresh []*Group) {
 		at := slices.IndexFunc(h.Found, func(g *Group) bool { return g.Kind == a.Kind })
 		if at < 0 {
 			at = len(h.Found)
-			g := &Group{Kind: a.Kind, First: r, Text: evidence.Describe(a, res.H), times: map[string]int{}}
+			g := &Group{Kind: a.Kind, Level: res.Level, First: r, Text: evidence.Describe(a, res.H),
+				times: map[string]int{}}
 			h.Found, fresh = append(h.Found, g), append(fresh, g)
 		}
 		g := h.Found[at]

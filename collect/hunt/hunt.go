@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"isovet/collect"
+	"isovet/collect/driver"
 	"isovet/evidence"
 	"isovet/internal/plural"
 	"isovet/level"
@@ -28,7 +29,9 @@ type Config struct {
 	Level level.Level
 	// Further are levels at which a round that has Level is checked too.
 	Further []level.Level
-	For     time.Duration // 0: 60 s
+	// Promised replaces both by the levels that the database's documentation promises.
+	Promised bool
+	For      time.Duration // 0: 60 s
 	// GoOn makes the hunt go on after a violation until the time is up.
 	GoOn bool
 	// Keep, if set, is called with the first violation of each group while the database is still open. The time of the
@@ -61,6 +64,7 @@ type Round struct {
 
 // Hunted is the result of a hunt.
 type Hunted struct {
+	Levels []level.Level // of the checks
 	// Last is the check of the last round, or of the last violation; nil if no round ended.
 	Last     *evidence.Result
 	Violated bool
@@ -79,6 +83,11 @@ type Hunted struct {
 	Interrupted bool
 
 	barren int // rounds in a row that broke it without a commit
+}
+
+// Named returns levels with commas between them.
+func Named(levels []level.Level) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(levels), "[]"), " ", ", ")
 }
 
 const (
@@ -138,12 +147,20 @@ func Run(ctx context.Context, c Config) (*Hunted, error) {
 		c.For = 60 * time.Second
 	}
 	c.Txns = cmp.Or(c.Txns, 2000)
-	out := &Hunted{}
+	out := &Hunted{Levels: slices.Concat([]level.Level{c.Level}, c.Further)}
 	t, err := collect.Open(ctx, c.Config)
 	if err != nil {
 		return out, err
 	}
 	defer t.Close()
+	if c.Promised {
+		p := t.Promise(c.Config)
+		if len(p.Levels) == 0 {
+			return out, fmt.Errorf("%w: isovet knows no level that the documentation of %s promises for %s; "+
+				"expected --level LEVEL", driver.ErrUnsupported, t.DB.Info().Name, t.DB.Info().Isolation)
+		}
+		c.Level, out.Levels = p.Levels[0], p.Levels
+	}
 	all, err := turns(&c.Config, t.DB.Info().Dialect != "")
 	if err != nil {
 		return out, err
@@ -186,13 +203,15 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 		b.spent = max(time.Since(from)-r.Summary.Elapsed, 0)
 		from = time.Now()
 		var res *evidence.Result
-		for _, l := range slices.Concat([]level.Level{c.Level}, c.Further) {
-			var cerr error
-			res, cerr = collect.Examine(ctx, r.History, l, max(time.Until(b.until), 0)+b.late)
+		for _, l := range h.Levels {
+			x, cerr := collect.Examine(ctx, r.History, l, max(time.Until(b.until), 0)+b.late)
 			if cerr != nil {
 				return errors.Join(err, fmt.Errorf("round %d: %w", n+1, cerr))
 			}
-			if res.Verdict != evidence.Holds {
+			if res == nil || res.Verdict == evidence.Holds || x.Verdict == evidence.Violated {
+				res = x // an undecided level hides no violation of another one
+			}
+			if res.Verdict == evidence.Violated {
 				break
 			}
 		}

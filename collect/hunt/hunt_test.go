@@ -258,3 +258,13 @@ func TestTurns(t *testing.T) {
 		}
 	}
 }
+
+// TestPromised: the levels are those of the documentation; without a promise there is nothing to hunt for.
+func TestPromised(t *testing.T) {
+	c := Config{Config: collect.Config{DB: []string{"badger:"}, Workload: "rmw", Txns: 10}, Promised: true, For: 1}
+	must.Equal(t, Named(must.Get(Run(t.Context(), c))(t).Levels), "serializable, snapshot-isolation", "levels")
+	c.Isolation = "no-conflicts"
+	if _, err := Run(t.Context(), c); !errors.Is(err, driver.ErrUnsupported) {
+		t.Errorf("%v; expected that nothing is promised", err)
+	}
+}

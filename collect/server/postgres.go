@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -58,8 +60,8 @@ func startPostgres(ctx context.Context, c *Cluster, arg string, options url.Valu
 	settings := c.postgresSettings(arg == "standby", options)
 	server := func(data string, port int, more ...string) func() *exec.Cmd {
 		args := []string{"-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=" + c.host()}
-		for k, v := range settings {
-			args = append(args, "-c", k+"="+v)
+		for _, k := range slices.Sorted(maps.Keys(settings)) {
+			args = append(args, "-c", k+"="+settings[k])
 		}
 		for _, m := range more {
 			args = append(args, "-c", m)

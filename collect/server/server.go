@@ -443,6 +443,12 @@ func (c *Cluster) Run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
+// CommandLine returns the command that starts the first server. DIR stands for the cluster's folder.
+func (c *Cluster) CommandLine() string {
+	args := c.nodes[0].command().Args
+	return strings.ReplaceAll(filepath.Base(args[0])+" "+strings.Join(args[1:], " "), c.dir, "DIR")
+}
+
 // Dir returns the cluster's folder, which is removed at its end.
 func (c *Cluster) Dir() string { return c.dir }
 

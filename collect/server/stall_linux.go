@@ -19,13 +19,7 @@ import (
 // the process or thread ends meanwhile.
 func stall(server int, rng *rand.Rand, d time.Duration) error {
 	if all := descendants(server); len(all) > 0 {
-		pid := all[rng.IntN(len(all))]
-		err := syscall.Kill(pid, syscall.SIGSTOP)
-		if err == nil {
-			time.Sleep(d)
-			err = syscall.Kill(pid, syscall.SIGCONT)
-		}
-		return unlessEnded(err)
+		return unlessEnded(stallThread(all[rng.IntN(len(all))], d))
 	}
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", server))
 	// Not the first thread: the wait for the process would take its stop for the end of the process.
@@ -47,7 +41,8 @@ func unlessEnded(err error) error {
 	return err
 }
 
-// stallThread stops a thread of another process like a debugger, because a signal would stop all threads.
+// stallThread stops a thread of another process like a debugger, because a signal would stop all threads, and because
+// the kernel lets the thread go on if this program is killed meanwhile.
 func stallThread(tid int, d time.Duration) error {
 	runtime.LockOSThread() // a tracee belongs to a thread
 	defer runtime.UnlockOSThread()

@@ -13,6 +13,6 @@ func stall(int, *rand.Rand, time.Duration) error {
 }
 
 // StopAt is for Linux.
-func (c *Cluster) StopAt(int, *rand.Rand, string, func() func() bool) error {
+func (c *Cluster) StopAt(int, *rand.Rand, string, <-chan struct{}, func() func() bool) error {
 	return fmt.Errorf("%w: isovet finds the processes of a server on Linux only", ErrNotHere)
 }

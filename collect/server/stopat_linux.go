@@ -26,9 +26,10 @@ const (
 
 // StopAt uses gdb to stop one session's process of a server whenever it calls a function, for 3 s in all. At each stop
 // it calls stopped, and lets the process go on when over returns true, or after 0.1 s. A process that does not call
-// the function within a second goes on; this is no error. Errors: gdb, the function or a process for each session is
-// missing.
-func (c *Cluster) StopAt(i int, rng *rand.Rand, function string, stopped func() (over func() bool)) error {
+// the function within a second, or by the time done is closed, goes on; this is no error. Errors: gdb, the function or
+// a process for each session is missing.
+func (c *Cluster) StopAt(i int, rng *rand.Rand, function string, done <-chan struct{},
+	stopped func() (over func() bool)) error {
 	n := c.nodes[i]
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,10 +44,11 @@ func (c *Cluster) StopAt(i int, rng *rand.Rand, function string, stopped func() 
 	if len(sessions) == 0 {
 		return fmt.Errorf("%w: the server's sessions are not processes; expected PostgreSQL, on Linux", ErrNotHere)
 	}
-	return stopAt(sessions[rng.IntN(len(sessions))], function, 3*time.Second, stopped)
+	return stopAt(sessions[rng.IntN(len(sessions))], function, 3*time.Second, done, stopped)
 }
 
-func stopAt(pid int, function string, stays time.Duration, stopped func() (over func() bool)) error {
+func stopAt(pid int, function string, stays time.Duration, done <-chan struct{},
+	stopped func() (over func() bool)) error {
 	cmd := exec.Command("gdb", "-q", "-nx", "-iex", "set confirm off", "-iex", "set pagination off",
 		"-p", strconv.Itoa(pid))
 	detach(cmd) // Ctrl-C is for isovet
@@ -74,7 +76,7 @@ func stopAt(pid int, function string, stays time.Duration, stopped func() (over 
 	})
 	// Signals are the server's own.
 	_, err = fmt.Fprintf(in, "handle all nostop noprint pass\nbreak %s\necho isovet: set\\n\n", function)
-	failed := met(told, function, stays, stopped, func() error {
+	failed := met(told, function, stays, done, stopped, func() error {
 		_, err := io.WriteString(in, "continue\n")
 		return err
 	}, func() { _ = cmd.Process.Signal(os.Interrupt) })
@@ -92,10 +94,11 @@ func stopAt(pid int, function string, stays time.Duration, stopped func() (over 
 }
 
 // met handles gdb's messages until gdb has been with the process for long enough, the process was interrupted because
-// it did not call the function, or the process has ended.
-func met(told <-chan string, function string, stays time.Duration, stopped func() (over func() bool),
-	goOn func() error, interrupt func()) error {
+// it did not call the function or done was closed, or the process has ended.
+func met(told <-chan string, function string, stays time.Duration, done <-chan struct{},
+	stopped func() (over func() bool), goOn func() error, interrupt func()) error {
 	var patience <-chan time.Time
+	var ended <-chan struct{}
 	var end time.Time
 	for {
 		select {
@@ -111,7 +114,7 @@ func met(told <-chan string, function string, stays time.Duration, stopped func(
 			case strings.Contains(line, " not defined"):
 				return fmt.Errorf("gdb finds no function %s in the server; expected one of its symbols", function)
 			case strings.Contains(line, "isovet: set"):
-				end = time.Now().Add(stays)
+				end, ended = time.Now().Add(stays), done
 			case strings.Contains(line, "Breakpoint 1, "):
 				over := stopped()
 				for begin := time.Now(); !over() && time.Since(begin) < stopsFor; {
@@ -127,6 +130,8 @@ func met(told <-chan string, function string, stays time.Duration, stopped func(
 				return err
 			}
 			patience = time.After(comesWithin)
+		case <-ended: // an interrupt must not come before the process goes on
+			end, ended, patience = time.Now(), nil, time.After(stopsFor)
 		case <-patience:
 			interrupt()
 		}

@@ -23,16 +23,18 @@ func TestStopAt(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	calls := 0
 	third := func() func() bool { return func() bool { calls++; return calls%3 == 0 } }
-	err := stopAt(pid, "open64", 300*time.Millisecond, third)
+	err := stopAt(pid, "open64", 300*time.Millisecond, nil, third)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "gdb cannot stop"):
 		t.Skipf("here gdb cannot look into a process: %v", err)
 	case err != nil || calls < 6 || calls%3 != 0:
 		t.Errorf("%v after %d calls", err, calls)
 	}
-	must.OK(t, stopAt(pid, "getpwnam", 300*time.Millisecond, func() func() bool { panic("it came to getpwnam") }))
-	if err := stopAt(pid, "no_such_function", 300*time.Millisecond, nil); err == nil || !strings.Contains(err.Error(),
-		"no function no_such_function") {
+	done := make(chan struct{})
+	close(done)
+	must.OK(t, stopAt(pid, "getpwnam", time.Hour, done, func() func() bool { panic("it came to getpwnam") }))
+	err = stopAt(pid, "no_such_function", 300*time.Millisecond, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "no function no_such_function") {
 		t.Errorf("a function that is not there: %v", err)
 	}
 	select {
@@ -42,5 +44,5 @@ func TestStopAt(t *testing.T) {
 	}
 	must.OK(t, cmd.Process.Kill())
 	<-ended
-	must.OK(t, stopAt(pid, "open64", 300*time.Millisecond, nil))
+	must.OK(t, stopAt(pid, "open64", 300*time.Millisecond, nil, nil))
 }

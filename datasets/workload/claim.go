@@ -20,7 +20,7 @@ func newClaim(p Params) (Workload, error) {
 }
 
 // claimTables is the number of tables of the variant fresh.
-const claimTables = 15
+const claimTables = 80
 
 type claim struct {
 	width, sessions int64

@@ -3,7 +3,7 @@ package workload
 import "math/rand/v2"
 
 // plain is a workload on one table without columns. Its transactions know their operations when they are drawn, except
-// for those named adds: these read and write one key after the other.
+// for those named adds and deep: these read and write one key after the other.
 type plain struct {
 	table Table
 	// next draws t.Name and t.Args: the keys, and the complements of those that are written.
@@ -14,12 +14,15 @@ type plain struct {
 
 func (w *plain) Tables() []Table { return []Table{w.table} }
 
-func (w *plain) Client(_ int, rng *rand.Rand) Client { return &plainClient{w: w, rng: rng} }
+func (w *plain) Client(session int, rng *rand.Rand) Client {
+	return &plainClient{w: w, rng: rng, own: Key(w.table.Rows + session)}
+}
 
 type plainClient struct {
 	w       *plain
 	rng     *rand.Rand
 	set     distinct
+	own     Key   // of this client alone
 	appends int64 // drawn so far, of list-append
 }
 
@@ -29,11 +32,20 @@ func (c *plainClient) draw(t *Txn, n int, d Dist) { t.Args = c.set.draw(t.Args[:
 func (c *plainClient) Next(t *Txn) { c.w.next(t, c) }
 
 func (c *plainClient) Step(t *Txn) {
-	if t.Name == c.w.adds {
-		c.add(t)
+	switch {
+	case t.Name == c.w.adds:
+		c.add(t, t.Stage)
 		return
-	}
-	if t.Stage > 0 {
+	case t.Name == deep && t.Stage > 0:
+		c.add(t, t.Stage-1)
+		return
+	case t.Name == deep:
+		for i := range subtransactions {
+			t.Savepoint()
+			t.Write(c.own, int64(i))
+		}
+		return
+	case t.Stage > 0:
 		return
 	}
 	for _, k := range t.Args {
@@ -48,9 +60,16 @@ func (c *plainClient) Step(t *Txn) {
 	}
 }
 
-// add handles one key after the other: it reads it, and writes its payload plus one.
-func (c *plainClient) add(t *Txn) {
-	pair, write := t.Stage/2, t.Stage%2 == 1
+// deep names transactions that first write behind so many savepoints, more than the 64 that PostgreSQL keeps for a
+// transaction in shared memory.
+const (
+	deep            = "deep"
+	subtransactions = 65
+)
+
+// add handles one key after the other: it reads it, and writes its payload plus one. stage counts from its first call.
+func (c *plainClient) add(t *Txn, stage int) {
+	pair, write := stage/2, stage%2 == 1
 	if pair >= len(t.Args) {
 		return
 	}

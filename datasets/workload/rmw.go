@@ -9,6 +9,9 @@ func newRmw(p Params) (Workload, error) {
 		next: func(t *Txn, c *plainClient) {
 			t.Name = "rmw"
 			c.draw(t, pairs, Uniform(p.Keys))
+			if p.Variant == "subtransactions" && c.rng.IntN(4) == 0 {
+				t.Name = deep
+			}
 			if p.Variant != "autocommit" {
 				return
 			}

@@ -120,7 +120,7 @@ func TestColumnsOfTables(t *testing.T) {
 func TestClaimFresh(t *testing.T) {
 	w := build(t, "claim", "fresh", 0, 0)
 	table, tables := map[int64]int{}, map[int]bool{}
-	drive(t, w, 200, func(x *Txn) {
+	drive(t, w, 400, func(x *Txn) {
 		id, in := x.Ops[0].Where[0].Min, x.Ops[0].Key.Table()
 		if was, ok := table[id]; ok && was != in {
 			t.Errorf("number %d is asked for in tables %d and %d", id, was, in)
@@ -130,7 +130,7 @@ func TestClaimFresh(t *testing.T) {
 			t.Errorf("number %d is written to table %d; expected %d", id, last.Key.Table(), in)
 		}
 	})
-	if len(tables) != claimTables || len(tables) > 16 {
-		t.Errorf("%d tables; expected %d, and no more than 16", len(tables), claimTables)
+	if len(tables) != claimTables || len(tables) > 96 {
+		t.Errorf("%d tables; expected %d, and no more than 96", len(tables), claimTables)
 	}
 }

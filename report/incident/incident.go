@@ -35,12 +35,14 @@ type Incident struct {
 		Asked     string           `json:"isolation_asked_for,omitempty"`
 		Isolation string           `json:"isolation"`
 		Nodes     []string         `json:"nodes,omitempty"`
-		URLs      []string         `json:"urls,omitempty"` // without users and passwords
+		URLs      []string         `json:"urls,omitempty"`       // without users and passwords
+		Started   string           `json:"started_as,omitempty"` // isovet's command that started it
 		Settings  []driver.Setting `json:"settings,omitempty"`
 		Setup     []string         `json:"setup_sql,omitempty"`
 		Session   []string         `json:"session_sql,omitempty"`
 		Tables    []string         `json:"tables,omitempty"`
 		After     []string         `json:"after_load,omitempty"`    // statements
+		OtherPlan string           `json:"other_plan,omitempty"`    // as in collect.Summary
 		Promise   string           `json:"documentation,omitempty"` // its promise, and where
 	} `json:"database"`
 	Workload string  `json:"workload,omitempty"`
@@ -55,7 +57,8 @@ type Incident struct {
 	Plans []collect.StatementPlan `json:"plans,omitempty"`
 	Files []string                `json:"files"`
 
-	about string // the anomaly
+	about   string // the anomaly
+	implied bool   // the documentation promises the level, not only that the anomaly does not occur
 	// The next fields describe how it was found: the size of the whole history, the verdict on the smallest history,
 	// and the events of its transactions.
 	whole  string
@@ -113,35 +116,41 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 		small = s
 	}
 	x.tell(f.Answer, small)
+	x.promise(f, small.Answer)
 	ids := ids(small.H)
 	switch {
 	case f.Result != nil:
-		x.found = f.Result.Events(ids)
+		x.found, x.Database.OtherPlan = f.Result.Events(ids), f.Result.Summary.OtherPlan
 	case f.Played != nil:
 		x.found = f.Played.Events()
 	}
 	x.order = x.found
-	if o.NoReplay || len(x.found) == 0 {
+	if len(x.found) == 0 {
 		return x, nil
+	}
+	if o.NoReplay {
+		o.For, o.Runs = 1, -1 // the script without a play
 	}
 	r, err := f.Reproduce(ctx, ids, o.ReproduceOptions)
 	if err != nil {
-		return nil, err
+		return x, nil // the run did not record its statements
 	}
-	x.repro = r
-	r.Script.Note = fmt.Sprintf("%s, %s: %s", x.Database.Name, x.Database.Isolation, x.Anomaly)
-	x.Replay = &Replay{Runs: r.Runs, Violated: r.Violated, Steps: len(r.Script.Steps),
-		ControlRuns: r.Control.Runs, ControlViolated: r.Control.Violated}
-	for _, st := range r.Script.Steps {
-		x.Replay.Sessions = max(x.Replay.Sessions, st.Session)
+	if !o.NoReplay {
+		x.repro = r
+		r.Script.Note = fmt.Sprintf("%s, %s: %s", x.Database.Name, x.Database.Isolation, x.Anomaly)
+		x.Replay = &Replay{Runs: r.Runs, Violated: r.Violated, Steps: len(r.Script.Steps),
+			ControlRuns: r.Control.Runs, ControlViolated: r.Control.Violated}
+		for _, st := range r.Script.Steps {
+			x.Replay.Sessions = max(x.Replay.Sessions, st.Session)
+		}
 	}
 	if r.Played != nil {
 		x.events = r.Played.Events()
 		x.order = x.events
 	}
 	setup, err := f.Setup(ctx, r.Script, x.order)
-	if err != nil {
-		return nil, fmt.Errorf("explaining the statements: %w", err)
+	if err != nil { // such as an interrupt: the rest is worth its folder
+		return x, nil
 	}
 	x.Database.Tables, x.Database.After, x.rows, x.Plans = setup.Tables, setup.After, setup.Rows, setup.Plans
 	return x, nil
@@ -179,32 +188,22 @@ func (x *Incident) database(f *collect.Found) {
 		d.Nodes = append(d.Nodes, n.Name)
 	}
 	for _, u := range f.Config.DB {
-		d.URLs = append(d.URLs, driver.Redact(u))
+		d.URLs = append(d.URLs, collect.Sent(driver.Redact(u), f.Config.Send))
 	}
+	d.Started = f.Started()
 	d.Setup, d.Session = f.Config.SetupSQL, f.Config.SessionSQL
-	d.Promise = promise(in, f)
 }
 
-// promise returns what the database's documentation says of the isolation level, if isovet knows it.
-func promise(in driver.Info, f *collect.Found) string {
-	name, err := f.Target.IsolationName(f.Config)
-	if err != nil {
-		return ""
-	}
-	if name == "default" {
-		name = strings.ReplaceAll(in.Isolation, " ", "-")
-	}
-	p := driver.Promised(in, name)
-	if p.Source == "" {
-		return ""
-	}
-	switch p.Says(f.Level, kinds(f.Answer)) {
+// promise notes what the database's documentation says of the violation, if isovet knows it.
+func (x *Incident) promise(f *collect.Found, r *evidence.Result) {
+	p := f.Target.Promise(f.Config)
+	x.implied = slices.ContainsFunc(p.Levels, func(l level.Level) bool { return l.Implies(f.Level) })
+	switch p.Says(f.Level, kinds(r)) {
 	case driver.Forbidden:
-		return "forbids it (" + p.Source + ")"
+		x.Database.Promise = "forbids it (" + p.Source + ")"
 	case driver.Allowed:
-		return "allows it (" + p.Source + ")"
+		x.Database.Promise = "allows it (" + p.Source + ")"
 	}
-	return ""
 }
 
 func kinds(r *evidence.Result) (out []level.Anomaly) {

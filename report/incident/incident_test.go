@@ -135,6 +135,33 @@ func looked(t *testing.T, dir string) {
 	p.TabTo(".wide")
 }
 
+// TestNotReplayed: without a schedule the folder has the tables and each session's statements. A URL with parameters is
+// told, and the documentation is of the defaults.
+func TestNotReplayed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "incident")
+	c := collect.Config{DB: []string{"sqlite:?cache=shared&_pragma=read_uncommitted(1)"}, Workload: "rows", Txns: 2000}
+	h, err := hunt.Run(t.Context(), hunt.Config{Config: c, Promised: true, For: time.Minute,
+		Keep: func(ctx context.Context, f *collect.Found, _ []*hunt.Group) error {
+			return must.Get(incident.Make(ctx, f, incident.Options{NoReplay: true}))(t).Write(dir)
+		}})
+	if !h.Violated {
+		t.Fatalf("%v, %d rounds; expected a violation", err, len(h.Rounds))
+	}
+	readme := string(must.Get(os.ReadFile(filepath.Join(dir, incident.ReadmeFile)))(t))
+	for _, want := range []string{"create table isovet_t0(", "- URL: `" + c.DB[0] + "`",
+		" promises **strict-serializable", "forbids it (", "the URL sets parameters"} {
+		if !strings.Contains(readme, want) {
+			t.Errorf("the report has no %q:\n%s", want, readme)
+		}
+	}
+	for _, name := range []string{"setup.sql", "session-1.sql"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || strings.Contains(string(b), "did not repeat") {
+			t.Errorf("%s: %v, %s", name, err, b)
+		}
+	}
+}
+
 // TestSQL: where the database speaks SQL, there is a script for each session, and the password is nowhere.
 func TestSQL(t *testing.T) {
 	s := must.Get(collect.ParseSchedule("b1 b2 r1(x) r2(x) w1(x) q2(v=10) c1 w2(y) c2"))(t)

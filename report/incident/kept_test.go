@@ -42,7 +42,7 @@ func TestKeptIncidents(t *testing.T) {
 				violated(t, dir, "replayed.jsonl", "replayed.cert")
 			}
 			if _, err := time.Parse(time.DateOnly, about.Recorded); err != nil || !strings.Contains(string(readme),
-				"Written on "+about.Recorded+" by "+about.Made) {
+				"ritten on "+about.Recorded+" by "+about.Made) {
 				t.Errorf("README does not say when and by whom its pages were written: %q, %v", about.Recorded, err)
 			}
 			for _, name := range about.Files {

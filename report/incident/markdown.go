@@ -55,14 +55,16 @@ func (x *Incident) Markdown(w io.Writer) error {
 	}
 	x.plans(&b)
 	fmt.Fprintf(&b, "## Why this is a violation\n\n")
-	promised := "was taken to promise"
-	if x.promised() {
-		promised = "promises"
+	subject := "The history was checked at"
+	if x.implied && x.promised() {
+		subject = escape.Markdown(cmp.Or(d.Isolation, "The database")) + " promises"
 	}
-	fmt.Fprintf(&b, "%s %s **%s**: %s.", escape.Markdown(cmp.Or(d.Isolation, "The database")),
-		promised, x.Level, x.answer.Level.About())
+	fmt.Fprintf(&b, "%s **%s**: %s.", subject, x.Level, x.answer.Level.About())
 	if d.Promise != "" {
 		fmt.Fprintf(&b, " The documentation %s.", d.Promise)
+		if strings.Contains(strings.Join(d.URLs, " "), "?") {
+			b.WriteString(" It speaks of default settings, but the URL sets parameters.")
+		}
 	}
 	fmt.Fprintf(&b, "\n\n")
 	b.WriteString(escape.Fence("", x.why()))
@@ -104,6 +106,9 @@ func (x *Incident) server(b *bytes.Buffer) {
 	if d.Asked != "" {
 		asked = ", asked for as " + escape.Code(d.Asked)
 	}
+	say("URL", escape.Code(strings.Join(d.URLs, " ")))
+	say("Started by isovet as", escape.Code(d.Started))
+	say("Plan", escape.Markdown(d.OtherPlan))
 	say("Isolation in force", escape.Code(d.Isolation)+asked)
 	fmt.Fprintln(b)
 	if len(d.Settings)+len(d.Session)+len(d.Setup) == 0 {
@@ -142,22 +147,27 @@ func (x *Incident) repeat(b *bytes.Buffer) {
 	default:
 		fmt.Fprintf(b, "Or by hand, with %d clients: the tables first, then the statements in their order.\n\n", n)
 	}
-	if len(d.Tables) > 0 {
-		fmt.Fprintf(b, "The tables and their first rows (`u` is the version: every write gives it a new number):\n\n")
-		b.WriteString(escape.Fence("sql", strings.Join(slices.Concat(d.Tables, x.rows, d.After), ";\n")+";"))
-	}
+	x.tables(b)
 	b.WriteString(escape.Fence("", table(x.events)))
 	if x.repro.Last != nil {
 		fmt.Fprintf(b, "What the clients saw is in `%s`, its certificate in `%s`.\n\n", playedFile, playedCert)
 	}
 }
 
-func (x *Incident) replayCommand() string {
-	url := "URL"
-	if u := x.Database.URLs; len(u) == 1 && (strings.Contains(u[0], ":start") || strings.HasSuffix(u[0], ":")) {
-		url = x.Database.URLs[0]
+// tables writes the statements that make and load the tables.
+func (x *Incident) tables(b *bytes.Buffer) {
+	if d := &x.Database; len(d.Tables) > 0 {
+		fmt.Fprintf(b, "The tables and their first rows (`u` is the version: every write gives it a new number):\n\n")
+		b.WriteString(escape.Fence("sql", strings.Join(slices.Concat(d.Tables, x.rows, d.After), ";\n")+";"))
 	}
-	return "isovet replay THIS-FOLDER --db " + escape.Shell(url)
+}
+
+func (x *Incident) replayCommand() string {
+	command := "isovet replay THIS-FOLDER"
+	for _, u := range x.Database.URLs {
+		command += " --db " + escape.Shell(u)
+	}
+	return command
 }
 
 // plans writes the database's plan of each statement.
@@ -212,6 +222,9 @@ func (x *Incident) asFound(b *bytes.Buffer) {
 	fmt.Fprintf(b, "## As it was found\n\n")
 	if x.Command != "" {
 		b.WriteString(escape.Fence("sh", x.Command))
+	}
+	if len(x.events) == 0 {
+		x.tables(b)
 	}
 	by := ""
 	if x.Workload != "" {

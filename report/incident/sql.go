@@ -29,9 +29,13 @@ func (x *Incident) setup(w io.Writer) error {
 func (x *Incident) session(w io.Writer, n int) error {
 	ls, sessions := lines(x.order)
 	var b strings.Builder
-	fmt.Fprintf(&b, "-- %s: %s\n-- Session %d of %d. The statements of all sessions are numbered: run them in this "+
-		"order.\n", escape.Line(x.Database.Name), x.Anomaly, n+1, sessions)
-	if len(x.events) == 0 {
+	at := ""
+	if i := slices.IndexFunc(ls, func(l line) bool { return l.session == n }); len(x.Database.Nodes) > 1 && i >= 0 {
+		at = ", on " + escape.Line(x.order[i].Node)
+	}
+	fmt.Fprintf(&b, "-- %s: %s\n-- Session %d of %d%s. The statements of all sessions are numbered: run them in this "+
+		"order.\n", escape.Line(x.Database.Name), x.Anomaly, n+1, sessions, at)
+	if len(x.events) == 0 && x.Replay != nil {
 		b.WriteString("-- This order did not repeat the violation: some of them have to run at the same moment.\n")
 	}
 	b.WriteByte('\n')

@@ -271,7 +271,7 @@ func createAnyhow(exec func(string) error, statement string) error {
 
 func (m *server) Load(ctx context.Context, d driver.Data) error {
 	err := m.settledWith(ctx, 0, func(c *sql.Conn) error {
-		for _, s := range slices.Concat(driver.DropTables(), m.makes(d)) {
+		for _, s := range slices.Concat([]string{driver.DropAll()}, m.makes(d)) {
 			if err := createAnyhow(driver.ExecOn(ctx, c), s); err != nil {
 				return err
 			}
@@ -319,12 +319,8 @@ func (m *server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), m.o.Timeout)
 	defer cancel()
 	err := m.with(ctx, 0, func(c *sql.Conn) error {
-		for _, s := range driver.DropTables() {
-			if _, err := c.ExecContext(ctx, s); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := c.ExecContext(ctx, driver.DropAll())
+		return err
 	})
 	for _, n := range m.nodes {
 		err = errors.Join(err, n.Close())

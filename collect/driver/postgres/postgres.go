@@ -180,9 +180,11 @@ func (p *server) Load(ctx context.Context, d driver.Data) error {
 	p.data = d
 	p.info.Settings = p.info.Settings[:len(p.settings):len(p.settings)]
 	for _, q := range planSettings(planOf(d.Tables)) {
-		p.info.Settings = append(p.info.Settings, driver.Setting{SQL: q, Refused: driver.Refusal(run(c, q))})
+		if !slices.Contains(p.settings, q) {
+			p.info.Settings = append(p.info.Settings, driver.Setting{SQL: q, Refused: driver.Refusal(run(c, q))})
+		}
 	}
-	for _, q := range slices.Concat(driver.DropTables(), p.makes(d)) {
+	for _, q := range slices.Concat([]string{driver.DropAll()}, p.makes(d)) {
 		if err := run(c, q); err != nil {
 			return err
 		}
@@ -246,10 +248,7 @@ func (p *server) Close() error {
 	if err != nil {
 		return err
 	}
-	for _, q := range driver.DropTables() {
-		err = errors.Join(err, run(c, q))
-	}
-	return errors.Join(err, c.Close(ctx))
+	return errors.Join(run(c, driver.DropAll()), c.Close(ctx))
 }
 
 // aborts are the codes by which the server refuses a transaction: serialization failure, deadlock, lock not available,
@@ -330,11 +329,12 @@ func (s *session) Begin() error { return s.BeginAs(workload.ReadWrite) }
 
 func (s *session) BeginAs(a workload.Access) error {
 	s.stamp = driver.Stamp{Start: driver.NoTime, Commit: driver.NoTime}
-	if err := run(s.c, s.p.access.Or(a, s.p.begin)); err != nil || !s.p.o.Timestamps {
-		return err
+	begin := s.p.access.Or(a, s.p.begin)
+	if !s.p.o.Timestamps {
+		return run(s.c, begin)
 	}
-	var err error
-	s.stamp.Snapshot, err = ask(s.c, "select pg_current_snapshot()::text")
+	var err error // one message, since a second one would cost a round trip
+	s.stamp.Snapshot, err = ask(s.c, begin+"; select pg_current_snapshot()::text")
 	return err
 }
 
@@ -414,16 +414,19 @@ func (s *session) List(dst []int64, key int64) (_ []int64, found bool, err error
 }
 
 func (s *session) Commit() error {
+	commit := "commit"
 	if s.p.o.Timestamps {
-		v, err := ask(s.c, "select coalesce(pg_current_xact_id_if_assigned()::text, '0')")
-		if err != nil {
-			return driver.NotSent(err)
-		}
-		if s.stamp.XID, err = strconv.ParseUint(v, 10, 64); err != nil {
-			return driver.NotSent(err)
+		commit = "select coalesce(pg_current_xact_id_if_assigned()::text, '0'); commit"
+	}
+	tags, err := s.c.Exec(context.Background(), commit).ReadAll()
+	if s.p.o.Timestamps {
+		if len(tags) > 0 && len(tags[0].Rows) > 0 {
+			s.stamp.XID, _ = strconv.ParseUint(string(tags[0].Rows[0][0]), 10, 64) // PostgreSQL's own number
+			tags = tags[1:]
+		} else if errors.As(err, new(*pgconn.PgError)) {
+			return driver.NotSent(err) // the select was refused, so the server has left out the commit
 		}
 	}
-	tags, err := s.c.Exec(context.Background(), "commit").ReadAll()
 	if err != nil {
 		return err
 	}

@@ -62,8 +62,10 @@ func open(ctx context.Context, urls []string, iso string, o driver.Options) (_ d
 		return nil, errors.Join(err, s.db.Close(), s.dir.Remove())
 	}
 	s.info = driver.Info{Name: "SQLite " + version, Isolation: "serializable", Nodes: []driver.Node{{Name: "sqlite"}},
-		Dialect: "sqlite", Version: version, Settings: []driver.Setting{{SQL: fmt.Sprintf("pragma busy_timeout = %d",
-			wait)},
+		Dialect: "sqlite", Version: version,
+		// In a shared cache a session waits for another one's locks as long as they are held.
+		Unbounded: strings.Contains(options, "cache=shared"),
+		Settings: []driver.Setting{{SQL: fmt.Sprintf("pragma busy_timeout = %d", wait)},
 			{SQL: "pragma journal_mode = wal"}, {SQL: "pragma synchronous = off"}}}
 	if iso == "immediate" {
 		s.info.Isolation = "serializable, begin immediate"
@@ -102,7 +104,7 @@ func (s *database) Load(ctx context.Context, d driver.Data) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer release(c)
 	s.tables, s.wide = d.Tables, d.Wide
 	s.info.Settings = slices.DeleteFunc(slices.Clone(s.info.Settings), func(x driver.Setting) bool {
 		return x.SQL == foreignKeysOn
@@ -240,9 +242,13 @@ func (x *session) Close() {
 			_ = st.Close()
 		}
 	}
-	// Another session will use the connection.
-	_, _ = x.c.ExecContext(context.Background(), "rollback")
-	_ = x.c.Close()
+	release(x.c)
+}
+
+// release ends a connection's transaction, since another session will use the connection.
+func release(c *sql.Conn) {
+	_, _ = c.ExecContext(context.Background(), "rollback")
+	_ = c.Close()
 }
 
 func (x *session) Get(key int64, _ bool) (driver.Row, bool, error) {

@@ -57,6 +57,7 @@ type campaignJSON struct {
 type campaignFound struct {
 	campaign.Cell
 	Kinds       []string `json:"kinds"`
+	At          []string `json:"at,omitempty"`          // the kinds, with the violated level where the cell has several
 	Contradicts bool     `json:"contradicts,omitempty"` // the database's documentation
 	FirstMS     float64  `json:"first_ms"`
 	Kept        string   `json:"kept,omitempty"`
@@ -124,8 +125,8 @@ func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campai
 	rows := r.Rows()
 	for i := range rows {
 		if x := &rows[i]; len(x.Kinds) > 0 {
-			j.Found = append(j.Found, campaignFound{x.Cell, x.Kinds, x.Contradicts(), console.Milliseconds(x.First),
-				x.Kept})
+			j.Found = append(j.Found, campaignFound{x.Cell, x.Kinds, x.At, x.Contradicts(),
+				console.Milliseconds(x.First), x.Kept})
 		}
 	}
 	if f.json {

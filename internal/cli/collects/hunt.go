@@ -26,7 +26,7 @@ import (
 
 func NewHunt(e *console.Env) *cobra.Command {
 	var f collectFlags
-	var l level.Level
+	l := huntLevel{LevelValue: console.LevelValue{L: new(level.Level)}}
 	var limit time.Duration
 	var out string
 	var asJSON, quiet, small, goOn bool
@@ -41,13 +41,14 @@ func NewHunt(e *console.Env) *cobra.Command {
 		if err := errors.Join(f.finish(c), in.validate()); err != nil {
 			return err
 		}
-		return runHunt(c.Context(), e, &f, &in, l, limit, out, goOn, asJSON, quiet, small)
+		return runHunt(c.Context(), e, &f, &in, &l, limit, out, goOn, asJSON, quiet, small)
 	})
 	f.add(c)
 	f.cfg.Workload = ""
 	named := c.Flags().Lookup("workload")
 	named.DefValue, named.Usage = "", "workload, or FILE.yaml with your SQL (default: several in turn)"
-	console.LevelFlag(c, &l)
+	c.Flags().Var(&l, "level", "isolation level (isovet levels), or promised")
+	console.Complete(c, "level", append(console.LevelCompletions(), "promised"))
 	in.add(c, "FILE.incident")
 	fl := c.Flags()
 	f.cfg.Txns = 2000
@@ -59,6 +60,19 @@ func NewHunt(e *console.Env) *cobra.Command {
 	fl.BoolVar(&asJSON, "json", false, "print the result as a JSON object")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print errors only")
 	return c
+}
+
+// huntLevel is a level, or "promised" for the levels that the database's documentation promises.
+type huntLevel struct {
+	console.LevelValue
+	promised bool
+}
+
+func (v *huntLevel) Set(s string) error {
+	if v.promised = s == "promised"; v.promised {
+		return nil
+	}
+	return v.LevelValue.Set(s)
 }
 
 func addShrinking(c *cobra.Command, small *bool) {
@@ -102,12 +116,12 @@ type huntJSON struct {
 	Broken []string `json:"broken,omitempty"`
 }
 
-func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags, l level.Level, limit time.Duration,
+func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags, l *huntLevel, limit time.Duration,
 	out string, goOn, asJSON, quiet, small bool) error {
 	p := console.NewProgress(e.Stderr, quiet, asJSON)
 	defer p.Close()
 	p.Begin("hunting")
-	cfg := hunt.Config{Config: f.cfg, Level: l, For: limit, GoOn: goOn}
+	cfg := hunt.Config{Config: f.cfg, Level: *l.L, Promised: l.promised, For: limit, GoOn: goOn}
 	cfg.Progress = f.tell(p)
 	if !format.Special(out) {
 		cfg.Partial = out + PartialEnding
@@ -126,7 +140,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 		finds = append(finds, k)
 		r := hunt.Round{Seed: x.Config.Seed, Keys: x.Config.Keys, Workload: x.Config.Workload,
 			Variant: x.Config.Variant, Send: x.Config.Send, Fault: x.Config.Fault}
-		k.command = again(f, l, &r)
+		k.command = again(f, x.Level, &r)
 		if broken = k.keep(e); broken == nil && (in.dir != noIncident || small) {
 			broken = k.make(ctx, e, in, x, small, len(finds), p)
 		}
@@ -138,8 +152,8 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 		return broken
 	}
 	j := huntJSON{
-		Verdict: "none", Level: l.String(), Rounds: len(h.Rounds), Undecided: h.Undecided, Committed: h.Committed,
-		ElapsedMS: console.Milliseconds(h.Elapsed), Interrupted: h.Interrupted,
+		Verdict: "none", Level: hunt.Named(h.Levels), Rounds: len(h.Rounds), Undecided: h.Undecided,
+		Committed: h.Committed, ElapsedMS: console.Milliseconds(h.Elapsed), Interrupted: h.Interrupted,
 		Attempts: h.Attempts, Refused: h.Refused, Aborts: abortsJSON(h.Aborts), Found: groupsJSON(h, finds),
 		Broken: h.Broken,
 	}
@@ -157,7 +171,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	case why != "":
 		j.Verdict, j.Reason = "inconclusive", why
 	}
-	if err == nil { // otherwise the failed round is the last
+	if err == nil && !h.Interrupted { // otherwise the last round may be unchecked
 		err = removePartial(cfg.Partial)
 	}
 	if err := sayHunt(e, h, finds, &j, asJSON); err != nil {
@@ -234,14 +248,7 @@ func again(f *collectFlags, l level.Level, r *hunt.Round) string {
 	if len(f.cfg.DB) == 1 && (server.Is(f.cfg.DB[0]) || strings.HasSuffix(f.cfg.DB[0], ":")) {
 		db = f.cfg.DB[0]
 	}
-	switch {
-	case r.Send == "":
-	case strings.Contains(db, "?"):
-		db += "&" + r.Send
-	default:
-		db += "?" + r.Send
-	}
-	if db != "URL" {
+	if db = collect.Sent(db, r.Send); db != "URL" {
 		db = escape.Shell(db)
 	}
 	does, variant := f.cfg.Workload, f.cfg.Variant
