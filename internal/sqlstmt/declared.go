@@ -331,6 +331,7 @@ func (x *effect) read() (why string) {
 func (x *effect) absent(seen map[any]bool) {
 	for _, key := range x.keys {
 		if x.exact && x.res.All && !seen[key] {
+			x.l.versions.touch(x.name(key)) // what is there later is not from before
 			_ = x.r.t.Read(x.name(key), nil)
 		}
 	}
