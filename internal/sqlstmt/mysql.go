@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"isovet/internal/pattern"
+	"isovet/internal/sqltext"
 )
 
 // mysql has what statements of a MySQL or MariaDB session mean besides their text.
@@ -47,27 +48,31 @@ var (
 	perhaps    = pattern.Lazy(`(?is)^\s*(?:set\b.*\b(?:autocommit|completion_type|sql_mode|password)|use|call|execute|lock|` +
 		`unlock|grant|revoke|analyze|check|optimize|repair|install|uninstall|flush|import|cache|load|reset|change|stop|` +
 		`backup|start\s+(?:slave|replica))\b`)
-	branching = pattern.Lazy(`(?i)^\s*xa\b`)
+	// conditional matches a comment that some versions run.
+	conditional = pattern.Lazy(`/\*M?!`)
+	branching   = pattern.Lazy(`(?i)^\s*xa\b`)
+	// controlling matches the control of transactions, also of SQLite's; containing matches what only stores it.
+	controlling = pattern.Lazy(`(?i)(?:^|;)\s*(?:begin|start|commit|end|rollback|savepoint|release)\b`)
+	containing  = pattern.Lazy(`(?i)^\s*create\b.*\b(?:trigger|procedure|function|event|package)\b`)
 )
 
 // impliedBy returns what a text does to MySQL's transaction (MySQL manual, Statements That Cause an Implicit Commit).
-func impliedBy(sql string) implied {
-	for strings.HasPrefix(strings.TrimSpace(sql), "/*") {
-		_, rest, ok := strings.Cut(sql, "*/")
-		if !ok {
-			break
+func impliedBy(sql string) (most implied) {
+	parts := strings.Split(strings.TrimRight(sqltext.Bare(sql), "; \t\n"), ";")
+	for _, part := range parts {
+		switch {
+		case perhaps().MatchString(part):
+			most = max(most, unsure)
+		case branching().MatchString(part):
+			most = leaves
+		case committing().MatchString(part) && !staying().MatchString(part):
+			most = max(most, commits)
 		}
-		sql = rest
 	}
-	switch {
-	case perhaps().MatchString(sql):
+	if most == commits && (len(parts) > 1 || conditional().MatchString(sql)) {
 		return unsure
-	case branching().MatchString(sql):
-		return leaves
-	case committing().MatchString(sql) && !staying().MatchString(sql):
-		return commits
 	}
-	return nothing
+	return most
 }
 
 // errUnclear is the error of a transaction of which it is unknown whether it goes on.

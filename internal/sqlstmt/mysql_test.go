@@ -33,6 +33,19 @@ func TestMySQL(t *testing.T) {
 		{"111", []string{write, "BEGIN", write, "COMMIT"}, "committed 1, committed 1"},
 		{"011", []string{write, "ROLLBACK"}, ""},
 		{"101", []string{"BEGIN", write, "COMMIT", write, "ROLLBACK"}, ""},
+		{"111", []string{"START TRANSACTION WITH CONSISTENT SNAPSHOT", write, "ROLLBACK"}, "aborted 1"},
+		{"111", []string{"BEGIN # x", write, "ROLLBACK", write}, "committed 1"},
+		{"111", []string{"BEGIN", "SAVEPOINT 1a", write, "ROLLBACK TO 1A", write, "COMMIT NO RELEASE"}, "committed 1"},
+		{"111", []string{"BEGIN", write, "BEGIN NOT ATOMIC COMMIT; END", write, "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "-- x\nCREATE TABLE a (b int)", "ROLLBACK"}, "committed 1"},
+		{"111", []string{"BEGIN", write, "/*!40000 CREATE TABLE a (b int) */", "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "/*M! BEGIN */", "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "SELECT ';'; # it's\nCREATE TABLE a (b int)", "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "INSERT INTO b VALUES ('; CREATE TABLE \\'')", "ROLLBACK"}, "aborted 1"},
+		{"", []string{"SAVEPOINT outer", write, "ROLLBACK TO outer", "RELEASE outer"}, "committed 0"},
+		{"", []string{"BEGIN", "SAVEPOINT 'a'", write, "ROLLBACK TO 'a'", "COMMIT"}, "unknown 0"},
+		{"", []string{"BEGIN TRANSACTION foo", write, "ROLLBACK TRANSACTION foo", write, "COMMIT", write}, "committed 1"},
+		{"", []string{"CREATE TRIGGER a AFTER INSERT ON b BEGIN SELECT +; END", write}, "committed 1"},
 		{"", []string{"BEGIN", write, "CREATE TABLE a (b int)", "ROLLBACK"}, "aborted 1"}, // SQLite
 	} {
 		rec := record.New(record.Options{})

@@ -232,6 +232,9 @@ func (c *Client) text(p *Plan) bool {
 		p.why, p.writes = "not parsed: "+err.Error(), !readsOnly(sql)
 		p.unsettled(p.writes)
 		p.nothing = !c.l.is && !c.names(sql)
+		if bare := sqltext.Bare(sql); !c.l.is && controlling().MatchString(bare) && !containing().MatchString(bare) {
+			p.implied = leaves
+		}
 		return true
 	}
 	if len(p.stmts) == 0 {
