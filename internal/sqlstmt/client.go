@@ -398,6 +398,7 @@ func (c *Client) back(undo bool, name string) {
 			return
 		}
 	}
+	leaves.after(c, nil) // it has another name there
 }
 
 // forget drops the plans that were made under other settings.

@@ -196,8 +196,11 @@ func (x *effect) find() string {
 				return "an insert of rows of several lengths"
 			}
 			v, ok := operand(row[at], x.r.args, x.r.p.names)
-			if !ok && x.key < 0 {
+			chosen := !ok || normal(v) == nil || normal(v) == int64(0) && x.r.p.does.kind == counted
+			if chosen && (x.key < 0 || x.res.Unseen || x.res.Unclear) {
 				return "an insert whose key is computed: add RETURNING"
+			} else if x.key < 0 && x.odd(row[at], v) {
+				return oddKey
 			} else if ok {
 				x.ambiguous = x.spelled(v) || x.ambiguous
 				x.keys = append(x.keys, normal(v))
@@ -216,6 +219,8 @@ func (x *effect) find() string {
 			v, ok := operand(o, x.r.args, x.r.p.names)
 			if !ok {
 				return "an argument is not there"
+			} else if x.odd(o, v) {
+				return oddKey
 			}
 			x.ambiguous = x.spelled(v) || x.ambiguous
 			if k := normal(v); !slices.Contains(x.keys, k) {
@@ -224,13 +229,32 @@ func (x *effect) find() string {
 		}
 	}
 	x.exact = x.known && others == 0 && s.Plain && !s.Cut && !(s.Limited && len(x.keys) > 1) &&
-		!(x.l.is && x.r.waits(s)) && !x.mayVanish()
+		!(x.l.is && x.r.waits(s)) && !x.mayVanish() && x.numbered()
 	for _, k := range x.keys { // the database may say that texts are equal which are not
 		if _, ok := k.(int64); !ok && (!x.l.own || k == nil) {
 			x.exact = false
 		}
 	}
 	return ""
+}
+
+// numbered reports whether keys are equal for the database if they are in the history.
+func (x *effect) numbered() bool { return x.l.own || x.r.p.does.kind <= counted }
+
+// odd reports whether the database may take a value v of the program's for another key than it looks like.
+func (x *effect) odd(o sqltext.Operand, v any) bool {
+	raw, _ := argument(o, x.r.args, x.r.p.names)
+	_, bytes := raw.([]byte)
+	_, integer := normal(v).(int64)
+	_, text := v.(string)
+	switch kind := x.r.p.does.kind; {
+	case v == nil || x.l.own || kind == unknown:
+		return false
+	case kind <= counted:
+		return !integer || bytes && x.l.sqlite
+	default:
+		return kind == texts && (!text && x.l.mysql || bytes && x.l.sqlite)
+	}
 }
 
 // name returns a row's key in the history.
@@ -264,6 +288,7 @@ func (x *effect) write1(key, version any) {
 const (
 	unseen  = "isovet did not see all its rows"
 	noKey   = "the key is not returned: select it too"
+	oddKey  = "a key of another type than its column's"
 	foreign = "a version that nobody wrote in the recording: a trigger, another program, or the column rounds it"
 )
 
@@ -272,7 +297,7 @@ func (x *effect) rowKey(row []any) (any, string) {
 	switch {
 	case x.key >= 0 && x.key < len(row):
 		return normal(row[x.key]), ""
-	case len(x.keys) == 1 && x.known:
+	case len(x.keys) == 1 && x.known && len(x.res.Rows) <= 1:
 		return x.keys[0], ""
 	}
 	return nil, noKey
@@ -342,7 +367,8 @@ func (x *effect) ranged() bool {
 	other := func(c sqltext.Condition) bool {
 		return !strings.EqualFold(c.Column, x.t.Key) && !strings.EqualFold(c.Column, x.t.Version)
 	}
-	return x.s.Plain && !x.s.Cut && !x.s.Limited && !x.mayVanish() && !slices.ContainsFunc(x.s.Where, other)
+	return x.s.Plain && !x.s.Cut && !x.s.Limited && !x.mayVanish() && x.numbered() &&
+		!slices.ContainsFunc(x.s.Where, other)
 }
 
 // condition returns WHERE as a predicate of the history.

@@ -57,7 +57,7 @@ func TestMySQL(t *testing.T) {
 			case sql == askMySQL:
 				return [][]string{{c.settings}}, nil
 			}
-			return [][]string{{"0,1,0,0"}}, nil
+			return [][]string{{"0,1,1,0,0,1"}}, nil
 		})
 		for _, sql := range c.sql {
 			sql, fails := strings.CutPrefix(sql, "!")

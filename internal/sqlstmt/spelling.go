@@ -39,6 +39,9 @@ func normal(v any) any {
 func (x *effect) spelled(v any) bool {
 	a := x.r.p.about
 	s, ok := scalar(v).(string)
+	if x.r.p.does.kind == texts {
+		s, ok = fmt.Sprint(scalar(v)), true
+	}
 	if a == nil || !ok || !whole.MatchString(s) {
 		return false
 	}
