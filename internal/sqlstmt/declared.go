@@ -12,6 +12,7 @@ import (
 // declaredWhy says, by its text only, why a statement on a declared table is not understood.
 func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	sets := func(column string) bool { return indexFold(s.Sets, column) >= 0 }
+	moves := sets(t.Key) || sets("rowid") || sets("oid") || sets("_rowid_") // SQLite's names of the key
 	switch {
 	case s.Why != "" && (s.Kind != sqltext.Select || s.Why != "DISTINCT" && s.Why != "GROUP BY"):
 		return s.Why
@@ -42,7 +43,7 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	case s.Upsert && !Returns(s, t, t.Key) && (len(s.Arbiters) != 1 || s.Arbiters[0] != "duplicate" &&
 		!strings.EqualFold(s.Arbiters[0], t.Key)):
 		return "an upsert not by the key: name the key as its target, or add RETURNING with key and version"
-	case s.Kind == sqltext.Update && sets(t.Key), s.Upsert && sets(t.Key) && indexFold(s.Overwrite, t.Key) < 0:
+	case s.Kind == sqltext.Update && moves, s.Upsert && moves && indexFold(s.Overwrite, t.Key) < 0:
 		return "an update of the key: delete and insert"
 	case s.Kind == sqltext.Update && !sets(t.Version):
 		return "an update that leaves the version: set it too"
@@ -195,6 +196,9 @@ func (x *effect) find() string {
 			if at >= len(row) {
 				return "an insert of rows of several lengths"
 			}
+			if x.l.mysql && s.OnlyNew && x.key < 0 && x.r.p.about != nil { // INSERT IGNORE may clip the key
+				x.r.p.about.emptied.Store(true)
+			}
 			v, ok := operand(row[at], x.r.args, x.r.p.names)
 			chosen := !ok || normal(v) == nil || normal(v) == int64(0) && x.r.p.does.kind == counted
 			if chosen && (x.key < 0 || x.res.Unseen || x.res.Unclear) {
@@ -238,25 +242,6 @@ func (x *effect) find() string {
 	return ""
 }
 
-// numbered reports whether keys are equal for the database if they are in the history.
-func (x *effect) numbered() bool { return x.l.own || x.r.p.does.kind <= counted }
-
-// odd reports whether the database may take a value v of the program's for another key than it looks like.
-func (x *effect) odd(o sqltext.Operand, v any) bool {
-	raw, _ := argument(o, x.r.args, x.r.p.names)
-	_, bytes := raw.([]byte)
-	_, integer := normal(v).(int64)
-	_, text := v.(string)
-	switch kind := x.r.p.does.kind; {
-	case v == nil || x.l.own || kind == unknown:
-		return false
-	case kind <= counted:
-		return !integer || bytes && x.l.sqlite
-	default:
-		return kind == texts && (!text && x.l.mysql || bytes && x.l.sqlite)
-	}
-}
-
 // name returns a row's key in the history.
 func (x *effect) name(key any) string {
 	name, _ := x.t.Row(key, nil)
@@ -288,7 +273,6 @@ func (x *effect) write1(key, version any) {
 const (
 	unseen  = "isovet did not see all its rows"
 	noKey   = "the key is not returned: select it too"
-	oddKey  = "a key of another type than its column's"
 	foreign = "a version that nobody wrote in the recording: a trigger, another program, or the column rounds it"
 )
 
@@ -442,6 +426,8 @@ func (x *effect) write() string {
 	affected := res.Affected
 	if len(s.Outputs) > 0 && !res.Unseen && (res.All || len(res.Rows) > 0) {
 		affected = int64(len(res.Rows))
+	} else if x.l.mysql && len(s.Outputs) > 0 && res.Unseen { // the driver counts none
+		affected = -1
 	}
 	switch {
 	case affected == 0 && !res.Unclear:

@@ -34,16 +34,17 @@ const (
 )
 
 // The queries for sideEffects return numbers with commas between them: how many triggers, rules, cascades, events,
-// expiries, policies and functions may make rows vanish; the unique indexes of the key alone, and all; whether the
-// engine has no transactions; id; kind. A view counts as one of each, for the indexes of its tables are not known. Their
-// parameters are the table, MySQL's schema, the key, and the functions that statements call.
+// expiries, policies, functions and updatable views may make rows vanish; the unique indexes of the key alone, and all;
+// whether the engine has no transactions; id; kind. A view counts as one of each, for the indexes of its tables are not
+// known. Their parameters are the table, MySQL's schema, the key, and the functions that statements call.
 const (
 	askSidesMySQL = `SELECT concat((SELECT count(*) FROM information_schema.triggers
 	WHERE trigger_schema = %[2]s) + (SELECT count(*) FROM information_schema.referential_constraints
 	WHERE constraint_schema = %[2]s AND lower(table_name) = lower('%[1]s') AND NOT (delete_rule IN ('NO ACTION',
 	'RESTRICT') AND update_rule IN ('NO ACTION', 'RESTRICT'))) + (SELECT count(*) FROM information_schema.routines
 	WHERE routine_schema = %[2]s AND routine_type = 'FUNCTION') + (SELECT count(*) FROM information_schema.events
-	WHERE event_schema = %[2]s) + other, ',', (SELECT count(*) FROM (SELECT index_name
+	WHERE event_schema = %[2]s) + (SELECT count(*) FROM information_schema.views WHERE table_schema = %[2]s AND
+	is_updatable = 'YES') + other, ',', (SELECT count(*) FROM (SELECT index_name
 	FROM information_schema.statistics WHERE table_schema = %[2]s AND lower(table_name) = lower('%[1]s') AND
 	non_unique = 0 GROUP BY index_name HAVING count(*) = 1 AND lower(min(column_name)) = lower('%[3]s')) AS alone) +
 	other, ',', (SELECT count(DISTINCT index_name) FROM information_schema.statistics WHERE table_schema = %[2]s AND
@@ -95,8 +96,8 @@ func (c *Client) look(t *Table, calls []string) (s sideEffects, known bool) {
 	case c.l.sqlite:
 		query = askSidesSQLite
 	}
-	if query == "" || c.ask == nil {
-		return s, false
+	if s, known = c.sides[t]; known || query == "" || c.ask == nil {
+		return s, known
 	}
 	quoted := strings.NewReplacer("'", "''").Replace
 	name, schema := quoted(t.Name), "database()"
@@ -211,7 +212,7 @@ func (l *Log) Look(plans []*Plan, ask Ask) error {
 // mayVanish reports whether triggers, cascades or a change of the schema may delete rows of the statement's table.
 func (x *effect) mayVanish() bool {
 	p, loose := x.r.p, x.l.loose[x.t] || x.l.loose[nil] || x.r.c.my.loose
-	return loose || p.does.deletes || p.about != nil && p.about.emptied.Load()
+	return loose || p.does.deletes || p.about != nil && (p.about.emptied.Load() || p.epoch != x.l.changed.Load())
 }
 
 // gone reports whether SQLite may have rolled the transaction back when this statement failed: by OR ROLLBACK, which is
@@ -222,6 +223,7 @@ func (p *Plan) gone() bool {
 
 var (
 	hiding   = pattern.Lazy(`(?i)^\s*create\s+(?:or\s+replace\s+)?temp`)
+	sweeping = pattern.Lazy(`(?i)\bdrop\s+(?:database|schema)\b`)
 	creating = pattern.Lazy(`(?i)^\s*(?:create\s|alter\s+table\s+\S+\s+add\s)`)
 )
 
@@ -231,7 +233,7 @@ func (c *Client) redefined(sql string) {
 	for i := range c.l.Tables {
 		t := &c.l.Tables[i]
 		switch {
-		case c.l.is || !strings.Contains(strings.ToLower(sql), strings.ToLower(t.Name)):
+		case c.l.is || !strings.Contains(strings.ToLower(sql), strings.ToLower(t.Name)) && !sweeping().MatchString(sql):
 		case hiding().MatchString(sql):
 			c.l.deafen(t.Name)
 		case c.l.about(t).used.Load() && !creating().MatchString(sql):

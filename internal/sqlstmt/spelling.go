@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"isovet/internal/sqltext"
 )
 
 var whole = regexp.MustCompile(`^(0|-?[1-9]\d*)(?:\.0+)?$`)
@@ -51,4 +53,25 @@ func (x *effect) spelled(v any) bool {
 		a.plain.Store(true)
 	}
 	return a.pointed.Load() && a.plain.Load()
+}
+
+const oddKey = "a key of another type than its column's"
+
+// numbered reports whether keys are equal for the database if they are in the history.
+func (x *effect) numbered() bool { return x.l.own || x.r.p.does.kind <= counted }
+
+// odd reports whether the database may take a value v of the program's for another key than it looks like.
+func (x *effect) odd(o sqltext.Operand, v any) bool {
+	raw, _ := argument(o, x.r.args, x.r.p.names)
+	_, bytes := raw.([]byte)
+	_, integer := normal(v).(int64)
+	_, text := v.(string)
+	switch kind := x.r.p.does.kind; {
+	case v == nil || x.l.own || kind == unknown:
+		return false
+	case kind <= counted:
+		return !integer || bytes && x.l.sqlite
+	default:
+		return kind == texts && (!text && x.l.mysql || bytes && x.l.sqlite)
+	}
 }
