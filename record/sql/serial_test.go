@@ -41,15 +41,20 @@ func play(ctx context.Context, conn *sql.Conn, prepared map[string]*sql.Stmt, q 
 	}
 	q, open := strings.CutPrefix(q, "open ")
 	args := []any{nil}[:min(1, strings.Count(q, "?"))]
+	ask, exec := conn.QueryContext, conn.ExecContext
+	if s := prepared[q]; s != nil {
+		ask = func(ctx context.Context, _ string, args ...any) (*sql.Rows, error) {
+			return s.QueryContext(ctx, args...)
+		}
+		exec = func(ctx context.Context, _ string, args ...any) (sql.Result, error) {
+			return s.ExecContext(ctx, args...)
+		}
+	}
 	if !query && !open && !strings.HasPrefix(q, "SELECT") && !strings.HasPrefix(q, "WITH") {
-		_, _ = conn.ExecContext(ctx, q, args...) // some fail
+		_, _ = exec(ctx, q, args...) // some fail
 		return nil
 	}
-	ask := func() (*sql.Rows, error) { return conn.QueryContext(ctx, q, args...) }
-	if s := prepared[q]; s != nil {
-		ask = func() (*sql.Rows, error) { return s.QueryContext(ctx, args...) }
-	}
-	rows, err := ask()
+	rows, err := ask(ctx, q, args...)
 	for err == nil && rows.Next() {
 		if open {
 			return rows
