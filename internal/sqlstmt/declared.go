@@ -281,7 +281,7 @@ func (x *effect) rowKey(row []any) (any, string) {
 	switch {
 	case x.key >= 0 && x.key < len(row):
 		return normal(row[x.key]), ""
-	case len(x.keys) == 1 && x.known && len(x.res.Rows) <= 1:
+	case len(x.keys) == 1 && x.known && (x.numbered() || len(x.res.Rows) <= 1):
 		return x.keys[0], ""
 	}
 	return nil, noKey

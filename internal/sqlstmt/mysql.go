@@ -14,10 +14,8 @@ type mysql struct {
 	is     bool
 	schema string
 	manual bool // autocommit is off, or COMMIT begins a transaction: where transactions begin is not known
-	// loose says that the SQL mode is not strict, so that the database may store another key than it was sent, or that
-	// a SELECT may leave out rows.
-	loose bool
-	stale bool // a statement has changed the settings
+	loose  bool // by the SQL mode it may store another key than it was sent, or a setting limits what SELECT returns
+	stale  bool // a statement has changed the settings
 }
 
 // askMySQL queries the settings. Other databases answer with an error.
@@ -51,13 +49,12 @@ func (c *Client) renew(sql string) {
 	if !c.l.sqlite || c.sides != nil || c.t != nil || c.blind {
 		return
 	}
-	sides := map[*Table]sideEffects{}
+	c.sides = map[*Table]sideEffects{}
 	for i := range c.l.Tables {
 		if does, known := c.look(&c.l.Tables[i], nil); known && !does.deletes { // else it may come, or go
-			sides[&c.l.Tables[i]] = does
+			c.sides[&c.l.Tables[i]] = does
 		}
 	}
-	c.sides = sides
 }
 
 // implied is what a statement of MySQL's does to the transaction that it is in.
@@ -73,10 +70,9 @@ const (
 var (
 	committing = pattern.Lazy(`(?i)^\s*(?:alter|create|drop|rename|truncate)\b`)
 	staying    = pattern.Lazy(`(?i)^\s*(?:(?:create|drop)\s+(?:or\s+replace\s+)?temporary|drop\s+prepare)\b`)
-	perhaps    = pattern.Lazy(`(?is)^\s*(?:set\b.*\b(?:autocommit|completion_type|sql_mode|sql_select_limit|` +
-		`password)|use|call|execute|lock|` +
-		`unlock|grant|revoke|analyze|check|optimize|repair|install|uninstall|flush|import|cache|load|reset|change|stop|backup|` +
-		`start\s+(?:slave|replica))\b`)
+	perhaps    = pattern.Lazy(`(?is)^\s*(?:set\b.*\b(?:autocommit|completion_type|sql_mode|sql_select_limit|password)|use|` +
+		`call|execute|lock|unlock|grant|revoke|analyze|check|optimize|repair|install|uninstall|flush|import|cache|load|` +
+		`reset|change|stop|backup|start\s+(?:slave|replica))\b`)
 	// conditional matches a comment that some versions run.
 	conditional = pattern.Lazy(`/\*M?!`)
 	branching   = pattern.Lazy(`(?i)^\s*xa\b`)

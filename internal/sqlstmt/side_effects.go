@@ -21,17 +21,11 @@ type sideEffects struct {
 	kind             keyKind
 }
 
-// keyKind is what the key's type says about which values are equal.
+// keyKind is what the key's type says about which values are equal: integers; those of which MySQL counts the next;
+// texts, which a collation may say are equal; decimals, times and the like; anything, where 7 and '7' are two keys.
 type keyKind int
 
-const (
-	unknown keyKind = iota // also PostgreSQL's
-	integers
-	counted  // integers, of which MySQL chooses the next
-	texts    // which a collation may say are equal
-	decimals // also times, …
-	anything // 7 and '7' are two keys
-)
+const unknown, _, counted, texts, _, anything keyKind = 0, 1, 2, 3, 4, 5
 
 // The queries for sideEffects return numbers with commas between them: how many triggers, rules, cascades, events,
 // expiries, policies, functions and updatable views may make rows vanish; the unique indexes of the key alone, and all;

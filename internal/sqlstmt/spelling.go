@@ -40,11 +40,9 @@ func normal(v any) any {
 // of a text column or one of a decimal column.
 func (x *effect) spelled(v any) bool {
 	a := x.r.p.about
-	s, ok := scalar(v).(string)
-	if x.r.p.does.kind == texts {
-		s, ok = fmt.Sprint(scalar(v)), true
-	}
-	if a == nil || !ok || !whole.MatchString(s) {
+	_, text := scalar(v).(string)
+	s := fmt.Sprint(scalar(v))
+	if a == nil || !text && x.r.p.does.kind != texts || !whole.MatchString(s) {
 		return false
 	}
 	if strings.Contains(s, ".") {
@@ -62,16 +60,12 @@ func (x *effect) numbered() bool { return x.l.own || x.r.p.does.kind <= counted 
 
 // odd reports whether the database may take a value v of the program's for another key than it looks like.
 func (x *effect) odd(o sqltext.Operand, v any) bool {
-	raw, _ := argument(o, x.r.args, x.r.p.names)
-	_, bytes := raw.([]byte)
+	bytes, kind := false, x.r.p.does.kind
+	if o.Param > 0 && o.Param <= len(x.r.args) {
+		_, bytes = x.r.args[o.Param-1].Value.([]byte)
+	}
 	_, integer := normal(v).(int64)
 	_, text := v.(string)
-	switch kind := x.r.p.does.kind; {
-	case v == nil || x.l.own || kind == unknown:
-		return false
-	case kind <= counted:
-		return !integer || bytes && x.l.sqlite
-	default:
-		return kind == texts && (!text && x.l.mysql || bytes && x.l.sqlite)
-	}
+	return v != nil && !x.l.own && kind != unknown && (bytes && x.l.sqlite || !integer && kind <= counted ||
+		!text && kind == texts && x.l.mysql)
 }

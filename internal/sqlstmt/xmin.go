@@ -293,28 +293,23 @@ func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool)
 
 // operand is the value of an argument or a literal, with integers of all sizes as int64.
 func operand(o sqltext.Operand, args []Arg, names []string) (any, bool) {
-	v, ok := argument(o, args, names)
-	return scalar(v), ok
-}
-
-// argument returns an operand's value as the program has it.
-func argument(o sqltext.Operand, args []Arg, names []string) (any, bool) {
-	switch {
-	case !o.Known:
+	if !o.Known {
 		return nil, false
-	case o.Param == 0:
+	}
+	if o.Param == 0 {
 		return o.Lit, true
-	case o.Param <= len(names) && names[o.Param-1] != "":
+	}
+	if o.Param <= len(names) && names[o.Param-1] != "" {
 		for _, a := range args {
 			if a.Name == names[o.Param-1] {
-				return a.Value, true
+				return scalar(a.Value), true
 			}
 		}
 	}
 	if o.Param > len(args) {
 		return nil, false
 	}
-	return args[o.Param-1].Value, true
+	return scalar(args[o.Param-1].Value), true
 }
 
 // scalar makes equal values of different types equal: integers of all sizes, bytes and texts, UUIDs.

@@ -1,7 +1,6 @@
 package sqltext
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -177,8 +176,8 @@ func (r *reader) insert(n node) {
 
 // assigned returns the column of an assignment. MySQL may name its table too.
 func (r *reader) assigned(t node) string {
-	if path := list(t, "indirection"); len(path) == 1 && text(t, "name") == r.s.Target.Ref {
-		return cmp.Or(last(path), text(t, "name"))
+	if column := last(list(t, "indirection")); column != "" && text(t, "name") == r.s.Target.Ref {
+		return column
 	}
 	return text(t, "name")
 }

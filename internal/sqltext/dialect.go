@@ -103,7 +103,8 @@ func ParseDialect(sql string) (all []Stmt, names []string, err error) {
 	var quotes []string
 	text := words().ReplaceAllStringFunc(sql, func(w string) string {
 		switch c := w[0]; {
-		case c == '\'' && strings.Contains(w, `\'`), strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*M!"), strings.HasPrefix(w, "/*+"):
+		case c == '\'' && strings.Contains(w, `\'`), strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*M!"),
+			strings.HasPrefix(w, "/*+"):
 			err = errors.New("a backslash or a comment that databases read differently")
 		case c == '\'' && strings.Contains(w, `\`):
 			return "(''||'')" // some value

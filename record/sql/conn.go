@@ -25,7 +25,6 @@ type conn struct {
 func (c *conn) start(p *sqlstmt.Plan, args []sqlstmt.Arg, note func(*record.Txn) error) *sqlstmt.Run {
 	if c.open != nil {
 		c.open.tell()
-		c.open = nil
 	}
 	return c.c.Start(p, args, note)
 }

@@ -69,7 +69,7 @@ func (c *conn) query(ctx context.Context, plan *sqlstmt.Plan, args []driver.Name
 	}
 	x := &rows{Rows: in, r: r, plan: plan, out: sqlstmt.Result{Affected: -1}}
 	x.out.Columns = x.Columns()
-	if n == nil {
+	if n == nil && !plan.Rewritten() { // PostgreSQL takes no other meanwhile
 		c.open = x
 	}
 	return x, nil
