@@ -377,6 +377,7 @@ func (x *effect) condition() (any, bool) {
 		}
 		parts = append(parts, map[string]any{column: map[string]any{c.Op: value}})
 	}
+	x.l.versions.touch(x.t.Name) // it says which rows there are
 	return map[string]any{"and": parts}, true
 }
 

@@ -15,10 +15,9 @@ import (
 
 // conn is a connection. It is a session of the history. database/sql uses it from one goroutine at a time.
 type conn struct {
-	c  *sqlstmt.Client
-	in driver.Conn
-	// open is the last statement whose rows are returned.
-	open *rows
+	c    *sqlstmt.Client
+	in   driver.Conn
+	open *rows // the last that were returned
 }
 
 // start tells what the program has read so far, before it sends another statement. A note waits for the end.

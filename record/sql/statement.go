@@ -1,6 +1,7 @@
 package recordsql
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -145,9 +146,7 @@ func (x *rows) Close() error {
 		_ = x.drain() // told below
 	}
 	err := x.Rows.Close()
-	if x.err == nil {
-		x.err = err
-	}
+	x.err = cmp.Or(x.err, err)
 	x.tell()
 	return err
 }
