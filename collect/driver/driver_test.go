@@ -174,7 +174,7 @@ func TestSayOn(t *testing.T) {
 	}{{"create table t (a)", 0, 0}, {"insert into t values ('returning')", 0, 1},
 		{"/* all */ -- of it\nselect a from t", 1, 1}, {"update t set a = 1 /* ' */ returning a", 1, 1}} {
 		a := must.Get(SayOn(db, c.statement))(t)
-		must.Equal(t, fmt.Sprint(len(a.Rows), a.Affected), fmt.Sprint(c.rows, c.affected), c.statement)
+		must.Equal(t, fmt.Sprint(len(a.Rows), a.Affected), fmt.Sprint(c.rows, c.affected), "%s", c.statement)
 	}
 }
 
