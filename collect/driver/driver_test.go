@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -159,6 +160,21 @@ func TestTimeoutOfAdapters(t *testing.T) {
 	}
 	if err := try("select 1"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSayOn: only the statement itself says whether there are rows, not its comments and quoted texts.
+func TestSayOn(t *testing.T) {
+	db := must.Get(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "db")))(t)
+	defer db.Close()
+	for _, c := range []struct {
+		statement string
+		rows      int
+		affected  int64
+	}{{"create table t (a)", 0, 0}, {"insert into t values ('returning')", 0, 1},
+		{"/* all */ -- of it\nselect a from t", 1, 1}, {"update t set a = 1 /* ' */ returning a", 1, 1}} {
+		a := must.Get(SayOn(db, c.statement))(t)
+		must.Equal(t, fmt.Sprint(len(a.Rows), a.Affected), fmt.Sprint(c.rows, c.affected), "%s", c.statement)
 	}
 }
 

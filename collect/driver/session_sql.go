@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"isovet/internal/pattern"
+	"isovet/internal/sqltext"
 	"strconv"
 	"strings"
 )
 
-var givesRows = pattern.Lazy(`(?is)^\s*(?:select|with|show|values|table|pragma|explain)\b|\breturning\b`)
+var givesRows = pattern.Lazy(`(?is)^[\s(]*(?:select|with|show|values|table|pragma|explain)\b|\breturning\b`)
 
 // SessionSQL runs the user's statements for a new session.
 func SessionSQL(o *Options, run func(string) error) error {
@@ -32,7 +33,7 @@ func SetupSQL(o *Options, run func(string) error) error {
 
 // SayOn runs a statement on a connection of database/sql.
 func SayOn(c runner, statement string) (Answer, error) {
-	if !givesRows().MatchString(statement) {
+	if !givesRows().MatchString(sqltext.Bare(statement)) {
 		r, err := c.ExecContext(context.Background(), statement)
 		if err != nil {
 			return Answer{}, err

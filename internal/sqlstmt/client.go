@@ -36,6 +36,7 @@ type Client struct {
 	began int64 // Log.changed when the transaction began
 	turn  int   // how often the session's settings have changed
 	plans map[string]*Plan
+	sides map[*Table]sideEffects // of tables of SQLite; nil: not asked
 }
 
 // promised is what decides about the level that the database promises a transaction.
@@ -119,6 +120,9 @@ type Run struct {
 // Start must be called just before a statement is sent. If note is not nil, it records the statement after its
 // success, instead of its plan.
 func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
+	if !c.l.is {
+		c.renew(p.SQL)
+	}
 	if len(args) == 0 {
 		args = p.literals
 	}
@@ -262,13 +266,14 @@ func (r *Run) End(err error, res *Result) {
 		return
 	case sqltext.Commit:
 		how := finish{err: err, aborted: c.failed && res.Tag != "COMMIT" || res.Tag == "ROLLBACK" || err != nil && sure}
-		open := c.l.sqlite && err != nil && !hasState(err) // SQLite's transaction goes on
+		open := err != nil && (c.l.sqlite || !c.l.is && !sure) // it goes on, in SQLite or if COMMIT was never sent
 		how.aborted = how.aborted && !open
 		c.end(how, p.stmts[0].Chain)
 		c.blind = c.blind || open
 		return
 	case sqltext.Rollback:
-		c.end(finish{aborted: true}, p.stmts[0].Chain && err == nil)
+		c.end(finish{err: err, aborted: sure}, p.stmts[0].Chain)
+		c.blind = c.blind || !sure
 		return
 	}
 	if r.t != nil {
@@ -279,7 +284,7 @@ func (r *Run) End(err error, res *Result) {
 	if len(p.stmts) > 1 {
 		c.several(p, err)
 	}
-	if (p.nothing || p.resets) && p.level() == "" && isolating().MatchString(p.SQL) {
+	if c.l.is && (p.nothing || p.resets) && p.level() == "" && isolating().MatchString(p.SQL) {
 		c.level = weakest
 	}
 	if p.resets {
@@ -313,7 +318,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		return
 	case err == nil:
 		c.l.done(r, res)
-		if p.kind() == sqltext.Other && len(p.stmts) == 1 && p.level() != "" {
+		if p.kind() == sqltext.Other && len(p.stmts) == 1 && p.level() != "" && c.l.is { // MySQL: of later ones
 			c.level = p.level()
 		}
 	case err != nil && p.kind() == sqltext.Savepoint && c.outer && len(c.marks) == 0:
@@ -375,7 +380,7 @@ func (r *Run) promise() {
 		r.t.At(level.Serializable)
 	case is == "serializable" || is == "repeatable-read" && postgres && !r.c.again:
 		r.t.At(level.SnapshotIsolation)
-	case is != "" || postgres: // at InnoDB's REPEATABLE READ, writes see what is newest
+	case is != "" && is != "read-uncommitted" || postgres: // at InnoDB's REPEATABLE READ, writes see what is newest
 		r.t.At(level.ReadCommitted)
 	}
 }
@@ -398,12 +403,13 @@ func (c *Client) back(undo bool, name string) {
 			return
 		}
 	}
+	leaves.after(c, nil) // it has another name there
 }
 
 // forget drops the plans that were made under other settings.
 func (c *Client) forget() {
 	c.turn++
-	c.plans, c.facts = nil, nil
+	c.plans, c.facts, c.sides = nil, nil, nil
 }
 
 // undone drops the plans when settings or the schema may have changed back, or others see the changes.
@@ -466,13 +472,17 @@ func (c *Client) several(p *Plan, err error) {
 		case sqltext.Savepoint:
 			if c.t != nil { // also before an error behind it
 				c.marks = append(c.marks, savepoint{s.Name, c.t.Mark()})
+			} else if c.l.sqlite {
+				c.blind = true
 			}
 		case sqltext.RollbackTo, sqltext.Release:
-			if c.t != nil && err == nil {
+			if c.t != nil && err != nil { // perhaps behind it
+				leaves.after(c, nil)
+			} else if c.t != nil {
 				c.back(s.Kind == sqltext.RollbackTo, s.Name)
 			}
 		default:
-			if s.Level != "" {
+			if s.Level != "" && c.l.is {
 				c.level = weakest
 			}
 		}

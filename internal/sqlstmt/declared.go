@@ -12,6 +12,7 @@ import (
 // declaredWhy says, by its text only, why a statement on a declared table is not understood.
 func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	sets := func(column string) bool { return indexFold(s.Sets, column) >= 0 }
+	moves := sets(t.Key) || sets("rowid") || sets("oid") || sets("_rowid_") // SQLite's names of the key
 	switch {
 	case s.Why != "" && (s.Kind != sqltext.Select || s.Why != "DISTINCT" && s.Why != "GROUP BY"):
 		return s.Why
@@ -42,7 +43,7 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	case s.Upsert && !Returns(s, t, t.Key) && (len(s.Arbiters) != 1 || s.Arbiters[0] != "duplicate" &&
 		!strings.EqualFold(s.Arbiters[0], t.Key)):
 		return "an upsert not by the key: name the key as its target, or add RETURNING with key and version"
-	case s.Kind == sqltext.Update && sets(t.Key), s.Upsert && sets(t.Key) && indexFold(s.Overwrite, t.Key) < 0:
+	case s.Kind == sqltext.Update && moves, s.Upsert && moves && indexFold(s.Overwrite, t.Key) < 0:
 		return "an update of the key: delete and insert"
 	case s.Kind == sqltext.Update && !sets(t.Version):
 		return "an update that leaves the version: set it too"
@@ -195,9 +196,15 @@ func (x *effect) find() string {
 			if at >= len(row) {
 				return "an insert of rows of several lengths"
 			}
+			if x.l.mysql && s.OnlyNew && x.key < 0 && x.r.p.about != nil { // INSERT IGNORE may clip the key
+				x.r.p.about.emptied.Store(true)
+			}
 			v, ok := operand(row[at], x.r.args, x.r.p.names)
-			if !ok && x.key < 0 {
+			chosen := !ok || normal(v) == nil || normal(v) == int64(0) && x.r.p.does.kind == counted
+			if chosen && (x.key < 0 || x.res.Unseen || x.res.Unclear) {
 				return "an insert whose key is computed: add RETURNING"
+			} else if x.key < 0 && x.odd(row[at], v) {
+				return oddKey
 			} else if ok {
 				x.ambiguous = x.spelled(v) || x.ambiguous
 				x.keys = append(x.keys, normal(v))
@@ -216,6 +223,8 @@ func (x *effect) find() string {
 			v, ok := operand(o, x.r.args, x.r.p.names)
 			if !ok {
 				return "an argument is not there"
+			} else if x.odd(o, v) {
+				return oddKey
 			}
 			x.ambiguous = x.spelled(v) || x.ambiguous
 			if k := normal(v); !slices.Contains(x.keys, k) {
@@ -224,7 +233,7 @@ func (x *effect) find() string {
 		}
 	}
 	x.exact = x.known && others == 0 && s.Plain && !s.Cut && !(s.Limited && len(x.keys) > 1) &&
-		!(x.l.is && x.r.waits(s)) && !x.mayVanish()
+		!(x.l.is && x.r.waits(s)) && !x.mayVanish() && x.numbered()
 	for _, k := range x.keys { // the database may say that texts are equal which are not
 		if _, ok := k.(int64); !ok && (!x.l.own || k == nil) {
 			x.exact = false
@@ -272,7 +281,7 @@ func (x *effect) rowKey(row []any) (any, string) {
 	switch {
 	case x.key >= 0 && x.key < len(row):
 		return normal(row[x.key]), ""
-	case len(x.keys) == 1 && x.known:
+	case len(x.keys) == 1 && x.known && (x.numbered() || len(x.res.Rows) <= 1):
 		return x.keys[0], ""
 	}
 	return nil, noKey
@@ -331,6 +340,7 @@ func (x *effect) read() (why string) {
 func (x *effect) absent(seen map[any]bool) {
 	for _, key := range x.keys {
 		if x.exact && x.res.All && !seen[key] {
+			x.l.versions.touch(x.name(key)) // what is there later is not from before
 			_ = x.r.t.Read(x.name(key), nil)
 		}
 	}
@@ -341,7 +351,8 @@ func (x *effect) ranged() bool {
 	other := func(c sqltext.Condition) bool {
 		return !strings.EqualFold(c.Column, x.t.Key) && !strings.EqualFold(c.Column, x.t.Version)
 	}
-	return x.s.Plain && !x.s.Cut && !x.s.Limited && !x.mayVanish() && !slices.ContainsFunc(x.s.Where, other)
+	return x.s.Plain && !x.s.Cut && !x.s.Limited && !x.mayVanish() && x.numbered() &&
+		!slices.ContainsFunc(x.s.Where, other)
 }
 
 // condition returns WHERE as a predicate of the history.
@@ -366,6 +377,7 @@ func (x *effect) condition() (any, bool) {
 		}
 		parts = append(parts, map[string]any{column: map[string]any{c.Op: value}})
 	}
+	x.l.versions.touch(x.t.Name) // it says which rows there are
 	return map[string]any{"and": parts}, true
 }
 
@@ -415,6 +427,8 @@ func (x *effect) write() string {
 	affected := res.Affected
 	if len(s.Outputs) > 0 && !res.Unseen && (res.All || len(res.Rows) > 0) {
 		affected = int64(len(res.Rows))
+	} else if x.l.mysql && len(s.Outputs) > 0 && res.Unseen { // the driver counts none
+		affected = -1
 	}
 	switch {
 	case affected == 0 && !res.Unclear:

@@ -2,9 +2,11 @@ package sqlstmt
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"isovet/internal/pattern"
+	"isovet/internal/sqltext"
 )
 
 // mysql has what statements of a MySQL or MariaDB session mean besides their text.
@@ -12,13 +14,13 @@ type mysql struct {
 	is     bool
 	schema string
 	manual bool // autocommit is off, or COMMIT begins a transaction: where transactions begin is not known
-	loose  bool // the SQL mode is not strict: the database may store another key than it was sent
+	loose  bool // by the SQL mode it may store another key than it was sent, or a setting limits what SELECT returns
 	stale  bool // a statement has changed the settings
 }
 
 // askMySQL queries the settings. Other databases answer with an error.
-const askMySQL = `SELECT concat(IF(@@autocommit, 1, 0), @@completion_type IN ('NO_CHAIN', '0'), @@sql_mode LIKE '%STRICT%',
-	coalesce(database(), ''))`
+const askMySQL = `SELECT concat(IF(@@autocommit, 1, 0), @@completion_type IN ('NO_CHAIN', '0'), @@sql_mode LIKE '%STRICT%'
+	AND @@sql_select_limit > 1e18, coalesce(database(), ''))`
 
 func (c *Client) askMySQL() {
 	rows, err := c.ask(askMySQL)
@@ -28,6 +30,30 @@ func (c *Client) askMySQL() {
 		c.my = mysql{is: true, schema: strings.ToLower(s[3:]), manual: s[:2] != "11", loose: s[2] != '1'}
 	case c.my.is:
 		c.my.manual, c.my.loose = true, true
+	}
+}
+
+// diagnosing matches a read about the statement before, after which no question may come.
+var diagnosing = pattern.Lazy(`(?is)^\s*(?:select|show|get)\b.*(?:row_count|found_rows|warnings|errors|diagnostics)`)
+
+// renew forgets what may have changed, and asks for it again. In SQLite a question in a transaction would take the
+// transaction's snapshot, so the questions about its tables come before.
+func (c *Client) renew(sql string) {
+	if c.my.stale && !diagnosing().MatchString(sql) {
+		c.askMySQL()
+		c.forget()
+	}
+	if n := c.l.changed.Load(); n != c.seen {
+		c.seen, c.facts, c.plans, c.sides = n, nil, nil, nil
+	}
+	if !c.l.sqlite || c.sides != nil || c.t != nil || c.blind {
+		return
+	}
+	c.sides = map[*Table]sideEffects{}
+	for i := range c.l.Tables {
+		if does, known := c.look(&c.l.Tables[i], nil); known && !does.deletes { // else it may come, or go
+			c.sides[&c.l.Tables[i]] = does
+		}
 	}
 }
 
@@ -44,30 +70,60 @@ const (
 var (
 	committing = pattern.Lazy(`(?i)^\s*(?:alter|create|drop|rename|truncate)\b`)
 	staying    = pattern.Lazy(`(?i)^\s*(?:(?:create|drop)\s+(?:or\s+replace\s+)?temporary|drop\s+prepare)\b`)
-	perhaps    = pattern.Lazy(`(?is)^\s*(?:set\b.*\b(?:autocommit|completion_type|sql_mode|password)|use|call|execute|lock|` +
-		`unlock|grant|revoke|analyze|check|optimize|repair|install|uninstall|flush|import|cache|load|reset|change|stop|` +
-		`backup|start\s+(?:slave|replica))\b`)
-	branching = pattern.Lazy(`(?i)^\s*xa\b`)
+	perhaps    = pattern.Lazy(`(?is)^\s*(?:set\b.*\b(?:autocommit|completion_type|sql_mode|sql_select_limit|password)|use|` +
+		`call|execute|lock|unlock|grant|revoke|analyze|check|optimize|repair|install|uninstall|flush|import|cache|load|` +
+		`reset|change|stop|backup|start\s+(?:slave|replica))\b`)
+	// conditional matches a comment that some versions run.
+	conditional = pattern.Lazy(`/\*M?!`)
+	branching   = pattern.Lazy(`(?i)^\s*xa\b`)
+	// controlling matches the control of transactions, also of SQLite's; containing matches what only stores it.
+	controlling = pattern.Lazy(`(?i)(?:^|;)\s*(?:begin|start|commit|end|rollback|savepoint|release)\b`)
+	calling     = pattern.Lazy(`(?i)(?:^|;)\s*(?:call|execute|do)\b`)
+	containing  = pattern.Lazy(`(?i)^\s*create\b.*\b(?:trigger|procedure|function|event|package)\b`)
 )
 
 // impliedBy returns what a text does to MySQL's transaction (MySQL manual, Statements That Cause an Implicit Commit).
-func impliedBy(sql string) implied {
-	for strings.HasPrefix(strings.TrimSpace(sql), "/*") {
-		_, rest, ok := strings.Cut(sql, "*/")
-		if !ok {
-			break
+func impliedBy(sql string) (most implied) {
+	parts := strings.Split(strings.TrimRight(sqltext.Bare(sql), "; \t\n"), ";")
+	for _, part := range parts {
+		switch {
+		case perhaps().MatchString(part):
+			most = max(most, unsure)
+		case branching().MatchString(part):
+			most = leaves
+		case committing().MatchString(part) && !staying().MatchString(part):
+			most = max(most, commits)
 		}
-		sql = rest
 	}
-	switch {
-	case perhaps().MatchString(sql):
+	if most == commits && (len(parts) > 1 || conditional().MatchString(sql)) {
 		return unsure
-	case branching().MatchString(sql):
-		return leaves
-	case committing().MatchString(sql) && !staying().MatchString(sql):
-		return commits
 	}
-	return nothing
+	return most
+}
+
+// unparsed judges a text by its words: whether it may use a declared table, or end the transaction.
+func (c *Client) unparsed(p *Plan) {
+	bare := sqltext.Bare(p.SQL)
+	p.nothing = !c.l.is && !c.names(p.SQL) && !calling().MatchString(bare)
+	if !c.l.is && controlling().MatchString(bare) && !containing().MatchString(bare) {
+		p.implied = leaves
+	}
+}
+
+// calls reports whether a statement runs others.
+func calls(s *sqltext.Stmt) bool { return s.Why == "CALL" || s.Why == "EXECUTE" || s.Why == "DO" }
+
+// readsOnly reports, by its first word, that a statement writes nothing. Comments are not skipped.
+func readsOnly(sql string) bool {
+	f := strings.Fields(sql)
+	return len(f) > 0 && (strings.EqualFold(f[0], "SHOW") || strings.EqualFold(f[0], "PRAGMA"))
+}
+
+// names reports whether a text that was not parsed contains the name of a declared table.
+func (c *Client) names(sql string) bool {
+	return slices.ContainsFunc(c.l.Tables, func(t Table) bool {
+		return strings.Contains(strings.ToLower(sql), strings.ToLower(t.Name))
+	})
 }
 
 // errUnclear is the error of a transaction of which it is unknown whether it goes on.

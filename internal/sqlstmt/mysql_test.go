@@ -33,21 +33,41 @@ func TestMySQL(t *testing.T) {
 		{"111", []string{write, "BEGIN", write, "COMMIT"}, "committed 1, committed 1"},
 		{"011", []string{write, "ROLLBACK"}, ""},
 		{"101", []string{"BEGIN", write, "COMMIT", write, "ROLLBACK"}, ""},
+		{"111", []string{"START TRANSACTION WITH CONSISTENT SNAPSHOT", write, "ROLLBACK"}, "aborted 1"},
+		{"111", []string{"BEGIN # x", write, "ROLLBACK", write}, "committed 1"},
+		{"111", []string{"BEGIN", "SAVEPOINT 1a", write, "ROLLBACK TO 1A", write, "COMMIT NO RELEASE"}, "committed 1"},
+		{"111", []string{"BEGIN", write, "BEGIN NOT ATOMIC COMMIT; END", write, "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "-- x\nCREATE TABLE a (b int)", "ROLLBACK"}, "committed 1"},
+		{"111", []string{"BEGIN", write, "/*!40000 CREATE TABLE a (b int) */", "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "/*M! BEGIN */", "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "SELECT ';'; # it's\nCREATE TABLE a (b int)", "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "INSERT INTO b VALUES ('; CREATE TABLE \\'')", "ROLLBACK"}, "aborted 1"},
+		{"", []string{"SAVEPOINT outer", write, "ROLLBACK TO outer", "RELEASE outer"}, "committed 0"},
+		{"", []string{"BEGIN", "SAVEPOINT 'a'", write, "ROLLBACK TO 'a'", "COMMIT"}, "unknown 0"},
+		{"", []string{"BEGIN TRANSACTION foo", write, "ROLLBACK TRANSACTION foo", "COMMIT", write}, "committed 1"},
+		{"", []string{"SAVEPOINT a; SELECT 1", write, "ROLLBACK", write}, "committed 1"},
+		{"", []string{"BEGIN", "SAVEPOINT a", write, "!ROLLBACK TO a; SELECT bad", "COMMIT"}, "unknown 1"},
+		{"111", []string{"BEGIN", write, "SELECT 1; CALL p", "ROLLBACK"}, "unknown 1"},
+		{"111", []string{"CALL p", "SELECT row_count()"}, "committed 0"},
+		{"", []string{"CREATE TRIGGER a AFTER INSERT ON b BEGIN SELECT +; END", write}, "committed 1"},
 		{"", []string{"BEGIN", write, "CREATE TABLE a (b int)", "ROLLBACK"}, "aborted 1"}, // SQLite
 	} {
 		rec := record.New(record.Options{})
 		l := &Log{Rec: rec, Tables: []Table{{Name: "users", Key: "id", Version: "v"}}}
+		now := ""
 		x := l.NewClient(func(sql string, _ ...any) ([][]string, error) {
 			switch {
 			case sql == askStart || sql == askMySQL && c.settings == "":
 				return nil, errors.New("no such thing")
 			case sql == askMySQL:
+				must.Equal(t, diagnosing().MatchString(now), false, "a question before %q", now)
 				return [][]string{{c.settings}}, nil
 			}
-			return [][]string{{"0,1,0,0"}}, nil
+			return [][]string{{"0,1,1,0,0,1"}}, nil
 		})
 		for _, sql := range c.sql {
 			sql, fails := strings.CutPrefix(sql, "!")
+			now = sql
 			err := error(nil)
 			if fails {
 				err = errors.New("no")

@@ -96,13 +96,7 @@ func (p *Plan) Drain() bool { return p.Hidden > 0 && p.writes }
 
 // Plan decides how to handle a text. It may query the database on the same connection.
 func (c *Client) Plan(sql string) *Plan {
-	if c.my.stale {
-		c.askMySQL()
-		c.forget()
-	}
-	if n := c.l.changed.Load(); n != c.seen {
-		c.seen, c.facts, c.plans = n, nil, nil
-	}
+	c.renew(sql)
 	if c.postgres() {
 		if t, ok := sqltext.Generalize(sql); ok && c.l.parse(t.Text, false).err == nil {
 			if p := c.remembered(t.Text); p.declared == nil {
@@ -163,7 +157,7 @@ func (p *Plan) Position(n int) int {
 
 // AsItIs returns the plan for a text that cannot be changed any more. It can be understood if its table is declared.
 func (c *Client) AsItIs(sql string) *Plan {
-	p := &Plan{SQL: sql, Text: sql}
+	p := &Plan{SQL: sql, Text: sql, epoch: c.l.changed.Load()}
 	if done := c.text(p); done {
 		return p
 	}
@@ -200,7 +194,7 @@ func (c *Client) plan(sql string) (p *Plan, keep bool) {
 	s := &p.stmts[0]
 	p.declared = c.ofDeclared(s)
 	if !c.postgres() || p.declared != nil && (p.declared.Ranges || c.l.ByColumn) {
-		if p.why = s.Why; p.declared != nil || s.Why != "CALL" && s.Why != "EXECUTE" && s.Why != "DO" {
+		if p.why = s.Why; p.declared != nil || !calls(s) {
 			p.nothing, p.why = p.declared == nil, ""
 		}
 		if p.declared != nil {
@@ -231,7 +225,7 @@ func (c *Client) text(p *Plan) bool {
 		// What it is cannot be told, except by its first word.
 		p.why, p.writes = "not parsed: "+err.Error(), !readsOnly(sql)
 		p.unsettled(p.writes)
-		p.nothing = !c.l.is && !c.names(sql)
+		c.unparsed(p)
 		return true
 	}
 	if len(p.stmts) == 0 {
@@ -248,7 +242,8 @@ func (c *Client) text(p *Plan) bool {
 	if len(p.stmts) > 1 {
 		p.why = "several statements in one text: send them one by one"
 		p.nothing = !slices.ContainsFunc(p.stmts, func(s sqltext.Stmt) bool {
-			return s.Kind < sqltext.Begin && (s.Writes || len(s.Mentions) > 0) && (c.l.is || c.ofDeclared(&s) != nil)
+			return s.Kind < sqltext.Begin && (s.Writes || len(s.Mentions) > 0) &&
+				(c.l.is || calls(&s) || c.ofDeclared(&s) != nil)
 		})
 		return true
 	}
@@ -258,19 +253,6 @@ func (c *Client) text(p *Plan) bool {
 		return true
 	}
 	return false
-}
-
-// readsOnly reports, by its first word, that a statement writes nothing. Comments are not skipped.
-func readsOnly(sql string) bool {
-	f := strings.Fields(sql)
-	return len(f) > 0 && (strings.EqualFold(f[0], "SHOW") || strings.EqualFold(f[0], "PRAGMA"))
-}
-
-// names reports whether a text that was not parsed contains the name of a declared table.
-func (c *Client) names(sql string) bool {
-	return slices.ContainsFunc(c.l.Tables, func(t Table) bool {
-		return strings.Contains(strings.ToLower(sql), strings.ToLower(t.Name))
-	})
 }
 
 // ofDeclared returns the declared table that a statement uses.

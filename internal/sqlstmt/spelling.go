@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"isovet/internal/sqltext"
 )
 
 var whole = regexp.MustCompile(`^(0|-?[1-9]\d*)(?:\.0+)?$`)
@@ -38,8 +40,9 @@ func normal(v any) any {
 // of a text column or one of a decimal column.
 func (x *effect) spelled(v any) bool {
 	a := x.r.p.about
-	s, ok := scalar(v).(string)
-	if a == nil || !ok || !whole.MatchString(s) {
+	_, text := scalar(v).(string)
+	s := fmt.Sprint(scalar(v))
+	if a == nil || !text && x.r.p.does.kind != texts || !whole.MatchString(s) {
 		return false
 	}
 	if strings.Contains(s, ".") {
@@ -48,4 +51,21 @@ func (x *effect) spelled(v any) bool {
 		a.plain.Store(true)
 	}
 	return a.pointed.Load() && a.plain.Load()
+}
+
+const oddKey = "a key of another type than its column's"
+
+// numbered reports whether keys are equal for the database if they are in the history.
+func (x *effect) numbered() bool { return x.l.own || x.r.p.does.kind <= counted }
+
+// odd reports whether the database may take a value v of the program's for another key than it looks like.
+func (x *effect) odd(o sqltext.Operand, v any) bool {
+	bytes, kind := false, x.r.p.does.kind
+	if o.Param > 0 && o.Param <= len(x.r.args) {
+		_, bytes = x.r.args[o.Param-1].Value.([]byte)
+	}
+	_, integer := normal(v).(int64)
+	_, text := v.(string)
+	return v != nil && !x.l.own && kind != unknown && (bytes && x.l.sqlite || !integer && kind <= counted ||
+		!text && kind == texts && x.l.mysql)
 }

@@ -192,11 +192,12 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 	return told, recorded
 }
 
-// quiet reports whether a row has no recorded writer and no write of its table is running.
+// quiet reports whether a row has no recorded writer, and its table no predicate and no running write.
 func (v *versions) quiet(key, table string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	row := v.hash(key, nil)
 	n, _ := v.get(row)
-	return v.flying[table] == 0 && n&written == 0 && !v.forgot(row)
+	all, _ := v.get(v.hash(table, nil))
+	return v.flying[table] == 0 && (n|all)&written == 0 && !v.forgot(row)
 }

@@ -158,7 +158,7 @@ func (r *reader) insert(n node) {
 	}
 	for _, v := range list(conflict, "targetList") {
 		_, t := only(v)
-		name := text(t, "name")
+		name := r.assigned(t)
 		kind, c := only(t["val"])
 		f, at, value := list(c, "fields"), slices.Index(s.Columns, name), operand(t["val"])
 		other := func(row []Operand) bool { return at >= len(row) || row[at] != value }
@@ -174,11 +174,19 @@ func (r *reader) insert(n node) {
 	s.Cut = s.Cut || has(conflict, "whereClause")
 }
 
+// assigned returns the column of an assignment. MySQL may name its table too.
+func (r *reader) assigned(t node) string {
+	if column := last(list(t, "indirection")); column != "" && text(t, "name") == r.s.Target.Ref {
+		return column
+	}
+	return text(t, "name")
+}
+
 // sets reads the assignments of UPDATE.
 func (r *reader) sets(n node) {
 	for _, v := range list(n, "targetList") {
 		_, t := only(v)
-		r.s.Sets = append(r.s.Sets, text(t, "name"))
+		r.s.Sets = append(r.s.Sets, r.assigned(t))
 		r.s.Assigned = append(r.s.Assigned, operand(t["val"]))
 	}
 }

@@ -24,6 +24,10 @@ type phrase struct {
 // phrases are what PostgreSQL's grammar lacks, and what means the same for the rows that are read and written.
 var phrases = [...]phrase{
 	{pattern.Lazy(`(?i)^\s*begin\s+(?:immediate|exclusive|deferred|concurrent)(?:\s+transaction)?\b`), "BEGIN"},
+	{pattern.Lazy(`(?i)^(\s*start\s+transaction)\s+with\s+consistent\s+snapshot\b\s*,?`), "$1 "},
+	{pattern.Lazy(`(?i)^(\s*(?:commit|rollback)(?:\s+work)?(?:\s+and\s+(?:no\s+)?chain)?)\s+(?:no\s+)?release\b`), "$1"},
+	{pattern.Lazy(`(?i)^(\s*(?:savepoint|release(?:\s+savepoint)?|` +
+		`rollback(?:\s+(?:work|transaction))?\s+to(?:\s+savepoint)?)\s+)(\w+)`), `$1"$2"`},
 	{pattern.Lazy(`(?i)\block\s+in\s+share\s+mode\b`), "FOR SHARE"},
 	{pattern.Lazy(`(?i)\bfor\s+(update|share)\s+wait\s+\d+`), "FOR $1"},
 	{pattern.Lazy(`(?i)\blimit\s+([$\w]+)\s*,\s*([$\w]+)`), "LIMIT $2 OFFSET $1"},
@@ -60,6 +64,24 @@ var (
 		`(\s+returning\b.*|\s*;?\s*)$`)
 )
 
+// remarks matches comments, and texts in quotes. Not all databases begin a comment with #, or know \\ in quotes.
+var remarks = pattern.Lazy("(?s)'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|--[^\n]*|#[^\n>#-][^\n]*|/\\*.*?\\*/")
+
+// Bare returns a text without comments, and without what stands in quotes. What MySQL does in a comment stays.
+func Bare(sql string) string {
+	return remarks().ReplaceAllStringFunc(sql, func(w string) string {
+		switch {
+		case w[0] == '`':
+			return w
+		case w[0] == '\'' || w[0] == '"':
+			return w[:1] + w[:1]
+		case strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*M!"):
+			return " " + strings.TrimLeft(w[3:len(w)-2], "!0123456789") + " "
+		}
+		return " "
+	})
+}
+
 // Named finds the parameters :name of a text: its parts, of which every second is a name.
 func Named(sql string) []string {
 	var parts []string
@@ -81,7 +103,8 @@ func ParseDialect(sql string) (all []Stmt, names []string, err error) {
 	var quotes []string
 	text := words().ReplaceAllStringFunc(sql, func(w string) string {
 		switch c := w[0]; {
-		case c == '\'' && strings.Contains(w, `\'`), strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*+"):
+		case c == '\'' && strings.Contains(w, `\'`), strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*M!"),
+			strings.HasPrefix(w, "/*+"):
 			err = errors.New("a backslash or a comment that databases read differently")
 		case c == '\'' && strings.Contains(w, `\`):
 			return "(''||'')" // some value

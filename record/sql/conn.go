@@ -10,12 +10,22 @@ import (
 
 	"isovet/internal/sqlstmt"
 	"isovet/internal/sqltext"
+	"isovet/record"
 )
 
 // conn is a connection. It is a session of the history. database/sql uses it from one goroutine at a time.
 type conn struct {
-	c  *sqlstmt.Client
-	in driver.Conn
+	c    *sqlstmt.Client
+	in   driver.Conn
+	open *rows // the last that were returned
+}
+
+// start tells what the program has read so far, before it sends another statement. A note waits for the end.
+func (c *conn) start(p *sqlstmt.Plan, args []sqlstmt.Arg, note func(*record.Txn) error) *sqlstmt.Run {
+	if c.open != nil {
+		c.open.tell()
+	}
+	return c.c.Start(p, args, note)
 }
 
 func (c *conn) Prepare(query string) (driver.Stmt, error) {
@@ -93,7 +103,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	if l := sql.IsolationLevel(o.Isolation); l != sql.LevelDefault {
 		name = strings.ReplaceAll(strings.ToLower(l.String()), " ", "-")
 	}
-	r := c.c.Start(sqlstmt.Control(sqltext.Begin, name), nil, nil)
+	r := c.start(sqlstmt.Control(sqltext.Begin, name), nil, nil)
 	var in driver.Tx
 	var err error
 	switch b, ok := c.in.(driver.ConnBeginTx); {
@@ -122,7 +132,7 @@ func (x *tx) Commit() error { return x.end(sqltext.Commit, x.in.Commit) }
 func (x *tx) Rollback() error { return x.end(sqltext.Rollback, x.in.Rollback) }
 
 func (x *tx) end(kind sqltext.Kind, do func() error) error {
-	r := x.c.c.Start(sqlstmt.Control(kind, ""), nil, nil)
+	r := x.c.start(sqlstmt.Control(kind, ""), nil, nil)
 	err := do()
 	r.End(err, &sqlstmt.Result{})
 	return err

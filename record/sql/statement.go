@@ -1,6 +1,7 @@
 package recordsql
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -21,7 +22,7 @@ func note(ctx context.Context) func(*record.Txn) error {
 // are needed.
 func (c *conn) exec(ctx context.Context, plan *sqlstmt.Plan, args []driver.NamedValue,
 	do func() (driver.Result, error), ask func() (driver.Rows, error)) (driver.Result, error) {
-	r := c.c.Start(plan, argsOf(args), note(ctx))
+	r := c.start(plan, argsOf(args), note(ctx))
 	if plan.Rewritten() {
 		in, err := ask()
 		if err == driver.ErrSkip {
@@ -53,7 +54,7 @@ func (c *conn) exec(ctx context.Context, plan *sqlstmt.Plan, args []driver.Named
 func (c *conn) query(ctx context.Context, plan *sqlstmt.Plan, args []driver.NamedValue,
 	do func() (driver.Rows, error)) (driver.Rows, error) {
 	n := note(ctx)
-	r := c.c.Start(plan, argsOf(args), n)
+	r := c.start(plan, argsOf(args), n)
 	in, err := do()
 	switch {
 	case err == driver.ErrSkip:
@@ -69,6 +70,9 @@ func (c *conn) query(ctx context.Context, plan *sqlstmt.Plan, args []driver.Name
 	}
 	x := &rows{Rows: in, r: r, plan: plan, out: sqlstmt.Result{Affected: -1}}
 	x.out.Columns = x.Columns()
+	if n == nil && !plan.Rewritten() { // PostgreSQL takes no other meanwhile
+		c.open = x
+	}
 	return x, nil
 }
 
@@ -142,14 +146,17 @@ func (x *rows) Close() error {
 		_ = x.drain() // told below
 	}
 	err := x.Rows.Close()
+	x.err = cmp.Or(x.err, err)
+	x.tell()
+	return err
+}
+
+// tell records the rows so far.
+func (x *rows) tell() {
 	if !x.done {
 		x.done = true
-		if x.err == nil && err != nil {
-			x.err = err
-		}
 		x.r.End(x.err, &x.out)
 	}
-	return err
 }
 
 func (x *rows) HasNextResultSet() bool {
