@@ -266,7 +266,7 @@ func (r *Run) End(err error, res *Result) {
 		return
 	case sqltext.Commit:
 		how := finish{err: err, aborted: c.failed && res.Tag != "COMMIT" || res.Tag == "ROLLBACK" || err != nil && sure}
-		open := err != nil && (c.l.sqlite || !c.l.is && !sure) // it goes on, in SQLite or if COMMIT was never sent
+		open := err != nil && (c.l.sqlite || !sure) // it goes on, in SQLite or if COMMIT was never sent
 		how.aborted = how.aborted && !open
 		c.end(how, p.stmts[0].Chain)
 		c.blind = c.blind || open
