@@ -25,7 +25,7 @@ type polysi struct {
 func (c polysi) Info() run.Info {
 	in := run.Info{
 		Name: "polysi", Paper: "PolySI", Levels: run.SnapshotLevels, Solvers: inducedSolvers(), Partial: true,
-		Takes: run.ByCasesTakes("its published constraints relate only writers and readers of one key; use viper"),
+		Takes: run.UniqueTakes("its published constraints relate only writers and readers of one key; use viper"),
 		About: "generalized polygraph and its induced graph, as published; for comparison, up to some ten thousand " +
 			"transactions",
 	}
@@ -65,7 +65,7 @@ func (c polysi) Check(ctx context.Context, h *history.History, o run.Options) (*
 		return nil, fmt.Errorf("polysi cannot use solver %s; expected one of %s", back.Name,
 			strings.Join(inducedSolvers(), ", "))
 	}
-	return run.BeginCases(ctx, c.Info(), h, o, c.decide)
+	return run.BeginUnique(ctx, c.Info(), h, o, c.decide)
 }
 
 func (c polysi) decide(x *run.Run) error {
@@ -102,7 +102,7 @@ func (c polysi) decide(x *run.Run) error {
 		x.Stopped()
 		return nil
 	case refuted:
-		return x.RefutedSnapshot()
+		return x.RefutedByPolygraph()
 	case len(g.Open) == 0:
 		return x.HoldsBy(p, g.Settled())
 	}
@@ -118,7 +118,7 @@ func (c polysi) decide(x *run.Run) error {
 	case solver.Sat:
 		return x.HoldsBy(p, encode.Deduced(g, a.Edges))
 	case solver.Unsat:
-		return x.RefutedSnapshot()
+		return x.RefutedByPolygraph()
 	}
 	x.Unsolved(a)
 	return nil

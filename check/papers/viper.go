@@ -59,7 +59,7 @@ func (c viper) pipeline(x *run.Run, at run.Attempt) error {
 		if !at.Own {
 			return nil
 		}
-		return x.RefutedSnapshot()
+		return x.RefutedByPolygraph()
 	}
 	p := x.Combined(at)
 	if p == nil {

@@ -9,10 +9,15 @@ import (
 	"isovet/solver/external"
 )
 
-// liar drops the answer of another program that proved wrong. This is not a fault of isovet.
-func (x *Run) liar() {
-	x.Result.Order = nil
-	x.Unknown("%s says unsatisfiable, but isovet found a solution", x.Result.Solver)
+// refutedValid drops a "no" to a history that an order explains. If another program gave it, this is not a fault of
+// isovet.
+func (x *Run) refutedValid() error {
+	if external.Is(x.Result.Solver) {
+		x.Result.Order = nil
+		x.Unknown("%s says unsatisfiable, but isovet found a solution", x.Result.Solver)
+		return nil
+	}
+	return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that an order explains")}
 }
 
 // Solved records a solver's statistics.
@@ -60,9 +65,8 @@ func (x *Run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *enc
 		if a.Status == solver.Unsat && (q.Eager || len(a.Cycles) == 0) {
 			// Eager clauses refute without a cycle. The lazy loop finds the cycles from which the explanation starts.
 			lazy := encode.Lazy(x.Ctx, encode.Vbox(p), solver.New(solver.Options{}))
-			if lazy.Status == solver.Sat && external.Is(back.Name) {
-				x.liar()
-				return nil
+			if lazy.Status == solver.Sat {
+				return x.refutedValid()
 			}
 			if lazy.Status == solver.Unknown {
 				x.Unsolved(lazy)
