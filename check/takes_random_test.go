@@ -18,8 +18,8 @@ import (
 
 // takesAll are the checkers that decide all histories of registers at some levels whatever several writes explain and
 // whoever may have committed.
-var takesAll = []string{"cobra", "cobra-sessions", "cobra-rounds", "viper", "viper-sessions", "vbox", "be",
-	"polysi", "polysi-sessions", "bc", "bc-full", "adya-si", "adya-si-full", "elle-register"}
+var takesAll = []string{"cobra", "cobra-rounds", "viper", "vbox", "be",
+	"polysi", "bc", "bc-full", "adya-si", "adya-si-full", "elle-register"}
 
 // TestTakesAgainstBruteForce: histories in which values are written twice, outcomes unknown, keys deleted. Each checker
 // that says of itself that it decides them does, as brute force does, with each solver in turn; Run certifies each

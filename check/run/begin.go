@@ -30,8 +30,6 @@ type Run struct {
 	View    *prepass.View
 	Solver  Solver // if the checker uses one
 	at      time.Time
-	// BySessions says that the closure for pruning is kept by sessions.
-	BySessions bool
 	// fallback says that a polygraph answers in place of replay, also for reads with several possible writers and at
 	// snapshot isolation. It gives no proof: seed are the transactions of the cycles that refute its question.
 	fallback bool
