@@ -5,13 +5,16 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/level"
 )
 
 // causal replays the order. If a transaction reads an older version than the current one, its past must have no later
 // writer of the key. Clocks answer this: they say how much of each session a transaction sees. If a later writer has no
 // clock, causal walks the past instead.
-func (x *commitOrder) causal(o Options) error {
-	c := x.newClocks()
+func (x *commitOrder) causal(o Options) error { return x.causalBy(x.newClocks(), asksAlways, o) }
+
+// causalBy is causal with these clocks. Only transactions that ask for session order see the earlier ones of theirs.
+func (x *commitOrder) causalBy(c *clocks, asks func(t uint32) bool, o Options) error {
 	cur := make([]uint32, x.h.NumKeys())
 	// older has for each place in keys 1 + the place of the previous write of that key, or 0.
 	older := make([]uint32, len(x.keys))
@@ -52,8 +55,8 @@ func (x *commitOrder) causal(o Options) error {
 				walk = walk || alone
 			}
 		}
-		if walk {
-			if err := x.walkPast(p, c.before, stale, mark); err != nil {
+		if walk && x.judged(p, level.Causal) {
+			if err := x.walkPast(p, c.before, asks, stale, mark); err != nil {
 				return err
 			}
 		}
@@ -136,7 +139,8 @@ func (r *writerRuns) visible(p uint32, read weakRead, now []uint32) (w uint32, a
 
 // walkPast walks the past of the transaction at place p, by sessions and reads. Its error reports a writer in it that
 // is later than the version that a stale read of the same key saw.
-func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark []uint32) error {
+func (x *commitOrder) walkPast(p uint32, before []uint32, asks func(t uint32) bool, stale []weakRead,
+	mark []uint32) error {
 	oldest := p
 	for _, r := range stale {
 		oldest = min(oldest, r.from)
@@ -158,8 +162,13 @@ func (x *commitOrder) walkPast(p uint32, before []uint32, stale []weakRead, mark
 	for len(stack) > 0 {
 		u := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if err := look(before[u]); err != nil {
-			return err
+		for q := before[u]; q > 0 && asks(x.order[u-1]); q = before[q] {
+			if err := look(q); err != nil {
+				return err
+			}
+			if asks(x.order[q-1]) {
+				break // it sees those before it
+			}
 		}
 		for _, r := range x.readsOf(u) {
 			if err := look(r.from); err != nil {
@@ -220,6 +229,13 @@ func (x *commitOrder) newClocks() *clocks {
 	}
 	c.now = make([]uint32, c.n)
 	return c
+}
+
+// unclocked returns clocks that no session has, so that each past is walked.
+func (x *commitOrder) unclocked() *clocks {
+	size := len(x.order) + 1
+	return &clocks{x: x, before: x.sessionPredecessors(), session: nowhere(size), waiting: make([]uint32, size),
+		clock: make([][]uint32, size)}
 }
 
 // enter sets now to what the transaction at place p sees.

@@ -21,7 +21,7 @@ func TestClockSkew(t *testing.T) {
 		const skew = 2_000_000
 		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed,
 			Skew: skew}))(t)
-		for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
+		for _, c := range []Checker{run.Vbox{}, called("cobra")} {
 			r := answer(t, c, h, Options{Level: level.StrictSerializable, ClockSkew: skew})
 			agree(t, r, evidence.Holds)
 			r = answer(t, c, h, Options{Level: level.StrictSerializable})
@@ -46,7 +46,7 @@ func TestDisguised(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		g := random.Retell(h, random.Disguised, seed)
 		for _, l := range run.SerialLevels {
-			for _, c := range []Checker{run.Vbox{}, called("cobra"), called("cobra-sessions")} {
+			for _, c := range []Checker{run.Vbox{}, called("cobra")} {
 				a := answer(t, c, h, Options{Level: l})
 				b := answer(t, c, g, Options{Level: l})
 				agree(t, a, b.Verdict)

@@ -34,11 +34,7 @@ func (c miniTxns) Check(ctx context.Context, h *history.History, o Options) (*ev
 		return x.Result, err
 	}
 	if why := minitxn.Outside(x.View); why != "" {
-		r, err := run.Ask(ctx, run.Replay{}, h, o)
-		if r != nil {
-			r.Note = "decided by replay, because this is not a history of mini-transactions: " + why
-		}
-		return run.TakeOver(r, "mtc"), err
+		return x.ByReplay("this is not a history of mini-transactions: " + why)
 	}
 	a := minitxn.Check(x.View, o.Level, o.ClockSkew)
 	x.Result.Stats.KnownEdges = a.Edges

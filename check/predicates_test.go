@@ -63,9 +63,6 @@ func TestPredicatesAgainstBruteForce(t *testing.T) {
 						if turn%2 == 1 {
 							opts.Pipeline.Encoding = FormulaEncodings()[turn/2%len(FormulaEncodings())]
 						}
-						if seed%4 == 3 {
-							c = called("viper-sessions")
-						}
 					}
 					got := answer(t, c, h, opts)
 					if got.Stats.Variables > 0 {

@@ -120,7 +120,7 @@ func TestReplayAgainstPolygraphs(t *testing.T) {
 			if !l.Serial() {
 				continue
 			}
-			for _, name := range []string{"vbox", "cobra", "cobra-sessions"} {
+			for _, name := range []string{"vbox", "cobra"} {
 				if name != "vbox" && seed%4 != 0 {
 					continue // its closure is cubic
 				}
@@ -168,7 +168,7 @@ func TestPlanted(t *testing.T) {
 						want = evidence.Violated
 						found++
 					}
-					for _, name := range []string{"replay", "vbox", "cobra", "cobra-sessions"} {
+					for _, name := range []string{"replay", "vbox", "cobra"} {
 						if c := called(name); slices.Contains(c.Info().Levels, l) {
 							agree(t, answer(t, c, h, Options{Level: l}), want)
 						}

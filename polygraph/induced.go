@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"isovet/closure"
 	"isovet/evidence"
 	"isovet/internal/graph"
 	"isovet/internal/sorts"
@@ -43,9 +42,6 @@ type Induced struct {
 	pos     []int32  // node → its place in a topological order of the known induced graph
 	width   int      // words a row
 	rows    []uint64 // Invariant: bit pos[v] of row pos[u] is set iff u reaches v, u ≠ v
-	// With chains, reach replaces rows: see BySessions.
-	chains [][]int32
-	reach  *closure.Sessions
 }
 
 // NewInduced makes the known edges and the constraints of a polygraph with split nodes and without choices. It returns
@@ -200,9 +196,6 @@ func (g *Induced) Prune(ctx context.Context) (rounds int, refuted bool, err erro
 			return rounds, !possible, err
 		}
 		if len(g.Open) == before {
-			if g.chains != nil && before > 0 {
-				g.reduceBySessions()
-			}
 			return rounds, false, nil
 		}
 	}
@@ -256,9 +249,6 @@ func (g *Induced) possible(c Constraint, first bool) bool {
 
 // Reaches reports whether u reaches v, or is v, in the known induced graph at the begin of the last round.
 func (g *Induced) Reaches(u, v int32) bool {
-	if g.reach != nil {
-		return g.reach.Reaches(2*u+1, 2*v+1)
-	}
 	at := g.pos[v]
 	return u == v || g.rows[int(g.pos[u])*g.width+int(at>>6)]>>(uint(at)&63)&1 != 0
 }
@@ -271,9 +261,6 @@ func (g *Induced) close(ctx context.Context) (acyclic bool, err error) {
 		}
 	})
 	g.Anti = graph.Build(g.N, g.antis)
-	if g.chains != nil {
-		return g.closeBySessions()
-	}
 	order := g.order()
 	if len(order) < g.N {
 		return false, nil

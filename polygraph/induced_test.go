@@ -73,78 +73,47 @@ func TestInducedAgainstDefinition(t *testing.T) {
 			return
 		}
 		want := count(p)
-		for _, bySessions := range []bool{false, true} {
-			name := l.String()
-			if bySessions {
-				name += " by sessions"
+		g, ok := polygraph.NewInduced(fresh(), 1000)
+		if !ok {
+			t.Fatalf("seed %d: too large", seed)
+		}
+		n++
+		_, refuted, err := g.Prune(context.Background())
+		must.OK(t, err)
+		if refuted {
+			if refutations++; want != 0 {
+				t.Fatalf("seed %d, %s: refuted, and there are %d completions", seed, l, want)
 			}
-			g, ok := polygraph.NewInduced(fresh(), 1000)
-			if !ok {
-				t.Fatalf("seed %d: too large", seed)
-			}
-			if bySessions {
-				g.BySessions(chainsOf(g.P))
-			}
-			n++
-			_, refuted, err := g.Prune(context.Background())
-			must.OK(t, err)
-			if refuted {
-				if refutations++; want != 0 {
-					t.Fatalf("seed %d, %s: refuted, and there are %d completions", seed, name, want)
-				}
-				continue
-			}
-			known := slices.Concat(g.P.Known, g.Settled())
-			reach := induced(g, known)
-			for u := range g.N {
-				for v := range g.N {
-					if got := g.Reaches(int32(u), int32(v)); got != (u == v || reach[u][v]) {
-						t.Fatalf("seed %d, %s: %d reaches %d: %t", seed, name, u, v, got)
-					}
+			return
+		}
+		known := slices.Concat(g.P.Known, g.Settled())
+		reach := induced(g, known)
+		for u := range g.N {
+			for v := range g.N {
+				if got := g.Reaches(int32(u), int32(v)); got != (u == v || reach[u][v]) {
+					t.Fatalf("seed %d, %s: %d reaches %d: %t", seed, l, u, v, got)
 				}
 			}
-			q := fresh()
-			q.Known = known
-			for _, c := range g.Open {
-				for _, w := range g.Pairs(c, true) {
-					q.Choices = append(q.Choices, polygraph.Choice{A: w[0], B: w[1], A0: w[0], B0: w[1]})
-				}
+		}
+		q := fresh()
+		q.Known = known
+		for _, c := range g.Open {
+			for _, w := range g.Pairs(c, true) {
+				q.Choices = append(q.Choices, polygraph.Choice{A: w[0], B: w[1], A0: w[0], B0: w[1]})
 			}
-			settled, left = settled+len(p.Choices)-len(q.Choices), left+len(g.Open)
-			if got := count(q); got != want {
-				t.Fatalf("seed %d, %s: %d completions after pruning, %d before", seed, name, got, want)
-			}
-			if len(g.Open) > 0 && !slices.EqualFunc(reach, closed(g.N, g.Reduced), slices.Equal) {
-				t.Fatalf("seed %d, %s: %v should imply all known edges, and does not", seed, name, g.Reduced)
-			}
+		}
+		settled, left = settled+len(p.Choices)-len(q.Choices), left+len(g.Open)
+		if got := count(q); got != want {
+			t.Fatalf("seed %d, %s: %d completions after pruning, %d before", seed, l, got, want)
+		}
+		if len(g.Open) > 0 && !slices.EqualFunc(reach, closed(g.N, g.Reduced), slices.Equal) {
+			t.Fatalf("seed %d, %s: %v should imply all known edges, and does not", seed, l, g.Reduced)
 		}
 	})
 	t.Logf("%d polygraphs, %d refuted, %d choices settled, %d constraints left", n, refutations, settled, left)
 	if histtest.Whole() && (refutations < 200 || settled < 1000 || left < 200) {
 		t.Error("the mix is lopsided")
 	}
-}
-
-// chainsOf are the sessions as chains of split nodes, where the level asks for session order; else, and for unknown
-// outcomes, each transaction is one.
-func chainsOf(p *polygraph.Polygraph) (chains [][]int32) {
-	h := p.V.H
-	for s := range h.NumSessions() {
-		var in []int32
-		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			switch u := p.Node[t]; {
-			case u < 0:
-			case !p.Level.Sessions() || h.Txns.Status[t] == history.Unknown:
-				chains = append(chains, []int32{u, u + 1})
-			default:
-				in = append(in, u, u+1)
-			}
-		}
-		if in != nil {
-			chains = append(chains, in)
-		}
-	}
-	return chains
 }
 
 // closed is the transitive closure of edges.

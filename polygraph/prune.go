@@ -20,47 +20,26 @@ type Conflict struct {
 // the known graph and to reach, and repeats until nothing changes. If neither side is possible it returns that choice.
 //
 // Source:  [Cobra] §4.3 and [Vbox] §4.3, "Item Constraint Pruning". Differs: reachability is kept up to date edge by
-// edge rather than recomputed each round, since late rounds settle few choices. Keeps:   the polygraph has an acyclic
-// completion before iff after. Cost:    rounds × the edges of the choices left, one reachability question each.
+// edge rather than recomputed each round, since late rounds settle few choices. Known gets only the edges that reach
+// does not imply.
+// Keeps:   the polygraph has an acyclic completion before iff after.
+// Cost:    rounds × the edges of the choices left, one reachability question each.
 func (p *Polygraph) Prune(ctx context.Context, reach closure.Dynamic) (*Conflict, error) {
-	for changed := true; changed; {
-		changed = false
-		left := p.Choices[:0]
-		for i, c := range p.Choices {
-			if i&1023 == 0 && ctx.Err() != nil {
-				left = append(left, p.Choices[i:]...)
-				p.Choices = left
-				return nil, ctx.Err()
-			}
-			ea, eb := c.Either()
-			oa, ob := c.Or()
-			either, badE := p.impossible(reach, ea, eb)
-			or, badO := p.impossible(reach, oa, ob)
-			switch {
-			case badE && badO:
-				return &Conflict{Either: either, Or: or}, nil
-			case badE:
-				p.settle(reach, oa, ob, either)
-			case badO:
-				p.settle(reach, ea, eb, or)
-			default:
-				left = append(left, c)
-				continue
-			}
-			changed = true
-		}
-		p.Choices = left
-		more, conflict := p.pruneBased(reach, func(by int32, e Edge) {
+	know := func(by int32, e Edge) {
+		if !reach.Reaches(e.From, e.To) {
 			reach.AddEdge(e.From, e.To, -1-by)
-			e.By = by
 			p.Known = append(p.Known, e)
-		})
+		}
+	}
+	for {
+		n, conflict := p.round(reach, know, func() bool { return ctx.Err() != nil })
 		if conflict != nil {
 			return conflict, nil
 		}
-		changed = changed || more
+		if n == 0 || ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 	}
-	return nil, nil
 }
 
 // impossible returns an edge of "a before b" that would close a cycle.
@@ -78,32 +57,22 @@ func (p *Polygraph) impossible(reach closure.Index, a, b uint32) (Edge, bool) {
 	return Edge{}, false
 }
 
-// settle records a choice as decided and adds its edges. All edges end at one node or at its commit; that node reaches
-// none of their sources, so no cycle arises. Known gets only the edges that reach does not imply.
-func (p *Polygraph) settle(reach closure.Dynamic, first, then uint32, bad Edge) {
-	by := int32(len(p.Settled))
-	p.Settled = append(p.Settled, Settled{First: first, Then: then, Bad: bad})
-	p.Side(first, then, func(e Edge) bool {
-		switch {
-		case p.MayCount(e.From):
-			e.By = by
-			p.Maybe = append(p.Maybe, e)
-		case !reach.Reaches(e.From, e.To):
-			reach.AddEdge(e.From, e.To, -1-by)
-			e.By = by
-			p.Known = append(p.Known, e)
-		}
-		return true
-	})
-}
-
 // PruneRound settles every choice one side of which would close a cycle with the graph of the closure reach. It does
 // not update reach; the caller computes it anew for the next round, as Cobra does. It returns the number of settled
 // choices. Source: [Cobra] §4.3.
 func (p *Polygraph) PruneRound(reach closure.Index) (int, *Conflict) {
-	n := 0
+	return p.round(reach, func(_ int32, e Edge) { p.Known = append(p.Known, e) }, func() bool { return false })
+}
+
+// round settles every choice that reach decides, and hands the edges to know. All edges of a choice end at one node or
+// at its commit; that node reaches none of their sources, so no cycle arises.
+func (p *Polygraph) round(reach closure.Index, know func(by int32, e Edge), stop func() bool) (n int, _ *Conflict) {
 	left := p.Choices[:0]
-	for _, c := range p.Choices {
+	for i, c := range p.Choices {
+		if i&1023 == 0 && stop() {
+			p.Choices = append(left, p.Choices[i:]...)
+			return n, nil
+		}
 		ea, eb := c.Either()
 		oa, ob := c.Or()
 		either, badE := p.impossible(reach, ea, eb)
@@ -122,8 +91,11 @@ func (p *Polygraph) PruneRound(reach closure.Index) (int, *Conflict) {
 		by := int32(len(p.Settled))
 		p.Settled = append(p.Settled, s)
 		p.Side(s.First, s.Then, func(e Edge) bool {
-			e.By = by
-			p.know(e)
+			if e.By = by; p.MayCount(e.From) {
+				p.Maybe = append(p.Maybe, e)
+			} else {
+				know(by, e)
+			}
 			return true
 		})
 		n++
@@ -131,7 +103,7 @@ func (p *Polygraph) PruneRound(reach closure.Index) (int, *Conflict) {
 	p.Choices = left
 	changed, conflict := p.pruneBased(reach, func(by int32, e Edge) {
 		e.By = by
-		p.Known = append(p.Known, e)
+		know(by, e)
 	})
 	if changed {
 		n++

@@ -17,7 +17,7 @@ type adya struct{ full bool }
 func (a adya) Info() run.Info {
 	in := run.Info{
 		Name: "adya-si", Paper: "BCGraphs", Levels: run.SnapshotLevels,
-		Takes: run.ByCasesTakes(graphItems), Partial: true,
+		Takes: run.UniqueTakes(graphItems), Partial: true,
 		About: "known version orders: Adya's start-ordered serialization graph, cycles searched in its components; " +
 			"exponential",
 	}
@@ -31,7 +31,7 @@ func (a adya) Info() run.Info {
 // Check is the baseline of [BCGraphs] §5, Figure 1 (full) and Figure 2. Differs: if there is no forbidden cycle, the
 // order that proves it comes from the BC-graph, which is then acyclic (Lemma 10).
 func (a adya) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
-	return run.BeginCases(ctx, a.Info(), h, o, func(x *run.Run) error { return a.decide(ctx, x) })
+	return run.BeginUnique(ctx, a.Info(), h, o, func(x *run.Run) error { return a.decide(ctx, x) })
 }
 
 func (a adya) decide(ctx context.Context, y *run.Run) error {

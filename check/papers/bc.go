@@ -24,7 +24,7 @@ const graphItems = "its edges need the version of each row, and a predicate oper
 
 func (c bc) Info() run.Info {
 	in := run.Info{
-		Name: "bc", Paper: "BCGraphs", Levels: run.OrderLevels, Takes: run.ByCasesTakes(graphItems), Partial: true,
+		Name: "bc", Paper: "BCGraphs", Levels: run.OrderLevels, Takes: run.UniqueTakes(graphItems), Partial: true,
 		About: "known version orders: looks for a cycle in a graph of begins and commits; linear",
 	}
 	if c.full {
@@ -37,7 +37,7 @@ func (c bc) Info() run.Info {
 
 // Check is [BCGraphs] §4 with session order and real time as errata B6 has them.
 func (c bc) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
-	return run.BeginCases(ctx, c.Info(), h, o, c.decide)
+	return run.BeginUnique(ctx, c.Info(), h, o, c.decide)
 }
 
 func (c bc) decide(y *run.Run) error {
@@ -153,7 +153,7 @@ func (c *bcOnce) Check(ctx context.Context, h *history.History, o run.Options) (
 			return x.Result, err
 		}
 		if x.View.Ambiguous() {
-			return x.Result, x.Resolved(c.Info(), c.decide)
+			return x.ByReplay(run.Ambiguity(x.View))
 		}
 		levels := run.OrderLevels
 		if _, missing := polygraph.MissingTime(h); missing {
@@ -177,7 +177,7 @@ func (c *bcOnce) Check(ctx context.Context, h *history.History, o run.Options) (
 		return x.Result, err
 	}
 	if x.View.Ambiguous() {
-		return x.Result, x.Resolved(c.Info(), c.decide)
+		return x.ByReplay(run.Ambiguity(x.View))
 	}
 	return x.Result, byWhole(x, c.w)
 }

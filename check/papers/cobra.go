@@ -14,16 +14,13 @@ import (
 
 // cobra is Cobra: all pairs of writes, combined to chains where transactions read what they overwrite; pruning over the
 // full closure, computed again each round; one variable per edge.
-type cobra struct {
-	// bySessions: the closure is kept by sessions, as two numbers for each transaction and session (closure.Sessions).
-	bySessions bool
-}
+type cobra struct{}
 
 // cobraItems says why this baseline for comparisons takes no predicates.
 const cobraItems = "its published constraints relate only writers and readers of one key; use vbox"
 
-func (c cobra) Info() run.Info {
-	in := run.Info{
+func (cobra) Info() run.Info {
+	return run.Info{
 		Name: "cobra", Paper: "Cobra", Levels: run.SerialLevels, Solvers: run.SolverNames(),
 		Takes: run.Takes{Items: true, ItemsOnly: cobraItems, Unknown: run.OutcomesDecided, Duplicates: true},
 		About: "polygraph of all pairs of writers, combined and coalesced, pruned by the full closure",
@@ -32,12 +29,6 @@ func (c cobra) Info() run.Info {
 			{Name: run.SettingPhase, Values: run.Phases()},
 			{Name: run.SettingTechnique, Values: append(run.SearchTechniques(), run.NoStrictFirst)}},
 	}
-	if c.bySessions {
-		in.Name = "cobra-sessions"
-		in.About = "cobra with a closure by sessions, two numbers a transaction and session"
-		in.Hidden = true
-	}
-	return in
 }
 
 // Check is [Cobra] §4: known graph, combining writes and coalescing, pruning until nothing changes, solving. Differs:
@@ -50,7 +41,6 @@ func (c cobra) Check(ctx context.Context, h *history.History, o run.Options) (*e
 	if done {
 		return x.Result, err
 	}
-	x.BySessions = c.bySessions
 	return x.Result, c.decide(x)
 }
 

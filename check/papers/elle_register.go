@@ -19,7 +19,7 @@ type elleRegister struct{}
 func (elleRegister) Info() run.Info {
 	return run.Info{
 		Name: "elle-register", Paper: "Elle", Levels: run.OrderLevels, Partial: true,
-		Takes: run.ByCasesTakes(graphItems),
+		Takes: run.UniqueTakes(graphItems),
 		About: "registers: uses only the order of versions that Elle infers, so most valid histories stay unknown",
 	}
 }
@@ -38,7 +38,7 @@ func (elleRegister) Info() run.Info {
 //
 // Source: [Elle] on registers, and its elle.rw-register.
 func (c elleRegister) Check(ctx context.Context, h *history.History, o run.Options) (*evidence.Result, error) {
-	return run.BeginCases(ctx, c.Info(), h, o, c.decide)
+	return run.BeginUnique(ctx, c.Info(), h, o, c.decide)
 }
 
 func (elleRegister) decide(x *run.Run) error {

@@ -10,9 +10,8 @@ import (
 )
 
 func init() {
-	run.Register(cobra{}, cobra{bySessions: true}, cobraRounds{}, biswasEnea{}, elleRegister{}, porcupineLib{}, viper{},
-		viper{bySessions: true}, polysi{}, polysi{bySessions: true}, bc{}, bc{full: true}, adya{}, adya{full: true},
-		emme{"emme-si", false}, emme{"emme-ser", true})
+	run.Register(cobra{}, cobraRounds{}, biswasEnea{}, elleRegister{}, porcupineLib{}, viper{}, polysi{}, bc{},
+		bc{full: true}, adya{}, adya{full: true}, emme{"emme-si", false}, emme{"emme-ser", true})
 
 	bounds.Register("papers.maxFrontiers", &maxFrontiers)
 	bounds.Register("papers.maxInduced", &maxInduced)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"isovet/check/run"
-	"isovet/closure"
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
@@ -18,23 +17,15 @@ import (
 
 // polysi is PolySI: it builds a polygraph of transactions. Snapshot isolation holds if the graph that it induces is
 // acyclic; that has each dependency by itself, and each followed by an anti-dependency.
-type polysi struct {
-	bySessions bool // as cobra's
-}
+type polysi struct{}
 
-func (c polysi) Info() run.Info {
-	in := run.Info{
+func (polysi) Info() run.Info {
+	return run.Info{
 		Name: "polysi", Paper: "PolySI", Levels: run.SnapshotLevels, Solvers: inducedSolvers(), Partial: true,
-		Takes: run.ByCasesTakes("its published constraints relate only writers and readers of one key; use viper"),
+		Takes: run.UniqueTakes("its published constraints relate only writers and readers of one key; use viper"),
 		About: "generalized polygraph and its induced graph, as published; for comparison, up to some ten thousand " +
 			"transactions",
 	}
-	if c.bySessions {
-		in.Name = "polysi-sessions"
-		in.About = "polysi with a closure by sessions, two numbers a transaction and session"
-		in.Hidden = true
-	}
-	return in
 }
 
 // inducedSolvers are the solvers that keep a problem's own edges acyclic. The eager ones are excluded, because they
@@ -65,7 +56,7 @@ func (c polysi) Check(ctx context.Context, h *history.History, o run.Options) (*
 		return nil, fmt.Errorf("polysi cannot use solver %s; expected one of %s", back.Name,
 			strings.Join(inducedSolvers(), ", "))
 	}
-	return run.BeginCases(ctx, c.Info(), h, o, c.decide)
+	return run.BeginUnique(ctx, c.Info(), h, o, c.decide)
 }
 
 func (c polysi) decide(x *run.Run) error {
@@ -81,13 +72,6 @@ func (c polysi) decide(x *run.Run) error {
 		return nil
 	}
 	bytes := g.Bytes()
-	if c.bySessions {
-		chains := run.SessionChains(p)
-		if n := closure.SessionsSize(p.N, len(chains)); n <= int64(run.MaxClosure) {
-			g.BySessions(chains)
-			bytes = n
-		}
-	}
 	if bytes > int64(run.MaxClosure) || room.For(float64(bytes)) != nil {
 		x.Unknown("the closure of %d transactions would need about %s of memory, which is too much", g.N,
 			room.Size(float64(bytes)))
@@ -102,7 +86,7 @@ func (c polysi) decide(x *run.Run) error {
 		x.Stopped()
 		return nil
 	case refuted:
-		return x.RefutedSnapshot()
+		return x.RefutedByPolygraph()
 	case len(g.Open) == 0:
 		return x.HoldsBy(p, g.Settled())
 	}
@@ -118,7 +102,7 @@ func (c polysi) decide(x *run.Run) error {
 	case solver.Sat:
 		return x.HoldsBy(p, encode.Deduced(g, a.Edges))
 	case solver.Unsat:
-		return x.RefutedSnapshot()
+		return x.RefutedByPolygraph()
 	}
 	x.Unsolved(a)
 	return nil

@@ -118,8 +118,7 @@ func TestSnapshotAgainstBruteForce(t *testing.T) {
 	}
 }
 
-var snapshotCheckers = []run.Checker{viper{}, viper{bySessions: true}, polysi{}, polysi{bySessions: true}, bc{},
-	bc{full: true}, adya{}, adya{full: true}}
+var snapshotCheckers = []run.Checker{viper{}, polysi{}, bc{}, bc{full: true}, adya{}, adya{full: true}}
 
 // TestTooManyStarts: a graph with an edge for each pair of transactions is refused where it would not fit.
 func TestTooManyStarts(t *testing.T) {

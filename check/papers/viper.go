@@ -14,12 +14,10 @@ import (
 
 // viper is Viper: snapshot isolation holds if a graph of begins and commits is acyclic. It has a choice for each two
 // writers of a key whose order is open.
-type viper struct {
-	bySessions bool // as cobra's
-}
+type viper struct{}
 
-func (c viper) Info() run.Info {
-	in := run.Info{
+func (viper) Info() run.Info {
+	return run.Info{
 		Name: "viper", Paper: "Viper", Levels: run.SnapshotLevels, Solvers: run.SolverNames(),
 		Takes: run.Takes{Items: true, Predicates: run.SnapshotLevels, Unknown: run.OutcomesTried, Duplicates: true},
 		About: "BC-polygraph of begins and commits with a choice for each pair of writers, pruned by the full closure",
@@ -28,12 +26,6 @@ func (c viper) Info() run.Info {
 			{Name: run.SettingPhase, Values: run.Phases()},
 			{Name: run.SettingTechnique, Values: run.SearchTechniques()}},
 	}
-	if c.bySessions {
-		in.Name = "viper-sessions"
-		in.About = "viper with a closure by sessions, two numbers a transaction and session"
-		in.Hidden = true
-	}
-	return in
 }
 
 // Check is the BC-polygraph of errata B4. For writers a and b of a key, either a commits before b begins, and the
@@ -49,7 +41,6 @@ func (c viper) Check(ctx context.Context, h *history.History, o run.Options) (*e
 	if done {
 		return x.Result, err
 	}
-	x.BySessions = c.bySessions
 	return x.Result, x.InTurn([]run.Attempt{run.Own(o)}, func(a run.Attempt) error { return c.pipeline(x, a) })
 }
 
@@ -59,7 +50,7 @@ func (c viper) pipeline(x *run.Run, at run.Attempt) error {
 		if !at.Own {
 			return nil
 		}
-		return x.RefutedSnapshot()
+		return x.RefutedByPolygraph()
 	}
 	p := x.Combined(at)
 	if p == nil {

@@ -1,8 +1,8 @@
-// Package run has the common parts of checkers. A run begins with the steps that all checkers share (Begin, BeginCases,
-// BeginLists) and ends with an answer: Holds with an order, Refuted with transactions that violate the level by
-// themselves, or Unknown with a reason. The functions for the steps of a pipeline (Combined, Pruned, SettleOr) also
-// check the limits, and answer "unknown" if a step is too large. The package also has the checkers that others ask:
-// replay, which can prove any "no"; vbox, whose pipeline finds one in a polygraph; and lwt.
+// Package run has the common parts of checkers. A run begins with the steps that all checkers share (Begin,
+// BeginUnique, BeginLists) and ends with an answer: Holds with an order, Refuted with transactions that violate the
+// level by themselves, or Unknown with a reason. The functions for the steps of a pipeline (Combined, Pruned, SettleOr)
+// also check the limits, and answer "unknown" if a step is too large. The package also has the checkers that others
+// ask: replay, which can prove any "no"; vbox, whose pipeline finds one in a polygraph; and lwt.
 //
 // Experimental: this package may still change.
 package run
@@ -30,14 +30,10 @@ type Run struct {
 	View    *prepass.View
 	Solver  Solver // if the checker uses one
 	at      time.Time
-	// BySessions says that the closure for pruning is kept by sessions.
-	BySessions bool
 	// fallback says that a polygraph answers in place of replay, also for reads with several possible writers and at
 	// snapshot isolation. It gives no proof: seed are the transactions of the cycles that refute its question.
 	fallback bool
 	seed     []uint32
-	// rests are ambiguous reads, as transaction and key, on whose writers the refutation depends.
-	rests [][2]uint32
 }
 
 // New begins an answer, without a verdict yet. Errors: the options name no solver.
@@ -75,6 +71,35 @@ func Begin(ctx context.Context, in Info, h *history.History, o Options) (x *Run,
 	return x, done, err
 }
 
+// UniqueTakes returns the Takes of a checker that calls BeginUnique. itemsOnly says why it takes no predicates.
+func UniqueTakes(itemsOnly string) Takes {
+	return Takes{Items: true, ItemsOnly: itemsOnly, Unknown: OutcomesDecided, Duplicates: true}
+}
+
+// BeginUnique begins a run and calls decide, which needs one writer for each read. Replay decides if reads have several
+// possible writers or outcomes are open.
+func BeginUnique(ctx context.Context, in Info, h *history.History, o Options, decide func(x *Run) error) (
+	*evidence.Result, error) {
+	x, done, err := Begin(ctx, in, h, o)
+	switch {
+	case done:
+	case x.View.Ambiguous():
+		return x.ByReplay(Ambiguity(x.View))
+	default:
+		err = decide(x)
+	}
+	return x.Result, err
+}
+
+// ByReplay lets replay decide in place of a checker that cannot. why goes into the result's note.
+func (x *Run) ByReplay(why string) (*evidence.Result, error) {
+	r, err := Ask(x.Ctx, Replay{}, x.H, x.Options)
+	if r != nil {
+		r.Note = "decided by replay, because " + why
+	}
+	return TakeOver(r, x.Result.Checker), err
+}
+
 // PrepassSays gives the answer of the pre-pass, if it has one: done says so. Errors: bad input, with done.
 func (x *Run) PrepassSays(in Info) (done bool, err error) {
 	switch {
@@ -87,13 +112,13 @@ func (x *Run) PrepassSays(in Info) (done bool, err error) {
 	}
 	x.Stage("prepass")
 	if len(x.View.Amb) > 0 && !in.Takes.Duplicates || len(x.View.Open) > 0 && in.Takes.Unknown == OutcomesRead {
-		return x.Unknown("needs unique values: %s", ambiguity(x.View)), nil
+		return x.Unknown("needs unique values: %s", Ambiguity(x.View)), nil
 	}
 	return false, nil
 }
 
-// ambiguity describes the first read with several possible writers.
-func ambiguity(v *prepass.View) string {
+// Ambiguity describes the first read with several possible writers.
+func Ambiguity(v *prepass.View) string {
 	h := v.H
 	if len(v.Amb) == 0 {
 		return fmt.Sprintf("the outcome of transaction %d is unknown", h.Txns.ID[v.Open[0]])

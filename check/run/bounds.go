@@ -23,8 +23,4 @@ func init() {
 	bounds.Register("run.maxCandidates", &maxCandidates)
 	bounds.Register("run.maxStamped", &maxStamped)
 	bounds.Register("run.maxEager", &maxEager)
-	bounds.Register("run.maxResolved", &maxResolved)
-	bounds.Register("run.resolvedWork", &resolvedWork)
-	bounds.Register("run.maxOpen", &maxOpen)
-	bounds.Register("run.maxPicks", &maxPicks)
 }

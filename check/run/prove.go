@@ -11,20 +11,16 @@ import (
 	"isovet/check/minitxn"
 	"isovet/check/prepass"
 	"isovet/check/replay"
-	"isovet/closure"
-	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/room"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/solver"
-	"isovet/solver/external"
 )
 
 // This file turns a "no" into a violation with a proof. A checker that refutes a history hands over what it has:
 // anomalies (Violated), cycles of a polygraph (RefutedByCycles), transactions (Refuted), or nothing. In that case the
-// proof is found without it (RefutedByPolygraph, RefutedSnapshot, proveByReplay).
+// proof is found without it (RefutedByPolygraph, proveByReplay).
 
 // MaxTrial bounds the transactions of a stricter question's refutation that are tried at the level itself. With more,
 // the trial could take as long as the question.
@@ -48,13 +44,6 @@ func (x *Run) RefutedByCycles(p *polygraph.Polygraph, cycles [][]polygraph.Edge,
 	for _, c := range p.Reasons(cycles) {
 		for _, e := range c {
 			seed = append(seed, p.Txn[e.From])
-			switch {
-			case !x.fallback:
-			case e.Dep == evidence.WR:
-				x.rests = append(x.rests, [2]uint32{p.Txn[e.To], p.V.WKey[e.W]})
-			case e.Dep == evidence.RW:
-				x.rests = append(x.rests, [2]uint32{p.Txn[e.From], p.V.WKey[e.W]})
-			}
 			if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
 				if of := p.Options[e.W].Of; !told[of] {
 					told[of] = true
@@ -113,7 +102,7 @@ func (x *Run) Refuted(seed []uint32, refute explain.Refuter) error {
 // RefutedByPolygraph proves the "no" of a checker without cycles, in terms of single writes. It finds the proof without
 // the checker. If there is none, the checker was wrong, which is a fault.
 func (x *Run) RefutedByPolygraph() error {
-	if x.View.Ambiguous() {
+	if x.View.Ambiguous() || x.H.HasPredicates() {
 		return x.proveByReplay()
 	}
 	asked, counts := x.Options.Pipeline, x.Result.Stats // the checker's, not those of the proof
@@ -124,64 +113,12 @@ func (x *Run) RefutedByPolygraph() error {
 	}()
 	err := x.pipeline(defaultSolver(), Own(x.Options))
 	if err == nil && x.Result.Verdict == evidence.Holds {
-		if external.Is(x.Result.Solver) {
-			x.liar()
-			return nil
-		}
-		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that an order explains")}
+		return x.refutedValid()
+	}
+	if err == nil && x.Result.Verdict == evidence.Unknown && !x.Ended() { // too large for a polygraph
+		return x.proveByReplay()
 	}
 	return err
-}
-
-// RefutedSnapshot proves the "no" of a checker of snapshot isolation, in terms of single writes. It starts from a
-// pruned polygraph without chains, and finds the proof without the checker. If there is none, the checker was wrong,
-// which is a fault.
-func (x *Run) RefutedSnapshot() error {
-	if x.View.Ambiguous() || x.H.HasPredicates() {
-		return x.proveByReplay()
-	}
-	if x.TooManyInitial() {
-		return nil
-	}
-	own := Own(x.Options)
-	p := polygraph.New(x.View, own.Level, own.Order)
-	if c := p.KnownCycle(); c != nil {
-		return x.RefutedByCycles(p, [][]polygraph.Edge{c}, true)
-	}
-	if n := p.ListBytes(); n > fewBytes && room.For(n) != nil {
-		return x.proveByReplay()
-	}
-	p.AllPairs()
-	reach, _, err := closure.New(closure.KindPurdomPlus, closure.Input{N: p.N, Start: p.Start, End: p.End,
-		Known: p.Graph(true)},
-		closure.Options{MaxBytes: int64(MaxClosure), Stop: x.Ended})
-	if errors.Is(err, closure.ErrTooLarge) {
-		return x.proveByReplay()
-	}
-	if errors.Is(err, closure.ErrStopped) {
-		x.Stopped()
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	conflict, err := p.Prune(x.Ctx, reach)
-	if err != nil {
-		x.Stopped()
-		return nil
-	}
-	if conflict != nil {
-		return x.RefutedByCycles(p, p.ConflictCycles(conflict), true)
-	}
-	a := encode.Lazy(x.Ctx, encode.Vbox(p), solver.New(solver.Options{}))
-	switch a.Status {
-	case solver.Sat:
-		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that an order explains")}
-	case solver.Unsat:
-		return x.RefutedByCycles(p, a.Cycles, true)
-	}
-	x.Stopped()
-	return nil
 }
 
 // proveOwn is proveByReplay if the question was the level's own. A "no" to a stricter question is left open.
@@ -194,18 +131,14 @@ func (x *Run) proveOwn(own bool) error {
 
 // proveByReplay lets replay prove a "no". A polygraph's cycles do not show which of several possible writers a read
 // saw, or which version a predicate operation saw, and a closure may be too large. If replay does not know, the answer
-// is unknown. In one case of many (fallback) it gives no proof, because replay would have to decide all cases.
+// is unknown.
 func (x *Run) proveByReplay() error {
-	if x.fallback {
-		x.Result.Verdict = evidence.Violated
-		return nil
-	}
 	r, err := Ask(x.Ctx, Replay{}, x.H, x.Options)
 	switch {
 	case err != nil:
 		return err
 	case r.Verdict == evidence.Holds:
-		return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that an order explains")}
+		return x.refutedValid()
 	}
 	x.Result.Verdict, x.Result.Reason, x.Result.DecidedBy = r.Verdict, r.Reason, r.DecidedBy
 	x.Result.Anomalies, x.Result.Also = r.Anomalies, r.Also
@@ -221,11 +154,6 @@ func (x *Run) RefutedFork(fork [2]uint32) error {
 		if t := x.View.WTxn[w]; t != history.None {
 			seed = append(seed, t)
 		}
-	}
-	if x.fallback {
-		k := x.View.WKey[fork[0]]
-		x.seed, x.rests = seed, [][2]uint32{{seed[0], k}, {seed[1], k}}
-		return nil
 	}
 	return x.Refuted(seed, explain.Item)
 }

@@ -101,7 +101,7 @@ func (x *Run) Bounded() (ctx context.Context, end func() (left int64)) {
 // TooManyWays gives the answer for a search that reached its bound.
 func (x *Run) TooManyWays() {
 	x.Unknown("%s: there are too many possibilities, and the search gave up; a longer --timeout lets it search longer",
-		ambiguity(x.View))
+		Ambiguity(x.View))
 }
 
 // stricter asks for an order that keeps sessions, even if the level does not demand it, because databases mostly keep

@@ -9,10 +9,15 @@ import (
 	"isovet/solver/external"
 )
 
-// liar drops the answer of another program that proved wrong. This is not a fault of isovet.
-func (x *Run) liar() {
-	x.Result.Order = nil
-	x.Unknown("%s says unsatisfiable, but isovet found a solution", x.Result.Solver)
+// refutedValid drops a "no" to a history that an order explains. If another program gave it, this is not a fault of
+// isovet.
+func (x *Run) refutedValid() error {
+	if external.Is(x.Result.Solver) {
+		x.Result.Order = nil
+		x.Unknown("%s says unsatisfiable, but isovet found a solution", x.Result.Solver)
+		return nil
+	}
+	return &Fault{Checker: x.Result.Checker, Err: errors.New("it refutes a history that an order explains")}
 }
 
 // Solved records a solver's statistics.
@@ -44,41 +49,44 @@ func (x *Run) HoldsBy(p *polygraph.Polygraph, chosen []polygraph.Edge) error {
 	return nil
 }
 
-// settle lets the back end settle the open choices of p in the given encoding, and finishes the answer. For own, see
-// RefutedByCycles.
-func (x *Run) settle(p *polygraph.Polygraph, enc func(*polygraph.Polygraph) *encode.Problem, back Solver,
-	own bool) error {
+// settle lets the back end settle the open choices of p in the given encoding, and finishes the answer. no proves that
+// there is no order.
+func (x *Run) settle(p *polygraph.Polygraph, enc func() *encode.Problem, back Solver,
+	no func(q *encode.Problem, a encode.Answer) error) error {
 	a := encode.Answer{Status: solver.Sat}
+	var q *encode.Problem
 	if unsettled(p) {
-		q := enc(p)
+		q = enc()
 		x.Stage("encoding")
 		if x.notBased(p, q) {
 			return nil
 		}
 		a = back.Solve(x.Ctx, q)
 		x.Solved(p, a)
-		if a.Status == solver.Unsat && (q.Eager || len(a.Cycles) == 0) {
-			// Eager clauses refute without a cycle. The lazy loop finds the cycles from which the explanation starts.
-			lazy := encode.Lazy(x.Ctx, encode.Vbox(p), solver.New(solver.Options{}))
-			if lazy.Status == solver.Sat && external.Is(back.Name) {
-				x.liar()
-				return nil
-			}
-			if lazy.Status == solver.Unknown {
-				x.Unsolved(lazy)
-				return nil
-			}
-			a.Cycles = lazy.Cycles
-		}
 	}
 	switch a.Status {
 	case solver.Sat:
 		return x.HoldsBy(p, a.Edges)
 	case solver.Unsat:
-		return x.RefutedByCycles(p, a.Cycles, own)
+		return no(q, a)
 	}
 	x.Unsolved(a)
 	return nil
+}
+
+// unsatisfiable proves a solver's "no". Eager clauses refute without a cycle; the lazy loop finds the cycles from which
+// the explanation starts. For own, see RefutedByCycles.
+func (x *Run) unsatisfiable(p *polygraph.Polygraph, q *encode.Problem, a encode.Answer, own bool) error {
+	if q.Eager || len(a.Cycles) == 0 {
+		switch a = encode.Lazy(x.Ctx, encode.Vbox(p), solver.New(solver.Options{})); a.Status {
+		case solver.Sat:
+			return x.refutedValid()
+		case solver.Unknown:
+			x.Unsolved(a)
+			return nil
+		}
+	}
+	return x.RefutedByCycles(p, a.Cycles, own)
 }
 
 // unsettled reports whether anything is left for a solver.
@@ -140,22 +148,6 @@ func (x *Run) Combined(at Attempt) *polygraph.Polygraph {
 
 // SettleOr is settle for checkers whose proof does not come from the solver's cycles: no makes it.
 func (x *Run) SettleOr(p *polygraph.Polygraph, encoding encode.Encoding, no func() error) error {
-	a := encode.Answer{Status: solver.Sat}
-	if unsettled(p) {
-		q := x.Encode(encoding, p)
-		x.Stage("encoding")
-		if x.notBased(p, q) {
-			return nil
-		}
-		a = x.Solver.Solve(x.Ctx, q)
-		x.Solved(p, a)
-	}
-	switch a.Status {
-	case solver.Sat:
-		return x.HoldsBy(p, a.Edges)
-	case solver.Unsat:
-		return no()
-	}
-	x.Unsolved(a)
-	return nil
+	return x.settle(p, func() *encode.Problem { return x.Encode(encoding, p) }, x.Solver,
+		func(*encode.Problem, encode.Answer) error { return no() })
 }

@@ -240,11 +240,11 @@ func (x *Run) search(p *polygraph.Polygraph, back Solver, a Attempt, reach closu
 			return nil
 		}
 	}
-	return x.settle(p, func(p *polygraph.Polygraph) *encode.Problem {
+	return x.settle(p, func() *encode.Problem {
 		q := x.Encode(enc, p)
 		q.Reach = reach
 		return q
-	}, back, a.Own)
+	}, back, func(q *encode.Problem, got encode.Answer) error { return x.unsatisfiable(p, q, got, a.Own) })
 }
 
 // edgeBytes is about the memory of an edge of an open choice in an encoding and its solver; fewEdges need no estimate.

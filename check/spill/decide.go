@@ -410,13 +410,8 @@ func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *tro
 			T = max(x.Start, min(T, x.Start+usual))
 		}
 		T = max(T, plan.First.T+1)
-		x.Rule, x.Counts = plan.Pos{T: T, N: p}, true
-		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule, Round: e.stats.Rounds}
-		e.counted[p] = x.Rule
-		e.moves.Set(p, x.Now)
-		e.ids[p] = named(x)
+		events = append(events, e.standAt(x, plan.Pos{T: T, N: p}))
 		touched.addTxn(x)
-		events = append(events, plan.Event{At: x.Rule, Txn: x, Reads: true, Writes: true})
 	}
 	slices.SortFunc(events, func(a, b plan.Event) int { return a.At.Compare(b.At) })
 	if err := e.write(e.stats.Rounds, events); err != nil {

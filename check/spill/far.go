@@ -89,14 +89,10 @@ func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.C
 // bringBack moves a reader right after a place.
 func (e *engine) bringBack(x *plan.Txn, to plan.Pos) {
 	e.aside++
-	x.Counts = true
-	if x.Rule = to; to.T == plan.First.T {
-		x.Rule = plan.Pos{T: plan.First.T + 1, N: x.Place}
+	if to.T == plan.First.T {
+		to = plan.Pos{T: plan.First.T + 1, N: x.Place}
 	} else {
-		x.Rule.Sub = aside + e.aside
+		to.Sub = aside + e.aside
 	}
-	x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule, Round: e.stats.Rounds}
-	e.counted[x.Place] = x.Rule
-	e.moves.Set(x.Place, x.Now)
-	e.ids[x.Place] = named(x)
+	e.standAt(x, to)
 }

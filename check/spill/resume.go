@@ -31,7 +31,7 @@ type done struct {
 }
 
 // doneVersion is the version of the record's format.
-const doneVersion = 3
+const doneVersion = 4
 
 // Entry is a chunk in a task's file.
 type Entry struct {

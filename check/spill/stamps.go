@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"isovet/certify"
@@ -128,41 +127,28 @@ func (e *engine) stampedSessions(ctx context.Context, most int) (found []plan.St
 		writer bool
 	}
 	sessions := map[int64]last{}
-	for i, t := range e.tasks {
-		var b []byte
-		if e.o.Backend != nil {
-			b, err = e.o.Backend.Heads(ctx, i)
-		} else {
-			b, err = os.ReadFile(t.heads)
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		place := uint64(t.first)
-		err := plan.EachStampHead(b, func(h *plan.StampHead) {
-			switch {
-			case h.Init:
-			case h.Session == history.NoTime:
-				e.stats.Sessions++
-			case !h.In:
-				if _, is := sessions[h.Session]; !is {
-					sessions[h.Session] = last{end: history.NoTime, writer: true}
-				}
-			default:
-				l, is := sessions[h.Session]
-				tie := e.rule.Stamps.Serial && h.Begin == l.end && h.Writer && !l.writer
-				if is && e.o.Level.Sessions() && (h.Begin < l.end || tie) {
-					if n++; len(found) < most {
-						found = append(found, plan.StampViolation{Axiom: timestamp.SESSION, Txn: place, Other: l.place})
-					}
-				}
-				sessions[h.Session] = last{place, h.End, h.Writer}
+	err = e.eachHead(ctx, func(place uint64, h *plan.Head) {
+		switch {
+		case h.Init:
+		case h.Session == history.NoTime:
+			e.stats.Sessions++
+		case !h.In:
+			if _, is := sessions[h.Session]; !is {
+				sessions[h.Session] = last{end: history.NoTime, writer: true}
 			}
-			place++
-		})
-		if err != nil {
-			return nil, 0, err
+		default:
+			l, is := sessions[h.Session]
+			tie := e.rule.Stamps.Serial && h.Begin == l.end && h.Writer && !l.writer
+			if is && e.o.Level.Sessions() && (h.Begin < l.end || tie) {
+				if n++; len(found) < most {
+					found = append(found, plan.StampViolation{Axiom: timestamp.SESSION, Txn: place, Other: l.place})
+				}
+			}
+			sessions[h.Session] = last{place, h.T, h.Writer}
 		}
+	})
+	if err != nil {
+		return nil, 0, err
 	}
 	e.stats.Sessions += int64(len(sessions))
 	return found, n, nil

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -137,16 +136,21 @@ func (s *MapStats) count(h *history.History, lo, hi uint32) {
 	}
 }
 
-// Batch maps transactions lo to hi of a history; base is the difference between places and numbers.
-func (m *Mapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
+// prepare makes the writers of the partitions, if there are none yet, and returns why a batch cannot be mapped.
+func (m *Mapper) prepare(h *history.History, lo, hi uint32, partitions int) error {
 	if m.w == nil {
-		m.w = make([]chunkWriter, m.Parts)
+		m.w = make([]chunkWriter, partitions)
 		for i := range m.w {
-			m.w[i].seq = 1
+			m.w[i].seq, m.w[i].stamped = 1, m.Stamps.On
 		}
 		m.Stats.MinT, m.Stats.MaxT = Last.T, First.T
 	}
-	if err := m.takes(h, lo, hi); err != nil {
+	return m.takes(h, lo, hi)
+}
+
+// Batch maps transactions lo to hi of a history; base is the difference between places and numbers.
+func (m *Mapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
+	if err := m.prepare(h, lo, hi, m.Parts); err != nil {
 		return err
 	}
 	m.keys(h)
@@ -341,8 +345,7 @@ func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 			}
 			return &Unfit{"only reads and writes of single keys are checked out of core"}
 		}
-		key := h.VerKey[v]
-		k := &m.by[key]
+		k := &m.by[h.VerKey[v]]
 		used := k.txn == t+1
 		if kind == history.Read {
 			if used {
@@ -354,22 +357,9 @@ func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 				continue
 			}
 		}
-		w := &m.w[k.part]
-		if !w.inTxn || w.place != pos.N {
-			if w.size() > maxChunk {
-				if err := m.emit(int(k.part)); err != nil {
-					return err
-				}
-			}
-			w.begin(pos, pos.N)
-		}
-		if k.seq != w.seq {
-			name := h.Keys[key]
-			var text []byte
-			if name.Kind != history.Int {
-				text = h.Texts.Text(uint32(name.N))
-			}
-			k.seq, k.local = w.seq, w.key(name.Kind, name.N, text)
+		w, err := m.begin(int(k.part), pos, pos.N, 0)
+		if err != nil {
+			return err
 		}
 		as := Read
 		if kind == history.Write {
@@ -380,17 +370,48 @@ func (m *Mapper) txn(h *history.History, t uint32, pos Pos) error {
 			as = last
 			k.txn, k.state, k.wrote = t+1, v, uint32(len(w.body))+1
 		}
-		vk, n := h.VerKind[v], h.VerN[v]
-		var text []byte
-		if vk == history.String || vk == history.Row {
-			text = h.Texts.Text(uint32(n))
-		}
-		w.op(as, k.local, vk, n, text)
+		m.op(h, w, as, v)
 	}
 	if bad && status == history.Committed {
 		m.Bad = append(m.Bad, pos.N)
 	}
 	return nil
+}
+
+// begin returns the writer of a partition after the begin of a transaction's part.
+func (m *Mapper) begin(part int, at Pos, place uint64, start int64) (*chunkWriter, error) {
+	w := &m.w[part]
+	if w.inTxn && w.place == place && w.pos == at {
+		return w, nil
+	}
+	if w.size() > maxChunk {
+		if err := m.emit(part); err != nil {
+			return nil, err
+		}
+	}
+	w.start = start
+	w.begin(at, place)
+	return w, nil
+}
+
+// op writes an operation on a version to the chunk of its key.
+func (m *Mapper) op(h *history.History, w *chunkWriter, kind Kind, v uint32) {
+	key := h.VerKey[v]
+	k := &m.by[key]
+	if k.seq != w.seq {
+		name := h.Keys[key]
+		var text []byte
+		if name.Kind != history.Int {
+			text = h.Texts.Text(uint32(name.N))
+		}
+		k.seq, k.local = w.seq, w.key(name.Kind, name.N, text)
+	}
+	vk, n := h.VerKind[v], h.VerN[v]
+	var text []byte
+	if vk == history.String || vk == history.Row {
+		text = h.Texts.Text(uint32(n))
+	}
+	w.op(kind, k.local, vk, n, text)
 }
 
 // oneKey returns an error if a transaction has operations on several keys.
@@ -418,70 +439,4 @@ func (m *Mapper) contradicts(h *history.History, t uint32) bool {
 		saw[k] = v
 	}
 	return false
-}
-
-// Head is the part of a transaction that the check of sessions needs.
-type Head struct {
-	Session int64 // NoTime: none
-	T       int64
-	Status  history.Status
-	Init    bool
-	// Timeless says that the transaction has no times; T is then the position of its neighbours.
-	Timeless bool
-}
-
-// HeadWriter writes heads of transactions, in the order of their places: a byte of status, then the differences of
-// session and time from the head before.
-type HeadWriter struct {
-	B       []byte
-	session int64
-	t       int64
-}
-
-const (
-	headNoSession = 1 << 2
-	headInit      = 1 << 3
-	headTimeless  = 1 << 4
-)
-
-func (w *HeadWriter) add(h Head) {
-	b := byte(h.Status)
-	if h.Session == history.NoTime {
-		b |= headNoSession
-	}
-	if h.Init {
-		b |= headInit
-	}
-	if h.Timeless {
-		b |= headTimeless
-	}
-	w.B = append(w.B, b)
-	if h.Session != history.NoTime {
-		w.B = binary.AppendVarint(w.B, int64(uint64(h.Session)-uint64(w.session)))
-		w.session = h.Session
-	}
-	w.B = binary.AppendVarint(w.B, int64(uint64(h.T)-uint64(w.t)))
-	w.t = h.T
-}
-
-// EachHead calls f for each head that a HeadWriter wrote.
-func EachHead(b []byte, f func(h *Head)) (err error) {
-	defer recoverDamaged(&err)
-	c := cursor{b: b}
-	var h Head
-	session := int64(0)
-	for c.i < len(c.b) {
-		s := c.b[c.i]
-		c.i++
-		h.Status, h.Init = history.Status(s&3), s&headInit != 0
-		h.Timeless = s&headTimeless != 0
-		h.Session = history.NoTime
-		if s&headNoSession == 0 {
-			session = int64(uint64(session) + uint64(c.varint()))
-			h.Session = session
-		}
-		h.T = int64(uint64(h.T) + uint64(c.varint()))
-		f(&h)
-	}
-	return nil
 }

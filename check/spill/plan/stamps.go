@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -71,7 +70,6 @@ type StampMapper struct {
 	Mapper
 	Said   StampSaid
 	events []stampEvent
-	head   stampHead
 	wrote  []uint32 // key → 1 + the last transaction met that writes it, going backwards
 	final  []bool
 }
@@ -88,14 +86,7 @@ type stampEvent struct {
 
 // Batch maps transactions lo to hi of a history; base is the difference between places and numbers.
 func (m *StampMapper) Batch(h *history.History, lo, hi uint32, base uint64) error {
-	if m.w == nil {
-		m.w = make([]chunkWriter, m.Parts+1)
-		for i := range m.w {
-			m.w[i].seq, m.w[i].stamped = 1, true
-		}
-		m.Stats.MinT, m.Stats.MaxT = Last.T, First.T
-	}
-	if err := m.takes(h, lo, hi); err != nil {
+	if err := m.prepare(h, lo, hi, m.Parts+1); err != nil {
 		return err
 	}
 	if m.of != h {
@@ -141,7 +132,7 @@ func (m *StampMapper) place(h *history.History, t uint32, base uint64, last *int
 	place := base + uint64(t)
 	if t == h.Init {
 		m.events = append(m.events, stampEvent{at: First, t: t, writes: true})
-		m.Heads.stamped(&m.head, StampHead{Session: history.NoTime, Init: true})
+		m.Heads.add(Head{Session: history.NoTime, Init: true})
 		return
 	}
 	s, c := h.StartTS(t), h.CommitTS(t)
@@ -171,7 +162,7 @@ func (m *StampMapper) place(h *history.History, t uint32, base uint64, last *int
 	if h.Txns.Status[t] == history.Committed {
 		m.Stats.Committed++
 	}
-	head := StampHead{Session: h.SessName[h.Txns.Sess[t]]}
+	head := Head{Session: h.SessName[h.Txns.Sess[t]], T: m.Heads.t}
 	add := func(at Pos, reads, writes, dead bool) {
 		m.events = append(m.events, stampEvent{at, t, s, reads, writes, dead})
 		*last = at.T
@@ -186,35 +177,31 @@ func (m *StampMapper) place(h *history.History, t uint32, base uint64, last *int
 		}
 	case m.Stamps.Serial && writes:
 		add(Pos{T: c}, true, true, false)
-		head.In, head.Writer, head.Begin, head.End = true, true, c, c
+		head.In, head.Writer, head.Begin, head.T = true, true, c, c
 	case m.Stamps.Serial:
 		if atStart {
 			c = s
 		}
 		add(Pos{T: c, N: place + 1}, true, false, false)
-		head.In, head.Begin, head.End = true, c, c
+		head.In, head.Begin, head.T = true, c, c
 	default:
 		add(Pos{T: s, N: place + 1}, true, false, false)
 		if writes {
 			add(Pos{T: c}, false, true, false)
 		}
-		head.In, head.Writer, head.Begin, head.End = true, writes, s, c
+		head.In, head.Writer, head.Begin, head.T = true, writes, s, c
 	}
-	m.Heads.stamped(&m.head, head)
+	m.Heads.add(head)
 }
 
 // event writes a transaction's operations.
 func (m *StampMapper) event(h *history.History, e *stampEvent, base uint64) error {
 	place := base + uint64(e.t)
 	if e.writes && !e.dead && e.t != h.Init {
-		w := &m.w[m.Parts]
-		if w.size() > maxChunk {
-			if err := m.emit(m.Parts); err != nil {
-				return err
-			}
+		w, err := m.begin(m.Parts, e.at, place, e.start)
+		if err != nil {
+			return err
 		}
-		w.start = e.start
-		w.begin(e.at, place)
 		if w.nKeys == 0 { // all such records share one key
 			w.key(history.Int, 0, nil)
 		}
@@ -292,95 +279,9 @@ func (m *StampMapper) writes(h *history.History, e *stampEvent, place uint64) er
 
 // put writes an operation to its key's partition.
 func (m *StampMapper) put(h *history.History, e *stampEvent, place uint64, kind Kind, k, v uint32) error {
-	x := &m.by[k]
-	p := int(x.part)
-	w := &m.w[p]
-	there := w.inTxn && w.place == place && w.pos == e.at
-	if w.size() > maxChunk && !there {
-		if err := m.emit(p); err != nil {
-			return err
-		}
+	w, err := m.begin(int(m.by[k].part), e.at, place, e.start)
+	if err == nil {
+		m.op(h, w, kind, v)
 	}
-	if !there {
-		w.start = e.start
-		w.begin(e.at, place)
-	}
-	if x.seq != w.seq {
-		key := h.Keys[k]
-		var text []byte
-		if key.Kind != history.Int {
-			text = h.Texts.Text(uint32(key.N))
-		}
-		x.seq, x.local = w.seq, w.key(key.Kind, key.N, text)
-	}
-	var text []byte
-	if vk := h.VerKind[v]; vk == history.String || vk == history.Row {
-		text = h.Texts.Text(uint32(h.VerN[v]))
-	}
-	w.op(kind, x.local, h.VerKind[v], h.VerN[v], text)
-	return nil
-}
-
-// StampHead is the part of a transaction that the check of sessions by timestamps needs.
-type StampHead struct {
-	Session    int64 // NoTime: none
-	In         bool  // it is in the order
-	Writer     bool
-	Init       bool
-	Begin, End int64 // if In
-}
-
-// stampHead is the last head.
-type stampHead struct{ session, end int64 }
-
-// These are further bits, besides headNoSession and headInit.
-const (
-	headIn     = 1
-	headWriter = 2
-)
-
-// stamped writes a head.
-func (w *HeadWriter) stamped(last *stampHead, h StampHead) {
-	b := byte(0)
-	for _, x := range []struct {
-		is  bool
-		bit byte
-	}{{h.In, headIn}, {h.Writer, headWriter}, {h.Session == history.NoTime, headNoSession}, {h.Init, headInit}} {
-		if x.is {
-			b |= x.bit
-		}
-	}
-	w.B = append(w.B, b)
-	if h.Session != history.NoTime {
-		w.B = binary.AppendVarint(w.B, int64(uint64(h.Session)-uint64(last.session)))
-		last.session = h.Session
-	}
-	if h.In {
-		w.B = binary.AppendVarint(w.B, int64(uint64(h.End)-uint64(last.end)))
-		w.B = binary.AppendVarint(w.B, int64(uint64(h.End)-uint64(h.Begin)))
-		last.end = h.End
-	}
-}
-
-// EachStampHead calls f for each transaction's head.
-func EachStampHead(b []byte, f func(h *StampHead)) (err error) {
-	defer recoverDamaged(&err)
-	c := cursor{b: b}
-	var last stampHead
-	for c.i < len(b) {
-		s := b[c.i]
-		c.i++
-		h := StampHead{Session: history.NoTime, In: s&headIn != 0, Writer: s&headWriter != 0, Init: s&headInit != 0}
-		if s&headNoSession == 0 {
-			last.session = int64(uint64(last.session) + uint64(c.varint()))
-			h.Session = last.session
-		}
-		if h.In {
-			last.end = int64(uint64(last.end) + uint64(c.varint()))
-			h.End = last.end
-			h.Begin = int64(uint64(h.End) - uint64(c.varint()))
-		}
-		f(&h)
-	}
-	return nil
+	return err
 }
