@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"isovet/certify/kernel"
-	dense "isovet/internal/graph"
 	"isovet/internal/sorts"
 )
 
@@ -247,18 +246,62 @@ func (g *graph) reasons(n int, at func(i int) (from int32, a arc)) (out []kernel
 	return out
 }
 
-// parts returns the strongly connected component of each node, and the sizes of the components.
+// parts returns the strongly connected component of each node (Tarjan 1972), and the sizes of the components.
 func (g *graph) parts() (part []int32, size []int) {
-	part, n := dense.Components(dense.BuildFunc(len(g.arcs), func(emit func(u, v int32)) {
-		for u, arcs := range g.arcs {
-			for _, a := range arcs {
-				emit(int32(u), a.to)
+	n := len(g.arcs)
+	part = slices.Repeat([]int32{-1}, n)
+	var (
+		low, at = make([]int32, n), make([]int32, n) // at: when it was found, from 1
+		next    = make([]int32, n)
+		stack   []int32
+		path    []int32
+		now     int32
+	)
+	for root := range int32(n) {
+		if at[root] != 0 {
+			continue
+		}
+		path = append(path[:0], root)
+		for len(path) > 0 {
+			v := path[len(path)-1]
+			if at[v] == 0 {
+				now++
+				at[v], low[v] = now, now
+				stack = append(stack, v)
+			}
+			down := false
+			for ; int(next[v]) < len(g.arcs[v]); next[v]++ {
+				w := g.arcs[v][next[v]].to
+				if at[w] == 0 {
+					path = append(path, w)
+					down = true
+					break
+				}
+				if part[w] < 0 {
+					low[v] = min(low[v], low[w])
+				}
+			}
+			if down {
+				continue
+			}
+			path = path[:len(path)-1]
+			if len(path) > 0 {
+				low[path[len(path)-1]] = min(low[path[len(path)-1]], low[v])
+			}
+			if low[v] == at[v] {
+				p := int32(len(size))
+				size = append(size, 0)
+				for {
+					w := stack[len(stack)-1]
+					stack = stack[:len(stack)-1]
+					part[w] = p
+					size[p]++
+					if w == v {
+						break
+					}
+				}
 			}
 		}
-	}))
-	size = make([]int, n)
-	for _, p := range part {
-		size[p]++
 	}
 	return part, size
 }
