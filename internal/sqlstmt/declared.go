@@ -200,7 +200,7 @@ func (x *effect) find() string {
 				x.r.p.about.emptied.Store(true)
 			}
 			v, ok := operand(row[at], x.r.args, x.r.p.names)
-			chosen := !ok || normal(v) == nil || normal(v) == int64(0) && x.r.p.does.kind == counted
+			chosen := !ok || v == nil || normal(v) == int64(0) && x.r.p.does.kind == counted
 			if chosen && (x.key < 0 || x.res.Unseen || x.res.Unclear) {
 				return "an insert whose key is computed: add RETURNING"
 			} else if x.key < 0 && x.odd(row[at], v) {

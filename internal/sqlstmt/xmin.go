@@ -323,7 +323,7 @@ func scalar(v any) any {
 		x = reflect.ValueOf(v)
 	}
 	switch {
-	case !x.IsValid():
+	case !x.IsValid() || x.Kind() == reflect.Pointer && x.IsNil():
 		return nil
 	case x.CanInt():
 		return x.Int()
@@ -333,7 +333,7 @@ func scalar(v any) any {
 		return x.String()
 	case x.Kind() == reflect.Slice && x.Type().Elem().Kind() == reflect.Uint8:
 		return string(x.Bytes())
-	case x.Kind() == reflect.Pointer && !x.IsNil():
+	case x.Kind() == reflect.Pointer:
 		return scalar(x.Elem().Interface())
 	}
 	return v
