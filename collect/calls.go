@@ -79,7 +79,7 @@ type Event struct {
 	// Session counts from 0. Txn is the transaction's id in the history.
 	Session int
 	Txn     int64
-	Node    string
+	Node    string // that the session is connected to
 	// Start and End are in nanoseconds since the run began. End is history.NoTime if no answer came.
 	Start, End int64
 	// Statements are the statements sent: in SQL, or in words if the database has no SQL.

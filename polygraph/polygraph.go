@@ -15,7 +15,7 @@
 //   - narrow.go: the choices that reachability leaves open, where all of them would be too many to list
 //   - prune.go: choices settled by reachability, with the reason of each
 //   - combine.go: Cobra's chains of read-modify-writes and coalesced constraints
-//   - induced.go, induced_sessions.go: PolySI's generalized constraints and the closure of its induced graph
+//   - induced.go: PolySI's generalized constraints and the closure of its induced graph
 //   - cycle.go: paths and cycles as evidence
 //
 // Experimental: this package may still change.

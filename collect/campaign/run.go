@@ -79,7 +79,7 @@ type Campaign struct {
 	busy map[string]bool // what the hunts under way have: Cell.needs
 	// places has the databases that were not opened yet.
 	places []Database
-	idle   []running
+	idle   []running // servers that wait for a hunt
 	// starved says that a job found no free cell.
 	starved bool
 	file    *os.File

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -72,20 +71,24 @@ func (x RowText) Append(text []byte, table int, row []int64) []byte {
 func Condition(columns []Column, where []Range) []byte {
 	parts := make([]string, len(where))
 	open, comma, end := "{", ",", "}"
+	var b []byte
 	for i, r := range where {
-		var bounds string
+		b = append(history.AppendJSONString(b[:0], columns[r.Column].Name), ":{"...)
+		from, below := r.Min != math.MinInt64, r.Max != math.MaxInt64
 		switch {
 		case r.Max == r.Min+1:
-			bounds = fmt.Sprintf(`"=":%d`, r.Min)
-		case r.Min == math.MinInt64 && r.Max == math.MaxInt64:
-		case r.Min == math.MinInt64:
-			bounds = fmt.Sprintf(`"<":%d`, r.Max)
-		case r.Max == math.MaxInt64:
-			bounds = fmt.Sprintf(`">=":%d`, r.Min)
-		default:
-			bounds = fmt.Sprintf(`"<":%d,">=":%d`, r.Max, r.Min)
+			b = strconv.AppendInt(append(b, `"=":`...), r.Min, 10)
+			from = false
+		case below:
+			b = strconv.AppendInt(append(b, `"<":`...), r.Max, 10)
+			if from {
+				b = append(b, ',')
+			}
 		}
-		parts[i] = string(history.AppendJSONString(nil, columns[r.Column].Name)) + ":{" + bounds + "}"
+		if from {
+			b = strconv.AppendInt(append(b, `">=":`...), r.Min, 10)
+		}
+		parts[i] = string(append(b, '}'))
 		if slices.ContainsFunc(where[:i], func(o Range) bool { return o.Column == r.Column }) {
 			open, comma, end = `{"and":[{`, "},{", "}]}"
 		}
