@@ -12,7 +12,7 @@
 //   - child.go: one run, from both sides of the process border
 //   - source.go: where histories come from: a workload, or files
 //   - table.go: rows as table, Markdown, CSV, JSON
-//   - reproduce.go: the papers' figures: registry, histories, runs; figure.go: a figure's results; charts.go: its charts
+//   - reproduce.go: the papers' figures: registry, histories, runs; figure.go: their results; charts.go: their charts
 //   - vbox.go, vbox_table1.go: the evaluation of Vbox
 //   - leopard.go: the evaluation of Leopard; chronos.go, aion_figures.go: of Chronos and its online form Aion
 //   - claims.tsv: what the papers claim, as rows; claims_table.go reads them, claims.go judges, finders*.go measure
