@@ -38,9 +38,10 @@ func Aborted(err error) bool {
 		if n := reflect.Indirect(reflect.ValueOf(e)); n.Kind() == reflect.Struct {
 			if f := n.FieldByName("Number"); f.IsValid() && f.CanUint() {
 				switch f.Uint() {
-				case 1213, 1205, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, 1064, 1054, 1146, 1792, 1290,
-					1264, 1292, 1364, 1365, 1366, 1406, 1644, 1690:
-					// deadlock, lock wait, row changed, constraints, syntax, no such column or table, read-only, values
+				case 1213, 1205, 1206, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, 1064, 1054, 1146, 1792,
+					1290, 1264, 1292, 1364, 1365, 1366, 1406, 1644, 1690:
+					// deadlock, lock wait, lock table full, row changed, constraints, syntax, no such column or table,
+					// read-only, values
 					return true
 				}
 				return false
@@ -75,7 +76,7 @@ func rolledBack(err error) bool {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if n := reflect.Indirect(reflect.ValueOf(e)); n.Kind() == reflect.Struct {
 			if f := n.FieldByName("Number"); f.IsValid() && f.CanUint() {
-				return f.Uint() == 1213 || f.Uint() == 1020
+				return f.Uint() == 1213 || f.Uint() == 1206 || f.Uint() == 1020
 			}
 		}
 	}

@@ -329,10 +329,10 @@ func (m *server) Close() error {
 	return err
 }
 
-// aborts are the numbers of the errors by which the server refuses a transaction: deadlock, lock wait timeout, record
-// changed since the snapshot, duplicate key, query interrupted, table changed since the snapshot; TiDB's write
-// conflicts.
-var aborts = []uint16{1213, 1205, 1020, 1062, 1317, 1412, 9007, 8002, 8022, 8028}
+// aborts are the numbers of the errors by which the server refuses a transaction: deadlock, lock wait timeout, lock table
+// full, record changed since the snapshot, duplicate key, query interrupted, table changed since the snapshot; TiDB's
+// write conflicts.
+var aborts = []uint16{1213, 1205, 1206, 1020, 1062, 1317, 1412, 9007, 8002, 8022, 8028}
 
 // lostCodes are the numbers of errors that end the session: shutdown, killed, and Galera's "not yet prepared for
 // application use".
