@@ -355,6 +355,16 @@ func (t *Txn) Abort(rollback func() error) error {
 	return errors.Join(rollback(), t.finish(history.Aborted))
 }
 
+// Drop forgets a transaction that was not sent after all. One with operations, or with a line in the stream, is recorded
+// as aborted.
+func (t *Txn) Drop() error {
+	if t.ended || len(t.ops) > 0 || t.intent != 0 || t.open != nil {
+		return t.Abort(nil)
+	}
+	t.ended, t.s.txn = true, nil
+	return nil
+}
+
 // Unknown records that nobody knows whether the transaction committed: the answer to its commit was lost.
 func (t *Txn) Unknown() error { return t.finish(history.Unknown) }
 

@@ -222,7 +222,7 @@ func abridged(s string, most int) string {
 // Dropped says that the statement was not sent after all.
 func (r *Run) Dropped() {
 	if r.alone {
-		_ = r.t.Abort(nil)
+		_ = r.t.Drop()
 	}
 	r.land()
 }
