@@ -42,6 +42,9 @@ func (b *Builder) sessions(h *History) error {
 	var count []uint32
 	for t, name := range of {
 		s := uint32(len(count))
+		if name == None && uint32(t) != b.init && b.seq != nil && b.seq[t] != NoTime {
+			return b.errorf(uint32(t), "seq", "transaction %d has a seq and no session; expected both", b.txns.ID[t])
+		}
 		if name == None || uint32(t) == b.init {
 			h.SessName = append(h.SessName, NoTime)
 			count = append(count, 1)

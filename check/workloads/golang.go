@@ -52,7 +52,7 @@ func (w *Workload) fromGo(h *operations.History) *operations.History {
 		}
 		old, to := op.Extra.Get("old"), op.Extra.Get("new")
 		switch _, both := operations.Items(op.In); {
-		case op.F != "cas" || both:
+		case op.F != "cas" || both || old == nil && to == nil:
 		case old != nil && op.In != nil:
 			op.In = []any{old, op.In}
 		case old != nil:

@@ -125,7 +125,8 @@ func TestGoErrors(t *testing.T) {
 		"call,return,op,value,odd\n1,2,write,1,2\n":                                    `2: field "odd"`,
 		"call,return,op,value\n1,2,write\n":                                            `2: wrong number of fields`,
 		"call,return,op,value\n1,2,write,[1\n":                                         `2: field "value"`,
+		"call,return,op,value\n1,2,cas,5 6\n":                                          `the old and the new`,
 	} {
-		refused(t, "register", file, want)
+		refused(t, "cas-register", file, want)
 	}
 }

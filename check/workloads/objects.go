@@ -224,6 +224,9 @@ func (j *judge) action(object string, op *operations.Op, x *linear.Op) (skip boo
 	case object == "linear-counter":
 		skip, err = j.counted(op, &a, x)
 	case op.F == "acquire" || op.F == "release":
+		if n, is := op.In.(int64); is && n != 1 && object == "semaphore" {
+			return false, j.bad(op, "value", n, "none: an operation acquires or releases one permit")
+		}
 		a.Value = ""
 	case op.F == "read" && (object == "linear-set" || object == "log"):
 		a.Value = ""

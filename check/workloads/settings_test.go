@@ -25,7 +25,7 @@ func TestSettings(t *testing.T) {
 }
 
 // TestMisheard has histories that were misjudged: of processes with names, a poll without an answer that shows a gap,
-// and an operation without a key among keyed ones.
+// an operation without a key among keyed ones, and one that takes two permits.
 func TestMisheard(t *testing.T) {
 	op := func(process, kind, f, value string) string {
 		return fmt.Sprintf("{:type :%s, :process %s, :f :%s, :value %s}\n", kind, process, f, value)
@@ -43,6 +43,7 @@ func TestMisheard(t *testing.T) {
 	if a := judged(t, "kafka", logs); a.Counts["poll-skip"] != 1 {
 		t.Errorf("a poll without an answer: %+v", a)
 	}
+	refused(t, "semaphore", op("0", "invoke", "acquire", "2")+op("0", "ok", "acquire", "2"), "one permit")
 	keyed := op("0", "invoke", "add", "[1 5]") + op("0", "ok", "add", "[1 5]") + op("0", "invoke", "read", "[1 nil]") +
 		op("0", "ok", "read", "[1 #{5}]")
 	for last, want := range map[string]string{op("1", "invoke", "read", "nil"): "line 3",

@@ -64,6 +64,9 @@ func (f *facts) add(file string, part int, x *head, ordered bool) error {
 		}
 		return nil
 	}
+	if !x.has && x.seq != history.NoTime {
+		return bad(file, x.line, "seq", "transaction %d has a seq and no session; expected both", x.id)
+	}
 	if at == nil {
 		return nil
 	}

@@ -330,7 +330,7 @@ func (p *planner) heads(ctx context.Context, r io.Reader, f *File, block func(by
 		k := int64(0)
 		txns, n, err := jsonl.Heads(b, f.Path, lines, begins, func(h *jsonl.Head) error {
 			x := head{id: h.ID, line: h.Line, init: h.Init, session: h.Session, has: h.HasSess, seq: history.NoTime}
-			if h.HasSeq && h.HasSess {
+			if h.HasSeq {
 				x.seq = h.Seq
 			}
 			if !h.HasID {

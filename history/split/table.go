@@ -24,7 +24,7 @@ func (p *planner) table(ctx context.Context, f *File) error {
 			txns[g]++
 			x := head{id: h.ID, line: int64(h.Line), init: h.Init, session: h.Session, has: h.HasSess,
 				seq: history.NoTime}
-			if h.HasSeq && h.HasSess {
+			if h.HasSeq {
 				x.seq = h.Seq
 			}
 			return p.facts.add(f.Path, len(p.set.Files), &x, !p.o.anyOrder)

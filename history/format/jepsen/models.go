@@ -75,7 +75,7 @@ func (r *reader) choose() error {
 	}
 	refuse := func(what, why string) error {
 		return r.s.Errorf(r.events[0].pos, "f", "a %s history: %s; expected transactions of reads and writes, a "+
-			"register, a mutex or a set", what, why)
+			"register, a mutex or a set; --workload NAME judges tests of other objects", what, why)
 	}
 	if err := r.oneKind(); err != nil {
 		return err
