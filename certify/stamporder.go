@@ -29,12 +29,12 @@ type stamped struct {
 }
 
 func installs(h *history.History, t uint32) bool {
-	lo, hi := h.TxnOps(t)
-	found := false
-	for op := lo; op < hi && !found; op++ {
-		wrote(h, op, func(uint32) { found = true })
+	for op := range h.EachOp(t) {
+		for range writesOf(h, op) {
+			return true
+		}
 	}
-	return found
+	return false
 }
 
 // span returns when t begins and ends by its timestamps. At the serializable levels these are one moment.

@@ -269,15 +269,6 @@ type Counted struct {
 	At    plan.Pos
 }
 
-// window returns the span that has a place, or -1.
-func (g *Gathering) window(at plan.Pos) int {
-	i, _ := slices.BinarySearchFunc(g.Spans, at, func(w plan.Span, at plan.Pos) int { return w.To.Compare(at) })
-	if i < len(g.Spans) && !at.Less(g.Spans[i].From) {
-		return i
-	}
-	return -1
-}
-
 // special returns the exceptions with a position in a span, even if no other transaction of their piece has one there.
 // Cost: the exceptions are sorted once; then a binary search a span.
 func (g *Gathering) special() map[uint64]int {
@@ -343,7 +334,7 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 					}
 				case u != h.Init && h.Txns.Status[u] == history.Committed:
 					if T, ok := g.Rule.At(h, u, base); ok {
-						at = g.window(plan.Pos{T: T, N: place})
+						at = plan.Find(g.Spans, plan.Pos{T: T, N: place})
 					}
 				}
 				if at < 0 && !wanted {

@@ -139,10 +139,7 @@ func (e *engine) drop(t *trouble) {
 	})
 }
 
-func (e *engine) settledAt(p plan.Pos) bool {
-	i, _ := slices.BinarySearchFunc(e.settled, p, func(s plan.Span, p plan.Pos) int { return s.To.Compare(p) })
-	return i < len(e.settled) && e.settled[i].Has(p)
-}
+func (e *engine) settledAt(p plan.Pos) bool { return plan.Find(e.settled, p) >= 0 }
 
 // sessions finds pairs of a session that are in the wrong order, if the level demands session order.
 func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
