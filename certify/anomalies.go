@@ -43,7 +43,9 @@ func checkAnomalies(r *evidence.Result, o Options, names []level.Anomaly) error 
 		case names != nil:
 			names[i] = x.nameOf(a, r.Level, o)
 		case a.Kind != "":
-			err = x.checkName(a, r.Level, o)
+			if shows := x.nameOf(a, r.Level, o); shows != a.Kind { // other proofs check their names themselves
+				err = fmt.Errorf("its cycles show %s", shows)
+			}
 		}
 		if err != nil {
 			if _, ok := err.(*Unsupported); ok {
@@ -153,15 +155,6 @@ func (p *proof) cycles(a *evidence.Anomaly) error {
 		if err := p.cycle(c); err != nil {
 			return fmt.Errorf("cycle %d of %d: %w", i+1, len(a.Cycles), err)
 		}
-	}
-	return nil
-}
-
-// checkName demands that the kind of a proof by cycles is the name of what the cycles show. The other proofs check
-// their names themselves.
-func (x *index) checkName(a *evidence.Anomaly, l level.Level, o Options) error {
-	if shows := x.nameOf(a, l, o); shows != a.Kind {
-		return fmt.Errorf("its cycles show %s", shows)
 	}
 	return nil
 }

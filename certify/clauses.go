@@ -157,25 +157,36 @@ func (p *proof) source(reader, v uint32, candidates []uint32) {
 		return
 	}
 	p.closed[[2]uint32{reader, v}] = true
-	some := p.not(p.counts(nil, reader))
+	p.oneOf(reader, candidates, func(w uint32, l Lit) { p.sources[source{reader, v, w}] = l }, notHidden)
+}
+
+// oneOf adds the clauses that t saw a version of one of the candidates, which counts if t does and is not hidden. If
+// there are several, named gets the literal of each.
+func (p *proof) oneOf(t uint32, candidates []uint32, named func(w uint32, l Lit), hidden func(w uint32) bool) {
+	some := p.not(p.counts(nil, t))
 	for _, w := range candidates {
 		var is []Lit
 		if len(candidates) > 1 {
 			l := p.newVar()
-			p.sources[source{reader, v, w}] = l
+			named(w, l)
 			some = append(some, l)
 			is = append(is, l)
 		}
+		if hidden(w) {
+			p.clause(append(p.not(p.counts(nil, t)), p.not(is)...))
+		}
 		if w != initial {
 			for _, c := range p.counts(nil, w) {
-				p.clause(append(p.not(p.counts(is, reader)), c))
+				p.clause(append(p.not(p.counts(is, t)), c))
 			}
 		}
 	}
 	if len(candidates) != 1 {
-		p.clause(some) // without candidates: the reader does not count
+		p.clause(some) // without candidates: t does not count
 	}
 }
+
+func notHidden(uint32) bool { return false }
 
 // settle adds the orders of pairs of writers that follow from session order, real time, or a read of one writer by the
 // other. If there are reasons for both orders of a pair, and some need no assumption, only those without one count; if

@@ -49,7 +49,7 @@ func checkCommitOrder(r *evidence.Result, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := serialSessions(h, pos); err != nil {
+	if err := keepsSessions(h, pos, pos, asksAlways); err != nil {
 		return err
 	}
 	x := newCommitOrder(r, pos)

@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/level"
 )
 
 // doubled is a list with an element that was appended more than once, as the reads of committed transactions show it.
@@ -313,20 +314,9 @@ func (x *index) nobodyAppended(ops []uint32, o Options) error {
 		}
 		return nil
 	}
-	// Any transaction of unknown outcome may have committed, so blocks need no literal for that.
-	var clauses [][]Lit
-	cover := make([][]Lit, len(d.list))
-	for i, b := range d.blocks {
-		for at := b.from; at < b.to; at++ {
-			cover[at] = append(cover[at], Lit(2*i))
-		}
-		for j, c := range d.blocks[:i] {
-			if c.t == b.t || b.from < c.to && c.from < b.to {
-				clauses = append(clauses, []Lit{Lit(2*i + 1), Lit(2*j + 1)})
-			}
-		}
-	}
-	unsat, err := Unsatisfiable(append(clauses, cover[d.inits:]...), o)
+	p := newProof(x, level.Serializable, 0) // any transaction of unknown outcome may have committed
+	p.takenApart(&doubledProof{doubled: d})
+	unsat, err := Unsatisfiable(p.clauses, o)
 	if err == nil && !unsat {
 		err = fmt.Errorf("some order of the appends explains these reads")
 	}

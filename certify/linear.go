@@ -56,7 +56,7 @@ func checkLinear(h *history.History, order []uint32, o Options) error {
 	if err := oneKeyEach(h); err != nil {
 		return err
 	}
-	if _, err := serial(h, order, o); err != nil {
+	if _, _, _, err := replayed(h, order, level.Linearizable, o); err != nil {
 		return err
 	}
 	late := slices.Repeat([]int64{history.NoTime}, h.NumKeys()) // the latest start so far

@@ -12,9 +12,8 @@ import (
 
 // mixedOrder checks an order of begins and commits against the level of each transaction.
 type mixedOrder struct {
-	h             *history.History
-	at            []level.Level
-	begin, commit []uint32
+	h  *history.History
+	at []level.Level
 }
 
 // checkMixed demands that the order keeps the session and real-time orders that each transaction's own level asks for,
@@ -28,7 +27,7 @@ func checkMixed(r *evidence.Result, o Options) error {
 	if err != nil {
 		return err
 	}
-	x := &mixedOrder{h, make([]level.Level, h.NumTxns()), begin, commit}
+	x := &mixedOrder{h, make([]level.Level, h.NumTxns())}
 	for t := range uint32(h.NumTxns()) {
 		x.at[t] = levelOf(h, r.Level, t)
 		switch {
@@ -39,11 +38,11 @@ func checkMixed(r *evidence.Result, o Options) error {
 			return fmt.Errorf("%s, at %s, begins and commits at different places", name(h, t), x.at[t])
 		}
 	}
-	if err = x.sessions(); err == nil {
+	if err = keepsSessions(h, begin, commit, x.asks); err == nil {
 		err = x.time(r.Order, o.ClockSkew)
 	}
 	if err == nil {
-		err = replaySnapshot(x.h, r.Order, x.begin, func(t uint32) level.Level { return x.at[t] }, o)
+		err = replay(h, r.Order, begin, func(t uint32) level.Level { return x.at[t] }, o)
 	}
 	if err != nil {
 		return err
@@ -51,14 +50,8 @@ func checkMixed(r *evidence.Result, o Options) error {
 	return x.weak(r)
 }
 
-// sessions demands that a transaction whose level asks for session order begins after the commits of the earlier ones.
-func (x *mixedOrder) sessions() error {
-	t, last := outOfSession(x.h, x.begin, x.commit, func(t uint32) bool { return x.at[t].Sessions() })
-	if t == history.None {
-		return nil
-	}
-	return fmt.Errorf("%s comes before %s, which its session ran earlier", name(x.h, t), name(x.h, last))
-}
+// asks reports whether a transaction's level demands session order.
+func (x *mixedOrder) asks(t uint32) bool { return x.at[t].Sessions() }
 
 // time demands that a transaction whose level has real time begins after the commits of all that ended before.
 func (x *mixedOrder) time(events []uint32, skew int64) error {
@@ -108,5 +101,5 @@ func (x *mixedOrder) weak(r *evidence.Result) error {
 		return err
 	}
 	clear(c.stamp)
-	return c.causalBy(c.unclocked(), func(u uint32) bool { return x.at[u].Sessions() }, Options{})
+	return c.causalBy(c.unclocked(), x.asks, Options{})
 }

@@ -89,21 +89,7 @@ func finalWrite(h *history.History, t, k uint32) (op, ver uint32) {
 	return lastWrite(h, t, k, hi)
 }
 
-// isFinal reports whether no write of key k follows op before hi.
-func isFinal(h *history.History, k, op, hi uint32) bool {
-	for later := op + 1; later < hi; later++ {
-		if writtenTo(h, later, k) != history.None {
-			return false
-		}
-	}
-	return true
-}
-
-// smallTxn is the number of operations up to which finals scans a transaction again for each write. Tests set it to 0.
-var smallTxn uint32 = 64
-
-// finals says which writes of a transaction are final. It scans a small transaction at each call. For a large one it
-// makes a table of its keys at the first call.
+// finals says which writes of a transaction are final. It makes a table of the transaction's keys at the first call.
 type finals struct {
 	h    *history.History
 	txn  uint32
@@ -112,13 +98,9 @@ type finals struct {
 
 // is reports whether op is the last write of key k in t.
 func (f *finals) is(t, k, op uint32) bool {
-	lo, hi := f.h.TxnOps(t)
-	if hi-lo <= smallTxn {
-		return isFinal(f.h, k, op, hi)
-	}
 	if f.last == nil || f.txn != t {
 		f.txn, f.last = t, make(map[uint32]uint32)
-		for op := lo; op < hi; op++ {
+		for op := range f.h.EachOp(t) {
 			wrote(f.h, op, func(v uint32) { f.last[f.h.VerKey[v]] = op })
 		}
 	}

@@ -20,22 +20,13 @@ func checkOrder(r *evidence.Result, o Options) error {
 		return checkMixed(r, o)
 	case l == level.Linearizable:
 		return checkLinear(h, r.Order, o)
-	case l.Serial() || l == level.RepeatableRead:
-		pos, err := serial(h, r.Order, o)
+	case l.Serial() || l == level.RepeatableRead || l.Snapshot():
+		events, begin, commit, err := replayed(h, r.Order, l, o)
 		if err == nil && l.Sessions() {
-			err = serialSessions(h, pos)
+			err = keepsSessions(h, begin, commit, asksAlways)
 		}
 		if err == nil && l.RealTime() {
-			err = serialTime(h, r.Order, o.ClockSkew)
-		}
-		return err
-	case l.Snapshot():
-		begin, commit, err := snapshot(h, r.Order, l, o)
-		if err == nil && l.Sessions() {
-			err = snapshotSessions(h, begin, commit)
-		}
-		if err == nil && l.RealTime() {
-			err = snapshotTime(h, r.Order, o.ClockSkew)
+			err = keepsTime(h, events, o.ClockSkew)
 		}
 		return err
 	case weak(l):
@@ -44,20 +35,24 @@ func checkOrder(r *evidence.Result, o Options) error {
 	return &Unsupported{fmt.Sprintf("an order at level %d", l)}
 }
 
-// serial replays a serial order. It returns each transaction's place, or history.None if it is not in the order.
-func serial(h *history.History, order []uint32, o Options) (pos []uint32, err error) {
-	if pos, err = places(h, order); err != nil {
-		return nil, err
+// replayed replays an order of events at a snapshot level, or else a serial order, as events: each transaction commits
+// right after its begin. It returns the events, and the places of each transaction's begin and commit.
+func replayed(h *history.History, order []uint32, l level.Level, o Options) (events, begin, commit []uint32,
+	err error) {
+	events = order
+	if l.Snapshot() {
+		begin, commit, err = eventPlaces(h, events)
+	} else if begin, err = places(h, order); err == nil {
+		commit, events = nowhere(len(begin)), make([]uint32, 0, 2*len(order))
+		for i, t := range order {
+			events = append(events, t<<1, t<<1|1)
+			begin[t], commit[t] = uint32(2*i), uint32(2*i+1)
+		}
 	}
-	return pos, replaySerial(h, order, o)
-}
-
-// snapshot replays an order of events. It returns the places of each transaction's begin and commit.
-func snapshot(h *history.History, events []uint32, l level.Level, o Options) (begin, commit []uint32, err error) {
-	if begin, commit, err = eventPlaces(h, events); err != nil {
-		return nil, nil, err
+	if err == nil {
+		err = replay(h, events, begin, func(uint32) level.Level { return l }, o)
 	}
-	return begin, commit, replaySnapshot(h, events, begin, func(uint32) level.Level { return l }, o)
+	return events, begin, commit, err
 }
 
 // nowhere returns n places, all history.None.
@@ -130,29 +125,11 @@ func mayTakePart(h *history.History, i int, t uint32) error {
 	return nil
 }
 
-// serialSessions demands that each transaction comes after the committed ones before it in its session.
-func serialSessions(h *history.History, pos []uint32) error {
-	t, last := outOfSession(h, pos, pos, asksAlways)
-	if t == history.None {
-		return nil
-	}
-	return fmt.Errorf("%s comes before its predecessor in the session, %s", name(h, t), name(h, last))
-}
-
-// snapshotSessions demands that each transaction begins after the committed ones before it in its session committed.
-func snapshotSessions(h *history.History, begin, commit []uint32) error {
-	t, last := outOfSession(h, begin, commit, asksAlways)
-	if t == history.None {
-		return nil
-	}
-	return fmt.Errorf("%s begins before its predecessor in the session, %s, commits", name(h, t), name(h, last))
-}
-
 func asksAlways(uint32) bool { return true }
 
-// outOfSession finds a transaction that asks for session order and begins before the commit of an earlier committed one
-// of its session, and of these the one that commits last.
-func outOfSession(h *history.History, begin, commit []uint32, asks func(t uint32) bool) (t, last uint32) {
+// keepsSessions demands that each transaction that asks for session order begins after the commits of the earlier
+// committed ones of its session.
+func keepsSessions(h *history.History, begin, commit []uint32, asks func(t uint32) bool) error {
 	for s := range h.NumSessions() {
 		last := history.None
 		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
@@ -160,36 +137,20 @@ func outOfSession(h *history.History, begin, commit []uint32, asks func(t uint32
 				continue
 			}
 			if last != history.None && begin[t] < commit[last] && asks(t) {
-				return t, last
+				return fmt.Errorf("%s begins before its predecessor in the session, %s, commits", name(h, t),
+					name(h, last))
 			}
 			if h.Txns.Status[t] == history.Committed && (last == history.None || commit[last] < commit[t]) {
 				last = t
 			}
 		}
 	}
-	return history.None, history.None
-}
-
-// serialTime demands that no transaction comes after one that began after its end; the latest start decides.
-func serialTime(h *history.History, order []uint32, skew int64) error {
-	late := history.None // the one with the latest start so far
-	start := int64(history.NoTime)
-	for _, t := range order {
-		if err := hasTimes(h, t); err != nil {
-			return err
-		}
-		if history.InTime(endOf(h, t), start, skew) {
-			return fmt.Errorf("%s comes after %s, but ended before that transaction began", name(h, t), name(h, late))
-		}
-		if s := h.Start(t); s > start {
-			late, start = t, s
-		}
-	}
 	return nil
 }
 
-// snapshotTime demands that no transaction commits after the begin of one that really began after its end.
-func snapshotTime(h *history.History, events []uint32, skew int64) error {
+// keepsTime demands that no transaction commits after the begin of one that really began after its end; the latest
+// start decides.
+func keepsTime(h *history.History, events []uint32, skew int64) error {
 	late, start := history.None, int64(history.NoTime)
 	for _, e := range events {
 		t := e >> 1

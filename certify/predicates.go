@@ -173,34 +173,13 @@ func (p *proof) based(t, op, k uint32, candidates []uint32) {
 		return
 	}
 	p.open[[2]uint32{op, k}] = true
-	some := p.not(p.counts(nil, t))
-	hidden := p.hidden(t, k)
-	for _, w := range candidates {
-		var is []Lit
-		if len(candidates) > 1 {
-			l := p.newVar()
-			p.bases[base{op, k, w}] = l
-			some = append(some, l)
-			is = append(is, l)
-		}
-		if hidden(w) {
-			p.clause(append(p.not(p.counts(nil, t)), p.not(is)...))
-		}
-		if w != initial {
-			for _, c := range p.counts(nil, w) {
-				p.clause(append(p.not(p.counts(is, t)), c))
-			}
-		}
-	}
-	if len(candidates) != 1 {
-		p.clause(some)
-	}
+	p.oneOf(t, candidates, func(w uint32, l Lit) { p.bases[base{op, k, w}] = l }, p.hidden(t, k))
 }
 
 // hidden returns a function that reports whether real time excludes that t saw the version of k by writer w: see based.
 func (p *proof) hidden(t, k uint32) func(w uint32) bool {
 	if !p.level.RealTime() {
-		return func(uint32) bool { return false }
+		return notHidden
 	}
 	late, some := int64(0), false // the latest start of a writer that ended before t began
 	for _, w := range p.x.installed[k] {

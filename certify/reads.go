@@ -220,7 +220,7 @@ func (x *index) checkOrigin(r singleRead) error {
 		}
 		return nil
 	case level.G1b:
-		if _, hi := h.TxnOps(r.by); r.by == r.t || isFinal(h, r.key, r.other, hi) {
+		if last, _ := finalWrite(h, r.by, r.key); r.by == r.t || last == r.other {
 			return fmt.Errorf("operation %d is not an intermediate write of another transaction", r.other)
 		}
 		return nil

@@ -111,7 +111,6 @@ func read(s string) predicates.Row {
 // open.
 func refusedAt(t testing.TB, h *history.History, order []uint32, events bool) error {
 	s := must.Get(newTables(h, Options{}))(t)
-	s.kept = events
 	for i, e := range order {
 		switch {
 		case !events || e&1 == 0:
@@ -122,7 +121,9 @@ func refusedAt(t testing.TB, h *history.History, order []uint32, events bool) er
 			if s.run(u) != nil {
 				return fmt.Errorf("refused at %d", i)
 			}
-			s.takeBack()
+			if events {
+				s.takeBack()
+			}
 		default:
 			for op, hi := h.TxnOps(e >> 1); op < hi; op++ {
 				wrote(h, op, func(v uint32) { s.set(v, false) })

@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,7 +14,7 @@ import (
 // checkStampedAnomalies derives each violation of an axiom again, from the history and the timestamps.
 func checkStampedAnomalies(r *evidence.Result) error {
 	h := r.H
-	s := &stamps{h: h, l: r.Level, readsAtOnce: r.ReadOnlyAtStart, installs: map[uint32][]stamped{},
+	s := &stamps{h: h, l: r.Level, readsAtOnce: r.ReadOnlyAtStart, installs: map[uint32][]install{},
 		keys: map[uint32]bool{}, wanted: map[uint32][]stamped{}}
 	if h.HasPredicates() {
 		var err error
@@ -99,32 +100,23 @@ func (s *stamps) scan() error {
 		for op := range h.EachOp(t) {
 			wrote(h, op, func(v uint32) {
 				k := h.VerKey[v]
-				w := stamped{op, t, v, h.Ops.Kind[op] == history.Append || last.is(t, k, op)}
 				if _, ok := s.wanted[v]; ok {
-					s.wanted[v] = append(s.wanted[v], w)
+					s.wanted[v] = append(s.wanted[v], stamped{t, h.Ops.Kind[op] == history.Append || last.is(t, k, op)})
 				}
 				if s.keys[k] && (h.TimestampsCommit(t) || t == h.Init) {
-					s.installs[k] = append(s.installs[k], w)
+					s.installs[k] = append(s.installs[k], install{t, v})
 				}
 			})
 		}
 	}
 	for _, in := range s.installs {
-		at := func(w stamped) int64 {
+		at := func(w install) int64 {
 			if w.txn == h.Init {
 				return history.NoTime
 			}
 			return h.CommitTS(w.txn)
 		}
-		slices.SortStableFunc(in, func(a, b stamped) int {
-			switch x, y := at(a), at(b); {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(in, func(a, b install) int { return cmp.Compare(at(a), at(b)) })
 	}
 	return nil
 }

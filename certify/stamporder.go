@@ -16,7 +16,7 @@ type stamps struct {
 	l           level.Level
 	readsAtOnce bool // ReadOnlyAtStart
 	// installs has the writes of each key in keys, by commit timestamp, those of the initial transaction first.
-	installs map[uint32][]stamped
+	installs map[uint32][]install
 	keys     map[uint32]bool
 	wanted   map[uint32][]stamped // version → all its writes, by any transaction
 	truths   *predicates.Truths
@@ -24,17 +24,17 @@ type stamps struct {
 
 // stamped is a write of a version.
 type stamped struct {
-	op, txn, ver uint32
-	final        bool
+	txn   uint32
+	final bool
 }
 
 func installs(h *history.History, t uint32) bool {
-	lo, hi := h.TxnOps(t)
-	found := false
-	for op := lo; op < hi && !found; op++ {
-		wrote(h, op, func(uint32) { found = true })
+	for op := range h.EachOp(t) {
+		for range writesOf(h, op) {
+			return true
+		}
 	}
-	return found
+	return false
 }
 
 // span returns when t begins and ends by its timestamps. At the serializable levels these are one moment.

@@ -17,11 +17,9 @@ type tables struct {
 	list  [][]uint32          // list → its elements
 	added map[uint32][]uint32 // list → what the transaction at hand appended
 	match []uint32            // key → one more than the operation that matched it last
-	// undo has the writes of the running transaction, with the versions that they replaced, if kept is set.
-	undo []overwritten
-	kept bool
-	o    Options
-	work int // steps since o.Stop was last asked
+	undo  []overwritten       // the writes of the running transaction, with the versions that they replaced
+	o     Options
+	work  int // steps since o.Stop was last asked
 }
 
 // overwritten is a register with the version that a write replaced.
@@ -74,9 +72,7 @@ func (s *tables) put(k, v uint32) {
 // write makes a write of the running transaction current.
 func (s *tables) write(v uint32) {
 	k := s.h.VerKey[v]
-	if s.kept {
-		s.undo = append(s.undo, overwritten{k, s.cur[k]})
-	}
+	s.undo = append(s.undo, overwritten{k, s.cur[k]})
 	s.put(k, v)
 }
 
@@ -180,32 +176,14 @@ func (s *tables) predicate(t, op uint32) error {
 	return nil
 }
 
-// replaySerial executes the transactions one after the other.
-func replaySerial(h *history.History, order []uint32, o Options) error {
-	s, err := newTables(h, o)
-	if err != nil {
-		return err
-	}
-	for _, t := range order {
-		if err := s.run(t); err != nil {
-			return err
-		}
-		for k := range s.added {
-			s.list[k] = append(s.list[k], s.added[k]...)
-		}
-	}
-	return nil
-}
-
-// replaySnapshot walks begin and commit events (t<<1, t<<1|1). At its begin, a transaction's reads must see what is
+// replay walks begin and commit events (t<<1, t<<1|1). At its begin, a transaction's reads must see what is
 // current or its own writes, unless its level is weak. At its commit, its writes become current. If its level is a
 // snapshot level, no other transaction may have committed one of these keys since its begin.
-func replaySnapshot(h *history.History, events, begin []uint32, at func(t uint32) level.Level, o Options) error {
+func replay(h *history.History, events, begin []uint32, at func(t uint32) level.Level, o Options) error {
 	s, err := newTables(h, o)
 	if err != nil {
 		return err
 	}
-	s.kept = true
 	last := make([]uint32, h.NumKeys()) // place of the last commit of the key, plus one
 	for i, e := range events {
 		t := e >> 1

@@ -129,7 +129,7 @@ func TestCausalTwin(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 4))
 			order := twinOrder(rng, h)
 			pos, err := places(h, order)
-			if err != nil || serialSessions(h, pos) != nil {
+			if err != nil || keepsSessions(h, pos, pos, asksAlways) != nil {
 				return
 			}
 			x := newCommitOrder(&evidence.Result{H: h, Level: level.Causal, Order: order}, pos)
@@ -149,8 +149,6 @@ func TestCausalTwin(t *testing.T) {
 
 // TestFinals: a write is final by a table of its transaction's keys where it is by the operations behind it.
 func TestFinals(t *testing.T) {
-	defer func(was uint32) { smallTxn = was }(smallTxn)
-	smallTxn = 0
 	seen := map[bool]int{}
 	for seed := range uint64(500) {
 		h := random.Tiny(seed, random.Options{Txns: 4, Keys: 2, Duplicates: true, Predicates: seed%2 == 0})
@@ -160,7 +158,8 @@ func TestFinals(t *testing.T) {
 			for op := lo; op < hi; op++ {
 				for v := range writesOf(h, op) {
 					k := h.VerKey[v]
-					is := isFinal(h, k, op, hi)
+					last, _ := finalWrite(h, u, k)
+					is := last == op
 					if seen[is]++; f.is(u, k, op) != is {
 						t.Fatalf("seed %d, transaction %d, operation %d, key %d: %v, want %v", seed, u, op, k, !is, is)
 					}

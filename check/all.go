@@ -13,7 +13,7 @@ import (
 // All returns every checker. The checkers of this package are all that auto needs; other packages of the program, such
 // as check/papers, add theirs.
 func All() []Checker {
-	return append([]Checker{run.Replay{}, weakly{}, miniTxns{}, run.Vbox{}, elle{}, run.Lwt{}, chronos{}, aion{},
+	return append([]Checker{run.Replay{}, weakly{}, miniTxns{}, run.Vbox{}, elle{}, run.Lwt{}, chronos, aion,
 		leopard{}}, run.Registered()...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"isovet/check/run"
+	"isovet/solver/external"
 )
 
 // These types of package run are what a caller of Run needs.
@@ -21,7 +22,6 @@ type (
 	Fault      = run.Fault
 	Pipeline   = run.Pipeline
 	Setting    = run.Setting
-	Solver     = run.Solver
 	CobraRound = run.CobraRound
 )
 
@@ -38,8 +38,8 @@ const (
 var (
 	Closures     = run.Closures
 	HasSolver    = run.HasSolver
-	IsExternal   = run.IsExternal
-	LastLine     = run.LastLine
+	IsExternal   = external.Is
+	LastLine     = external.LastLine
 	LookupSolver = run.LookupSolver
 	MaxStamped   = run.MaxStamped
 	Settings     = run.Settings

@@ -79,7 +79,7 @@ func TestStampedClaims(t *testing.T) {
 			Unknown: true, Aborted: true})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
-			r := answer(t, chronos{}, h, Options{Level: l})
+			r := answer(t, chronos, h, Options{Level: l})
 			try := func(what string, change func(r *evidence.Result)) {
 				x := *r
 				x.Order = slices.Clone(r.Order)
@@ -146,7 +146,7 @@ func TestChronosFigure11(t *testing.T) {
 	for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
 		r := answer(t, run.Replay{}, h, Options{Level: l})
 		agree(t, r, evidence.Holds)
-		r = answer(t, chronos{}, h, Options{Level: l})
+		r = answer(t, chronos, h, Options{Level: l})
 		agree(t, r, evidence.Violated)
 		if a := r.Anomalies[0]; len(r.Anomalies) != 1 || a.Kind != level.Ext || a.Why != "before" || r.Label() != "ts:"+
 			l.String() || !slices.Equal(a.Txns, []uint32{2, 1, 0}) {
@@ -158,12 +158,12 @@ func TestChronosFigure11(t *testing.T) {
 // TestStampedNeeds: without timestamps the verdict is unknown; timestamps that no database gives are bad input.
 func TestStampedNeeds(t *testing.T) {
 	h := random.Tiny(1, random.Options{})
-	r, err := Run(t.Context(), chronos{}, h, Options{Level: level.SnapshotIsolation})
+	r, err := Run(t.Context(), chronos, h, Options{Level: level.SnapshotIsolation})
 	if err != nil || r.Verdict != evidence.Unknown || r.Reason == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	h = notation.MustParse("_: w(0,1) ts[0,9] | _: w(1,1) ts[1,9]")
-	_, err = Run(t.Context(), chronos{}, h, Options{Level: level.SnapshotIsolation})
+	_, err = Run(t.Context(), chronos, h, Options{Level: level.SnapshotIsolation})
 	var in *history.InputError
 	if !errors.As(err, &in) || in.Field != "commit_ts" {
 		t.Errorf("error %v; expected one of the field commit_ts", err)
@@ -192,7 +192,7 @@ func TestChronosCorpus(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		r, err := Run(t.Context(), chronos{}, h, o)
+		r, err := Run(t.Context(), chronos, h, o)
 		if err != nil || r.Verdict != evidence.Holds {
 			t.Errorf("%s: %v, %v", filepath.Base(path), r.Verdict, err)
 			continue
@@ -204,7 +204,7 @@ func TestChronosCorpus(t *testing.T) {
 					t.Errorf("%s: nothing to alter (%s %d)", filepath.Base(path), what, n)
 					continue
 				}
-				r, err := Run(t.Context(), chronos{}, h, o)
+				r, err := Run(t.Context(), chronos, h, o)
 				undo()
 				if err != nil || r.Verdict != evidence.Violated {
 					t.Errorf("%s, %s of transaction %d altered: %v, %v", filepath.Base(path), what, h.Txns.ID[altered],
@@ -235,12 +235,12 @@ func TestChronosTimeKiller(t *testing.T) {
 		t.Skipf("SKIPPED, NOTHING TESTED: no examples of TimeKiller at %s (set ISOVET_CORPUS)", dir)
 	}
 	h := must.Get(format.Read(t.Context(), filepath.Join(dir, "format-kv.json"), format.Options{}))(t)
-	for _, c := range []Checker{chronos{}, aion{}, called("emme-si")} {
+	for _, c := range []Checker{chronos, aion, called("emme-si")} {
 		agree(t, answer(t, c, h, Options{Level: level.SessionSnapshotIsolation}), evidence.Holds)
 	}
 	h = must.Get(format.Read(t.Context(), filepath.Join(dir, "format-list.json"), format.Options{}))(t)
 	var in *history.InputError
-	if _, err := Run(t.Context(), chronos{}, h, Options{Level: level.SessionSnapshotIsolation}); !errors.As(err, &in) ||
+	if _, err := Run(t.Context(), chronos, h, Options{Level: level.SessionSnapshotIsolation}); !errors.As(err, &in) ||
 		in.Field != "commit_ts" {
 		t.Errorf("error %v; expected one of the field commit_ts", err)
 	}

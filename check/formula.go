@@ -15,7 +15,6 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/room"
-	"isovet/level"
 	"isovet/polygraph"
 	"isovet/solver"
 	"isovet/solver/external"
@@ -58,12 +57,18 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 	if o.Level, why = run.Settle(in, h, o.Level); why != "" {
 		return nil, why, nil
 	}
-	given := h
+	f = &Formula{x: &run.Run{Result: &evidence.Result{}}, h: h}
+	p := &polygraph.Polygraph{V: &prepass.View{H: h}, Level: o.Level}
+	refuted := func(format string, args ...any) (*Formula, string, error) {
+		f.Refuted = fmt.Sprintf(format, args...)
+		f.Problem = &encode.Problem{P: p, Clauses: [][]solver.Lit{{}}, Eager: true, Based: true}
+		return f, "", nil
+	}
 	if h.HasLists() {
 		v := lists.Read(h)
 		switch {
 		case len(v.Anomalies) > 0:
-			return listsRefuted(v, o.Level), "", nil
+			return refuted("%s", v.Anomalies[0].Kind)
 		case len(v.Open) > 0:
 			return nil, fmt.Sprintf("the history has registers and lists, so every outcome must be known; the "+
 				"outcome of transaction %d is unknown", h.Txns.ID[v.Open[0]]), nil
@@ -84,13 +89,7 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 		return nil, x.Result.Reason, nil
 	}
 	x.Result.Checker = in.Name
-	f = &Formula{x: x, h: given}
-	p := &polygraph.Polygraph{V: x.View, Level: o.Level}
-	refuted := func(format string, args ...any) (*Formula, string, error) {
-		f.Refuted = fmt.Sprintf(format, args...)
-		f.Problem = &encode.Problem{P: p, Clauses: [][]solver.Lit{{}}, Eager: true, Based: true}
-		return f, "", nil
-	}
+	f.x, p.V = x, x.View
 	if done {
 		return refuted("%s", x.Result.Anomalies[0].Kind)
 	}
@@ -149,13 +148,6 @@ func NewFormula(ctx context.Context, h *history.History, o FormulaOptions) (f *F
 
 // maxExported bounds the clauses that keep an exported problem acyclic: past it the file has some gigabytes.
 var maxExported = 100_000_000
-
-// listsRefuted returns the formula of a list history that an anomaly of its reads refutes.
-func listsRefuted(v *lists.View, l level.Level) *Formula {
-	p := &polygraph.Polygraph{V: &prepass.View{H: v.H}, Level: l}
-	return &Formula{Problem: &encode.Problem{P: p, Clauses: [][]solver.Lit{{}}, Eager: true, Based: true},
-		Refuted: string(v.Anomalies[0].Kind), x: &run.Run{Result: &evidence.Result{}}, h: v.H}
-}
 
 // ErrUnsatisfiable says that a solver found no model, which is no evidence; ErrNoAnswer, that a text is not an answer;
 // ErrNoModel, that an answer is "satisfiable" but names none of the variables.

@@ -220,10 +220,7 @@ func reorder(ctx context.Context, r *evidence.Result, from *evidence.Result) boo
 	}
 	events := from.Order
 	if at.Serial() {
-		events = make([]uint32, 0, 2*len(from.Order))
-		for _, t := range from.Order {
-			events = append(events, t<<1, t<<1|1)
-		}
+		events = evidence.Events(from.Order)
 	}
 	switch {
 	case r.Level.Snapshot():

@@ -73,20 +73,19 @@ func renamed(r *evidence.Result, a *evidence.Anomaly, how certify.Options) {
 	if len(a.Cycle)+len(a.Cycles) == 0 {
 		return
 	}
-	name := func(l level.Level) error {
+	name := func(l level.Level) bool {
 		a.Kind, a.Txns, a.Text = "", nil, ""
 		a.Complete(r.H, l, how.ClockSkew)
-		return certify.Check(&evidence.Result{Verdict: evidence.Violated, Level: l, H: r.H,
-			Anomalies: []evidence.Anomaly{*a}}, how)
+		return proves(r.H, l, *a, how)
 	}
 	before := *a
 	for _, weaker := range r.Level.Relaxed() {
-		if name(weaker) == nil {
+		if name(weaker) {
 			return
 		}
 		*a = before
 	}
-	if name(r.Level) != nil {
+	if !name(r.Level) {
 		*a = before
 	}
 }

@@ -160,19 +160,10 @@ func (c *certificateReader) order(r *Result, n int) error {
 		if line[0] != '[' || line[len(line)-1] != ']' {
 			return c.errorf("", "%.40q; expected an array of transaction ids", line)
 		}
-		rest := line[1 : len(line)-1]
-		for len(rest) > 0 {
-			item := rest
-			if i := bytes.IndexByte(rest, ','); i >= 0 {
-				item, rest = rest[:i], rest[i+1:]
-				if len(rest) == 0 {
-					return c.errorf("", "found a comma at the end of the array")
-				}
-			} else {
-				rest = nil
-			}
-			id, ok := parseInt(bytes.TrimSpace(item))
-			if !ok {
+		for item := range bytes.SplitSeq(line[1:len(line)-1], []byte(",")) {
+			item = bytes.TrimSpace(item)
+			id, err := strconv.ParseInt(string(item), 10, 64)
+			if err != nil || item[0] == '+' {
 				return c.errorf("", "%.40q; expected a transaction id", item)
 			}
 			t, ok := c.ids.find(id)
@@ -258,29 +249,6 @@ func keysByText(h *history.History) map[string]uint32 {
 		keys[string(buf)] = uint32(k)
 	}
 	return keys
-}
-
-// parseInt reads a decimal integer; strconv would need a string.
-func parseInt(b []byte) (int64, bool) {
-	if len(b) > 0 && len(b) <= 18 {
-		neg := b[0] == '-'
-		if neg {
-			b = b[1:]
-		}
-		n := int64(0)
-		for _, c := range b {
-			if c < '0' || c > '9' {
-				return 0, false
-			}
-			n = 10*n + int64(c-'0')
-		}
-		if neg {
-			n = -n
-		}
-		return n, len(b) > 0
-	}
-	n, err := strconv.ParseInt(string(b), 10, 64)
-	return n, err == nil
 }
 
 func (c *certificateReader) txn(field string, id int64) (uint32, error) {

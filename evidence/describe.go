@@ -109,30 +109,17 @@ func (d *describer) value(v uint32) string {
 }
 
 func (d *describer) list(i uint32) string {
-	l := &d.h.Lists
-	var b strings.Builder
-	b.WriteByte('[')
-	elems := l.Elem[l.Off[i]:l.Off[i+1]]
+	var shown []string
+	elems := d.h.Elems(i)
 	for j, e := range elems {
-		if j > 0 {
-			b.WriteString(", ")
+		switch {
+		case len(elems) <= maxElems || j < maxElems/2 || j >= len(elems)-maxElems/2:
+			shown = append(shown, d.h.ValueString(e))
+		case j == maxElems/2:
+			shown = append(shown, "…")
 		}
-		if j == maxElems/2 && len(elems) > maxElems {
-			b.WriteString("…, ")
-		}
-		if len(elems) > maxElems && j >= maxElems/2 && j < len(elems)-maxElems/2 {
-			continue
-		}
-		b.WriteString(d.h.ValueString(e))
 	}
-	if s := b.String(); len(elems) > maxElems {
-		for strings.Contains(s, ", , ") {
-			s = strings.ReplaceAll(s, ", , ", ", ")
-		}
-		return s + "]"
-	}
-	b.WriteByte(']')
-	return b.String()
+	return "[" + strings.Join(shown, ", ") + "]"
 }
 
 // op returns an operation in the notation of the papers.

@@ -38,13 +38,12 @@ func (d *describer) finalWrite(t, k uint32) (op, ver uint32) {
 // listRead returns t's first list read of k that contains the element has and not the element lacks (None: any), as an
 // index into Lists; failing that, t's first list read of k.
 func (d *describer) listRead(t, k, has, lacks uint32) (list uint32, ok bool) {
-	l := &d.h.Lists
 	for op := range d.h.EachOp(t) {
 		if d.h.Ops.Kind[op] != history.ReadList || d.h.OpKey(op) != k {
 			continue
 		}
 		i := d.h.Ops.Ver[op]
-		elems := l.Elem[l.Off[i]:l.Off[i+1]]
+		elems := d.h.Elems(i)
 		if (has == history.None || slices.Contains(elems, has)) && (lacks == history.None || !slices.Contains(elems,
 			lacks)) {
 			return i, true
@@ -72,7 +71,7 @@ func (d *describer) shown(e Edge) uint32 {
 		i := h.Ops.Ver[op]
 		has := false
 		after := true
-		for _, v := range h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]] {
+		for _, v := range h.Elems(i) {
 			has = has || v == h.Ops.Ver[from]
 			after = after && (v != e.Ver || has)
 		}
@@ -162,8 +161,7 @@ func (d *describer) reads(a *Anomaly) {
 func (d *describer) partOfList(read, by uint32) {
 	h := d.h
 	shown := map[uint32]bool{}
-	l, i := &h.Lists, h.Ops.Ver[read]
-	for _, e := range l.Elem[l.Off[i]:l.Off[i+1]] {
+	for _, e := range h.Elems(h.Ops.Ver[read]) {
 		shown[e] = true
 	}
 	var seen, missed []string

@@ -255,6 +255,15 @@ func (r *Result) Label() string {
 // ItemsMark precedes the level in labels of verdicts that ignore predicates.
 const ItemsMark = "items:"
 
+// Events returns a serial order as one of begins and commits: each transaction commits right after it begins.
+func Events(order []uint32) []uint32 {
+	events := make([]uint32, 0, 2*len(order))
+	for _, t := range order {
+		events = append(events, t<<1, t<<1|1)
+	}
+	return events
+}
+
 // Label returns a level's name, with the mark of verdicts about timestamps if asked for.
 func Label(l level.Level, timestamps bool) string {
 	if timestamps {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -58,12 +59,7 @@ func byID(h *history.History) []uint32 {
 	for t := range by {
 		by[t] = uint32(t)
 	}
-	slices.SortFunc(by, func(a, b uint32) int {
-		if id[a] < id[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(by, func(a, b uint32) int { return cmp.Compare(id[a], id[b]) })
 	return by
 }
 
@@ -106,7 +102,7 @@ func (w *hasher) op(op uint32) {
 	switch k {
 	case history.ReadList:
 		w.value(h.Keys[h.Lists.Key[v]])
-		elems := h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]
+		elems := h.Elems(v)
 		w.number(int64(len(elems)))
 		for _, e := range elems {
 			w.version(e)

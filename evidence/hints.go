@@ -92,7 +92,7 @@ func readVersion(h *history.History, a *Anomaly) uint32 {
 				appended[h.Ops.Ver[op]] = true
 			}
 		}
-		for _, x := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+		for _, x := range h.Elems(v) {
 			if !appended[x] {
 				return x
 			}

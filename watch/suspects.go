@@ -60,7 +60,7 @@ func (j *aion) Suspects(most int) (out []Suspect) {
 			out = append(out, suspected(&v, ""))
 		}
 	}
-	for _, f := range j.a.Suspects(nil, most-len(out)) {
+	for _, f := range j.a.Suspects(most - len(out)) {
 		if !j.p.doubtful(&f, j.p.keys.Sum(f.Key)) {
 			v := j.violation(&f, j.p.keys.Name(f.Key))
 			out = append(out, suspected(&v, ""))

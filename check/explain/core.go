@@ -58,7 +58,7 @@ func newCore(proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64
 		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var),
 		base: make(map[[3]uint32]solver.Var)}
 	for at, r := range v.Amb { // all selections: chains of open outcomes also need reads outside the cycles
-		c.sees(reader(v, r), v.RVer(r), v.WTxn[v.Cand[v.CandOff[at]]])
+		c.sees(v.Reader(r), v.RVer(r), v.WTxn[v.Cand[v.CandOff[at]]])
 	}
 	use := make([]solver.Lit, len(proof))
 	for i, cycle := range proof {
@@ -131,9 +131,6 @@ func (c *core) counts(t uint32) (solver.Lit, bool) {
 	}
 	return solver.Pos(x), true
 }
-
-// reader returns the transaction of a read of the view.
-func reader(v *prepass.View, r uint32) uint32 { return v.Reader(r) }
 
 func (c *core) before(a, b uint32) solver.Lit {
 	k := [2]uint32{min(a, b), max(a, b)}

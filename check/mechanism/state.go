@@ -168,17 +168,8 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 		v.dropOld(k)
 		v.dropLocks(k, v.floor)
 	}
-	what |= stateUsed
-	if k.isHeld {
-		what |= stateHeld
-	}
-	// This also counts for a key that is forgotten in the meantime, so that the report of a later read stays the same.
-	if k.buried > 0 {
-		what |= stateBuried
-	}
-	if len(k.locks) > 0 {
-		what |= stateLocks
-	}
+	// Buried also counts for a forgotten key, so that the report of a later read stays the same.
+	what |= saved.Bits(true, k.isHeld, k.buried > 0, len(k.locks) > 0)
 	for i := range k.vers {
 		v.liveReaders(&k.vers[i], &v.g)
 	}
@@ -193,9 +184,7 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 	if k.buried > 0 {
 		b = binary.AppendVarint(b, k.buried)
 	}
-	b = binary.AppendVarint(b, int64(k.last))
-	b = binary.AppendVarint(b, int64(k.versLimit))
-	b = binary.AppendVarint(b, int64(k.locksLimit))
+	b = saved.AppendInts(b, int64(k.last), int64(k.versLimit), int64(k.locksLimit))
 	b = binary.AppendUvarint(b, uint64(len(k.vers)))
 	for i := range k.vers {
 		b = v.addVersion(b, &k.vers[i])
@@ -215,13 +204,7 @@ func (w *version) isInitial() bool {
 }
 
 func (v *Verifier) addVersion(b []byte, w *version) []byte {
-	what := byte(0)
-	for i, is := range []bool{w.isInitial(), w.open, w.succ != none, w.readers >= 0, w.txn == none,
-		w.d < v.floor && v.trims()} {
-		if is {
-			what |= 1 << i
-		}
-	}
+	what := saved.Bits(w.isInitial(), w.open, w.succ != none, w.readers >= 0, w.txn == none, w.d < v.floor && v.trims())
 	b = append(b, what)
 	b = binary.LittleEndian.AppendUint64(b, w.val)
 	if what&versionInitial == 0 {
@@ -253,14 +236,7 @@ func (v *Verifier) addVersion(b []byte, w *version) []byte {
 }
 
 func addLock(b []byte, l *lock) []byte {
-	if l.exclusive {
-		b = append(b, 1)
-	} else {
-		b = append(b, 0)
-	}
-	for _, t := range []int64{l.rel, l.acqBef, l.acqAft, l.maxRel} {
-		b = binary.AppendVarint(b, t)
-	}
+	b = saved.AppendInts(append(b, saved.Bits(l.exclusive)), l.rel, l.acqBef, l.acqAft, l.maxRel)
 	return binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(b, uint64(l.txn)), uint64(l.id)),
 		uint64(l.op))
 }

@@ -49,8 +49,6 @@ type Options struct {
 	AllAtOnce bool
 	// GiveUpAfter, if not 0, bounds the conflicts of a search. Beyond it Run gives up (Answer.GaveUp).
 	GiveUpAfter int64
-	// Propagate makes the theory tell the solver which choices a reordering found impossible.
-	Propagate bool
 	// serial marks a run that looks for a serial order for a snapshot level. Its "no" needs no seed, and it gives up if
 	// all choices at once give no answer.
 	serial bool
@@ -288,7 +286,7 @@ func (e *engine) known(f func(u, v int32)) (lost []uint32) {
 
 // shown calls f for the edges of reads and sessions.
 func (e *engine) shown(f func(u, v int32)) {
-	v, h := e.v, e.h
+	v := e.v
 	if e.si {
 		for i := range int32(len(e.txn)) {
 			f(2*i, 2*i+1)
@@ -301,20 +299,24 @@ func (e *engine) shown(f func(u, v int32)) {
 			}
 		}
 	}
-	if e.sessions {
-		for s := range h.NumSessions() {
-			last := int32(-1)
-			for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-				i := e.node[t]
-				if i < 0 {
-					continue
-				}
-				if last >= 0 && !e.o.Cut[t] {
-					f(e.commit(last), e.begin(i))
-				}
-				if h.Txns.Status[t] != history.Unknown {
-					last = i
-				}
+	e.inSessions(func(last, i int32) { f(e.commit(last), e.begin(i)) })
+}
+
+// inSessions calls f for each two nodes of which one follows the other in its session, if the engine knows sessions.
+func (e *engine) inSessions(f func(last, i int32)) {
+	h := e.h
+	for s := 0; e.sessions && s < h.NumSessions(); s++ {
+		last := int32(-1)
+		for _, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			i := e.node[t]
+			if i < 0 {
+				continue
+			}
+			if last >= 0 && !e.o.Cut[t] {
+				f(last, i)
+			}
+			if h.Txns.Status[t] != history.Unknown {
+				last = i
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 
+	"isovet/evidence"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -31,11 +32,7 @@ func (e *engine) serially(ctx context.Context) (a Answer, found bool, err error)
 	}
 	e.stats.Serial = 2
 	e.stats.Pairs = max(a.Stats.Vars, e.stats.Pairs)
-	events := make([]uint32, 0, 2*len(a.Order))
-	for _, t := range a.Order {
-		events = append(events, t<<1, t<<1|1)
-	}
-	return Answer{Status: solver.Sat, Order: events}, true, nil
+	return Answer{Status: solver.Sat, Order: evidence.Events(a.Order)}, true, nil
 }
 
 // escalate saturates, and then decides all open choices at once. If that search does not end, or some reads are still

@@ -115,7 +115,7 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 	e.s.AddClause(solver.Pos(e.top))
 	e.pair = make(map[[2]uint32]solver.Var)
 	e.extra = make(map[[3]uint32]bool)
-	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{Propagate: e.o.Propagate, Phases: e.settling != nil})
+	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{Phases: e.settling != nil})
 	e.openOutcomes()
 	var failed []failure
 	last := 0 // failures of the round before
@@ -338,7 +338,7 @@ func (e *engine) reader(r uint32) int32 {
 	if n := uint32(len(e.v.RW)); r >= n {
 		return e.preds.asked[r-n].i
 	}
-	return e.node[e.readerOf(r)]
+	return e.node[e.v.Reader(r)]
 }
 
 // keyOf returns the key of a read.
@@ -356,20 +356,6 @@ func (e *engine) candidates(r uint32) []uint32 {
 	}
 	at, _ := slices.BinarySearch(e.v.Amb, r)
 	return e.v.Cand[e.v.CandOff[at]:e.v.CandOff[at+1]]
-}
-
-// readerOf returns the transaction of a read of the view, by binary search.
-func (e *engine) readerOf(r uint32) uint32 {
-	off := e.v.ROff
-	lo, hi := 0, len(off)-1
-	for lo+1 < hi {
-		if m := int(uint(lo+hi) / 2); off[m] <= r {
-			lo = m
-		} else {
-			hi = m
-		}
-	}
-	return uint32(lo)
 }
 
 // readSaw makes the constraint "if cond, read r of transaction node i saw write a, so the later write c is before a or

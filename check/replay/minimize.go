@@ -36,10 +36,7 @@ func Minimize(ctx context.Context, v *prepass.View, l level.Level, skew int64) (
 	m.in = m.s.NewVars(len(e.txn))
 	e.s = m.s
 	e.openOutcomes()
-	m.byKey = make(map[uint32][]uint32)
-	for _, w := range e.laterWrites() {
-		m.byKey[v.WKey[w]] = append(m.byKey[v.WKey[w]], w)
-	}
+	m.writes = e.byKey(e.laterWrites())
 	m.reads()
 	if e.si {
 		m.commits()
@@ -87,11 +84,11 @@ func Minimize(ctx context.Context, v *prepass.View, l level.Level, skew int64) (
 
 type minimizer struct {
 	*engine
-	s     *solver.Solver
-	ord   *order.Order
-	in    solver.Var // the first of the transactions' assumptions
-	arcs  map[[2]int32]solver.Lit
-	byKey map[uint32][]uint32 // key → its writes, without the initial one
+	s      *solver.Solver
+	ord    *order.Order
+	in     solver.Var // the first of the transactions' assumptions
+	arcs   map[[2]int32]solver.Lit
+	writes map[uint32][]uint32 // key → its writes, without the initial one
 }
 
 // out is the literal "transaction node i is left out".
@@ -130,8 +127,7 @@ func (m *minimizer) reads() {
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			cand := v.RW[r : r+1]
 			if cand[0] == none {
-				at, _ := slices.BinarySearch(v.Amb, r)
-				cand = v.Cand[v.CandOff[at]:v.CandOff[at+1]]
+				cand = m.candidates(r)
 			}
 			unless := []solver.Lit{m.out(i)} // a read is dropped with any of its possible writers
 			if m.open[i] {
@@ -173,7 +169,7 @@ func (m *minimizer) saw(unless []solver.Lit, r uint32, i int32, w uint32) {
 	if u >= 0 {
 		m.s.AddClause(append(unless, m.arc(m.commit(u), m.begin(i)))...)
 	}
-	for _, c := range m.byKey[m.v.RKey[r]] {
+	for _, c := range m.writes[m.v.RKey[r]] {
 		x := m.writer(c)
 		if x == i || x == u {
 			continue
@@ -190,7 +186,7 @@ func (m *minimizer) saw(unless []solver.Lit, r uint32, i int32, w uint32) {
 func (m *minimizer) commits() {
 	for _, t := range m.txn { // in the order of nodes, so that variables do not depend on the map's order
 		for w := m.v.WOff[t]; w < m.v.WOff[t+1]; w++ {
-			for _, c := range m.byKey[m.v.WKey[w]] {
+			for _, c := range m.writes[m.v.WKey[w]] {
 				if a, b := m.writer(w), m.writer(c); a < b {
 					m.s.AddClause(m.out(a), m.out(b), m.arc(m.commit(a), m.begin(b)), m.arc(m.commit(b), m.begin(a)))
 				}

@@ -3,11 +3,11 @@ package replay
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"isovet/check/prepass"
 	"isovet/evidence"
-	"isovet/history"
 	"isovet/internal/graph"
 	"isovet/internal/graph/order"
 	"isovet/level"
@@ -198,23 +198,7 @@ func (x *refuter) knownEdges() {
 
 // fixed calls f for each graph edge of session order and real time, with its kind and its transactions.
 func (e *engine) fixed(f func(u, v int32, dep evidence.Dep, a, b uint32)) {
-	if e.sessions {
-		for s := range e.h.NumSessions() {
-			last := int32(-1)
-			for _, t := range e.h.SessTxn[e.h.SessOff[s]:e.h.SessOff[s+1]] {
-				i := e.node[t]
-				if i < 0 {
-					continue
-				}
-				if last >= 0 {
-					f(e.commit(last), e.begin(i), evidence.SO, e.txn[last], t)
-				}
-				if e.h.Txns.Status[t] != history.Unknown {
-					last = i
-				}
-			}
-		}
-	}
+	e.inSessions(func(last, i int32) { f(e.commit(last), e.begin(i), evidence.SO, e.txn[last], e.txn[i]) })
 	if e.o.Level.RealTime() {
 		for i, a := range e.txn {
 			_, end := e.h.Window(a, e.o.Skew)
@@ -238,14 +222,20 @@ func (e *engine) laterWrites() []uint32 {
 	return out
 }
 
+// byKey groups writes by their keys.
+func (e *engine) byKey(ws []uint32) map[uint32][]uint32 {
+	by := make(map[uint32][]uint32)
+	for _, w := range ws {
+		by[e.v.WKey[w]] = append(by[e.v.WKey[w]], w)
+	}
+	return by
+}
+
 // everything makes all choices: each pair of writes of a key, every reader, every selection.
 func (x *refuter) everything() {
 	e, v := x.engine, x.v
 	ws := x.laterWrites()
-	byKey := make(map[uint32][]uint32)
-	for _, w := range ws {
-		byKey[v.WKey[w]] = append(byKey[v.WKey[w]], w)
-	}
+	byKey := e.byKey(ws)
 	for _, w := range ws {
 		for _, c := range byKey[v.WKey[w]] {
 			if c > w && e.writer(c) != e.writer(w) {
@@ -362,39 +352,23 @@ func (x *refuter) trim(c []evidence.Edge) []evidence.Edge {
 }
 
 // path returns the reasons along a shortest path from u to v, or nil if there is none.
-func (x *refuter) path(u, v int32, use []int32) []evidence.Edge {
-	type step struct {
-		to int32
-		e  evidence.Edge
-	}
-	out := make(map[int32][]step)
-	for _, k := range x.edges {
-		out[k[0]] = append(out[k[0]], step{k[1], x.why[k]})
-	}
-	for _, i := range use {
+func (x *refuter) path(u, v int32, use []int32) (path []evidence.Edge) {
+	says := make(map[[2]int32]evidence.Edge)
+	for _, i := range slices.Backward(use) { // the first of several stays
 		g := x.pk.Guards()[i]
-		out[g.From] = append(out[g.From], step{g.To, x.says[i]})
+		says[[2]int32{g.From, g.To}] = x.says[i]
 	}
-	parent := map[int32]step{u: {to: -1}}
-	queue := []int32{u}
-	for q := 0; q < len(queue); q++ {
-		n := queue[q]
-		if n == v {
-			var path []evidence.Edge
-			for n != u {
-				p := parent[n]
-				path = append(path, p.e)
-				n = p.to
-			}
-			slices.Reverse(path)
-			return path
+	maps.Copy(says, x.why)
+	nodes := graph.ShortestPath(graph.BuildFunc(x.total, func(emit func(u, v int32)) {
+		for _, k := range x.edges {
+			emit(k[0], k[1])
 		}
-		for _, s := range out[n] {
-			if _, ok := parent[s.to]; !ok {
-				parent[s.to] = step{n, s.e}
-				queue = append(queue, s.to)
-			}
+		for _, i := range use {
+			emit(x.pk.Guards()[i].From, x.pk.Guards()[i].To)
 		}
+	}), u, v)
+	for i := 1; i < len(nodes); i++ {
+		path = append(path, says[[2]int32{nodes[i-1], nodes[i]}])
 	}
-	return nil
+	return path
 }

@@ -125,7 +125,7 @@ func (e *engine) settle(done func(steps int64) bool) (s *settling, ok bool) {
 	s.reader = make([]int32, len(v.Amb))
 	for j, q := range v.Amb {
 		s.left[j] = int32(v.CandOff[j+1] - v.CandOff[j])
-		s.reader[j] = e.node[e.readerOf(q)]
+		s.reader[j] = e.node[e.v.Reader(q)]
 	}
 	s.writers(chains)
 	for all := true; ; all = false {

@@ -167,7 +167,7 @@ func (t *settleTracer) finding(f *finding, i int32) error {
 	}
 	r := int32(-1)
 	if f.read != none {
-		r = e.node[e.readerOf(f.read)]
+		r = e.node[e.v.Reader(f.read)]
 		t.seed = append(t.seed, e.txn[r])
 		t.read(f.read, i)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"isovet/solver/external"
 )
 
 // These are the names of choices that are not settings.
@@ -31,7 +33,7 @@ func (in *Info) ParseChoices(text string) (map[string][]string, error) {
 		if i := strings.IndexAny(text, ":,"); i >= 0 {
 			word, rest = text[:i], text[i+1:]
 		}
-		if bare := strings.TrimPrefix(text, ChoiceSolver+"="); IsExternal(bare) {
+		if bare := strings.TrimPrefix(text, ChoiceSolver+"="); external.Is(bare) {
 			if err := TakesSolver(*in, bare); err != nil {
 				return nil, err
 			}

@@ -142,14 +142,8 @@ func externalSolver(name string) (Solver, error) {
 	return s, nil
 }
 
-// IsExternal reports whether a solver's name names another program.
-func IsExternal(name string) bool { return external.Is(name) }
-
 // SolverError says why a name names no solver, or one that is not installed, or returns nil.
 func SolverError(name string) error {
 	_, err := SolverByName(name)
 	return err
 }
-
-// LastLine returns the last line of another program's output, after a colon, for an error; "" if there is none.
-func LastLine(text string) string { return external.LastLine(text) }

@@ -53,10 +53,7 @@ func ByTimestamps(ctx context.Context, in Info, h *history.History, o Options,
 	for i := range rep.Violations {
 		x.Result.Stats.Violations[rep.Violations[i].Axiom.String()]++
 	}
-	var as []evidence.Anomaly
-	for i := range rep.Violations[:min(maxStamped, len(rep.Violations))] {
-		as = append(as, stampedAnomaly(h, rep, &rep.Violations[i], o.Level.Serial()))
-	}
+	as := Stamped(h, o.Level, rep.Violations[:min(maxStamped, len(rep.Violations))], rep.Begin)
 	x.Violated(as...)
 	x.Result.Also = len(rep.Violations) - len(as)
 	x.Stage("evidence")

@@ -9,6 +9,7 @@ import (
 	"isovet/check/explain"
 	"isovet/check/prepass"
 	"isovet/check/replay"
+	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
 	"isovet/solver"
@@ -46,11 +47,7 @@ func (x *Run) withoutSessions(seed []uint32) (a replay.Answer, done bool, err er
 		x.Stage("solving")
 		switch {
 		case b.Status == solver.Sat && x.Options.Level == level.SnapshotIsolation:
-			events := make([]uint32, 0, 2*len(b.Order))
-			for _, t := range b.Order {
-				events = append(events, t<<1, t<<1|1)
-			}
-			b.Order = events
+			b.Order = evidence.Events(b.Order)
 			return b, false, nil
 		case !b.GaveUp && x.Options.Level == level.Serializable:
 			return b, false, nil

@@ -21,7 +21,7 @@ type Backend interface {
 	Map(ctx context.Context, rule plan.Rule, groups []Group) ([]Mapped, error)
 	// Heads are the heads of a group's transactions (plan.EachHead).
 	Heads(ctx context.Context, group int) ([]byte, error)
-	// Replay replays partitions ([ReplayPart]): the keys that keep has, or all if it is nil.
+	// Replay replays partitions ([Order.Replay]): the keys that keep has, or all if it is nil.
 	Replay(ctx context.Context, o Order, keep []uint64, most int, parts []Part) ([]Replayed, error)
 	// Writers finds the writers of the versions that the parts want ([WritersOf]).
 	Writers(ctx context.Context, o Order, parts []Part) ([]Written, error)
@@ -128,8 +128,8 @@ func movedOf(m *plan.Moves) []Moved {
 	return all
 }
 
-// Moves makes the set of exceptions from the list.
-func (o *Order) Moves() *plan.Moves {
+// moves makes the set of exceptions from the list.
+func (o *Order) moves() *plan.Moves {
 	m := plan.NewMoves(o.Txns)
 	for _, x := range o.Moved {
 		m.Set(x.Place, x.To)
@@ -137,9 +137,12 @@ func (o *Order) Moves() *plan.Moves {
 	return m
 }
 
-// Filter is the filter of the chunks for passes.
+// Filter is the filter of the chunks for passes. By timestamps there are no exceptions.
 func (o *Order) Filter(keep []uint64) plan.Filter {
-	f := plan.Filter{Moved: o.Moves(), Room: o.Room, Until: o.Until}
+	f := plan.Filter{Room: o.Room, Until: o.Until}
+	if !o.Stamps.On {
+		f.Moved = o.moves()
+	}
 	if keep != nil {
 		f.Keep = (&keySet{bits: keep}).has
 	}
@@ -178,8 +181,8 @@ type Replayed struct {
 	NoRoom  bool  // plan.ErrRoom
 }
 
-// ReplayPart replays a partition's chunks and lists the contradicting reads, up to most.
-func ReplayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, most int) (r Replayed,
+// replayPart replays a partition's chunks and lists the contradicting reads, up to most.
+func replayPart(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial plan.Value, most int) (r Replayed,
 	err error) {
 	over, beyond := errors.New("more misfits"), errors.New("no more contradicting reads are needed")
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -266,15 +269,6 @@ type Counted struct {
 	At    plan.Pos
 }
 
-// window returns the span that has a place, or -1.
-func (g *Gathering) window(at plan.Pos) int {
-	i, _ := slices.BinarySearchFunc(g.Spans, at, func(w plan.Span, at plan.Pos) int { return w.To.Compare(at) })
-	if i < len(g.Spans) && !at.Less(g.Spans[i].From) {
-		return i
-	}
-	return -1
-}
-
 // special returns the exceptions with a position in a span, even if no other transaction of their piece has one there.
 // Cost: the exceptions are sorted once; then a binary search a span.
 func (g *Gathering) special() map[uint64]int {
@@ -303,13 +297,6 @@ type Found struct {
 // GatherPieces reads transactions, in the order of places.
 func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Found, err error) {
 	special := g.special()
-	moved := func(place uint64) *Moved {
-		i, ok := slices.BinarySearchFunc(g.Moved, place, func(m Moved, p uint64) int { return cmp.Compare(m.Place, p) })
-		if !ok {
-			return nil
-		}
-		return &g.Moved[i]
-	}
 	var only map[plan.Value]bool
 	if g.Only != nil {
 		only = make(map[plan.Value]bool, len(g.Only))
@@ -347,7 +334,7 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 					}
 				case u != h.Init && h.Txns.Status[u] == history.Committed:
 					if T, ok := g.Rule.At(h, u, base); ok {
-						at = g.window(plan.Pos{T: T, N: place})
+						at = plan.Find(g.Spans, plan.Pos{T: T, N: place})
 					}
 				}
 				if at < 0 && !wanted {
@@ -361,8 +348,8 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 				T, _ := g.Rule.At(h, u, base)
 				x.Rule = plan.Pos{T: T, N: place}
 				x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
-				if m := moved(place); m != nil {
-					x.Now = m.To
+				if is {
+					x.Now = g.Moved[next-1].To
 				}
 				if c, ok := counted[place]; ok {
 					x.Counts, x.Rule = true, c

@@ -139,10 +139,7 @@ func (e *engine) drop(t *trouble) {
 	})
 }
 
-func (e *engine) settledAt(p plan.Pos) bool {
-	i, _ := slices.BinarySearchFunc(e.settled, p, func(s plan.Span, p plan.Pos) int { return s.To.Compare(p) })
-	return i < len(e.settled) && e.settled[i].Has(p)
-}
+func (e *engine) settledAt(p plan.Pos) bool { return plan.Find(e.settled, p) >= 0 }
 
 // sessions finds pairs of a session that are in the wrong order, if the level demands session order.
 func (e *engine) sessions(ctx context.Context) (wrong []pair, err error) {
@@ -389,11 +386,7 @@ func joined(ps []past) (out []past) {
 // countIn counts these transactions of unknown outcome as committed. It places each as long after its start as
 // committed transactions usually end after theirs, but before its first reader.
 func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *trouble) error {
-	places := make(map[uint64]bool, len(counts))
-	for p := range counts {
-		places[p] = true
-	}
-	_, by, err := e.gather(ctx, nil, places)
+	by, err := e.txnsAt(ctx, slices.Collect(maps.Keys(counts)))
 	if err != nil {
 		return err
 	}
@@ -413,8 +406,7 @@ func (e *engine) countIn(ctx context.Context, counts map[uint64]plan.Pos, t *tro
 		events = append(events, e.standAt(x, plan.Pos{T: T, N: p}))
 		touched.addTxn(x)
 	}
-	slices.SortFunc(events, func(a, b plan.Event) int { return a.At.Compare(b.At) })
-	if err := e.write(e.stats.Rounds, events); err != nil {
+	if err := e.write(events); err != nil {
 		return err
 	}
 	return e.again(ctx, t, touched)

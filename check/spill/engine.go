@@ -254,15 +254,11 @@ func (e *engine) progress(stage string, done, total int64) {
 	}
 }
 
-// parallel runs f(0) … f(n-1) on the workers, in this order, and returns the first error.
-func (e *engine) parallel(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	return parallel(ctx, e.o.Workers, n, f)
-}
-
 // readers is the number of goroutines that read the history at once. It is bounded because the pages of a mapped file
 // that they touch count as memory.
 func (e *engine) readers() int { return int(max(1, min(int64(e.o.Workers), e.o.Memory>>27))) }
 
+// parallel runs f(0) … f(n-1) on some workers, in this order, and returns the first error.
 func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -302,34 +298,7 @@ func parallel(ctx context.Context, workers, n int, f func(ctx context.Context, i
 // not depend on the partitions.
 func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan.Misfit, error) {
 	most := e.maxMisfits()
-	var bits []uint64
-	if keep != nil {
-		bits = keep.bits
-	}
-	e.progress(stage, 0, int64(e.parts))
-	got := make([]Replayed, e.parts)
-	var err error
-	if e.o.Backend != nil {
-		got, err = e.o.Backend.Replay(ctx, e.order(), bits, most, e.partsOf(nil))
-	} else {
-		var done, found atomic.Int64
-		f := e.filter()
-		if keep != nil {
-			f.Keep = keep.has
-		}
-		s, stop := e.step("replay", []any{e.order(), bits, most})
-		if stop != nil {
-			return nil, stop
-		}
-		err = e.parallel(ctx, e.parts, func(ctx context.Context, p int) (err error) {
-			got[p], err = answer(e, s, p, func() (Replayed, error) {
-				return ReplayPart(ctx, e.chunks[p], f, e.in.Initial, max(0, most-int(found.Load())))
-			}, func(r *Replayed) bool { return r.TooMany })
-			found.Add(int64(len(got[p].Misfits)))
-			e.progress(stage, done.Add(1), int64(e.parts))
-			return err
-		})
-	}
+	got, err := e.replayed(ctx, stage, keep, most)
 	if err != nil {
 		return nil, err
 	}
@@ -352,6 +321,28 @@ func (e *engine) replay(ctx context.Context, stage string, keep *keySet) ([]plan
 	return all, nil
 }
 
+// replayed replays all partitions, by the rule or by timestamps: see [Order.Replay].
+func (e *engine) replayed(ctx context.Context, stage string, keep *keySet, most int) ([]Replayed, error) {
+	var bits []uint64
+	f := e.filter()
+	if keep != nil {
+		bits, f.Keep = keep.bits, keep.has
+	}
+	e.progress(stage, 0, int64(e.parts))
+	o := e.order()
+	if e.o.Backend != nil {
+		return e.o.Backend.Replay(ctx, o, bits, most, e.partsOf(nil))
+	}
+	var done, found atomic.Int64
+	return answers(ctx, e, "replay", []any{o, bits, most}, e.o.Workers, e.parts,
+		func(ctx context.Context, p int) (Replayed, error) {
+			r, err := o.replay(ctx, p, e.chunks[p], f, max(0, most-int(found.Load())))
+			found.Add(int64(len(r.Misfits)))
+			e.progress(stage, done.Add(1), int64(e.parts))
+			return r, err
+		})
+}
+
 var errTooMany = errors.New("too many reads contradict the order of client times")
 
 // maxMisfits bounds the contradicting reads in memory: each takes some 250 bytes, with its writers.
@@ -367,8 +358,7 @@ var fewMisfits = 0
 
 func sortMisfits(all []plan.Misfit) {
 	slices.SortFunc(all, func(a, b plan.Misfit) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Reader, b.Reader), cmp.Compare(a.Key.Kind, b.Key.Kind),
-			cmp.Compare(a.Key.N, b.Key.N), cmp.Compare(a.Key.Text, b.Key.Text))
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Reader, b.Reader), a.Key.Compare(b.Key))
 	})
 }
 
@@ -443,22 +433,17 @@ func (e *engine) states(ctx context.Context, at []plan.At) (map[plan.At]plan.Val
 // ask sends the requests to their partitions.
 func (e *engine) ask(ctx context.Context, asked []Part) (parts []Part, got []Written, err error) {
 	parts = e.partsOf(asked)
-	got = make([]Written, len(parts))
+	var o Order
+	if e.o.Backend != nil || e.kept() { // or each slice of a stretch would list all exceptions again
+		o = e.order()
+	}
 	if e.o.Backend != nil {
-		got, err = e.o.Backend.Writers(ctx, e.order(), parts)
+		got, err = e.o.Backend.Writers(ctx, o, parts)
 	} else {
-		s := step{n: -1}
-		if e.kept() { // or each slice of a stretch would list all exceptions again
-			if s, err = e.step("ask", []any{e.order(), parts}); err != nil {
-				return nil, nil, err
-			}
-		}
-		err = e.parallel(ctx, len(parts), func(ctx context.Context, i int) (err error) {
-			got[i], err = answer(e, s, i, func() (Written, error) {
+		got, err = answers(ctx, e, "ask", []any{o, parts}, e.o.Workers, len(parts),
+			func(ctx context.Context, i int) (Written, error) {
 				return WritersOf(ctx, e.chunks[parts[i].Part], e.filter(), e.in.Initial, &parts[i])
-			}, nil)
-			return err
-		})
+			})
 	}
 	if err != nil {
 		return nil, nil, err

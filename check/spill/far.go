@@ -23,7 +23,7 @@ const aside = 3 << 30
 func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.Cause) (acted bool, err error) {
 	sets := map[uint64]map[uint64]bool{} // reader → transactions of its contradicting reads
 	saw := map[uint64]plan.Pos{}         // reader → the last version that it saw
-	all := map[uint64]bool{}
+	var all []uint64
 	for i := range t.misfits {
 		m, c := &t.misfits[i], &causes[i]
 		if c.Case != plan.InReach || e.tried[m.Reader] || e.count(c.Span) < float64(min(farWindow, e.o.MaxWindow/4)) {
@@ -34,8 +34,9 @@ func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.C
 			saw[m.Reader] = plan.First
 		}
 		for _, p := range c.Txns {
-			sets[m.Reader][p], all[p] = true, true
+			sets[m.Reader][p] = true
 		}
+		all = append(all, c.Txns...)
 		if p := c.Saw.Pos; saw[m.Reader].Less(p) {
 			saw[m.Reader] = p
 		}
@@ -43,7 +44,7 @@ func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.C
 	if len(sets) == 0 {
 		return false, nil
 	}
-	_, by, err := e.gather(ctx, nil, all)
+	by, err := e.txnsAt(ctx, all)
 	if err != nil {
 		return false, err
 	}
@@ -79,8 +80,7 @@ func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.C
 	if len(events) == 0 {
 		return acted, nil
 	}
-	slices.SortFunc(events, func(a, b plan.Event) int { return a.At.Compare(b.At) })
-	if err := e.write(e.stats.Rounds, events); err != nil {
+	if err := e.write(events); err != nil {
 		return false, err
 	}
 	return true, e.again(ctx, t, touched)

@@ -198,14 +198,9 @@ func (e *engine) mapAll(ctx context.Context) error {
 	e.chunks = make([][]plan.Chunk, e.parts)
 	e.total.MinT, e.total.MaxT = plan.Last.T, plan.First.T
 	for _, t := range e.tasks {
-		f := t.chunks
 		for _, x := range t.index {
 			e.chunks[x.Part] = append(e.chunks[x.Part], plan.Chunk{ChunkInfo: x.Info, Bytes: x.N,
-				Read: func(buf []byte) ([]byte, error) {
-					buf = slices.Grow(buf, x.N)[:x.N]
-					_, err := f.ReadAt(buf, x.Off)
-					return buf, err
-				}})
+				Read: t.chunks.read(x.Off, x.N)})
 			e.stats.Chunks++
 		}
 		s := &t.stats
@@ -298,50 +293,46 @@ func (f *file) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// write writes exceptions of a round for each partition and adds them to the partitions' chunks.
-func (e *engine) write(round int, events []plan.Event) error {
+// write writes exceptions of the present round for each partition and adds them to the partitions' chunks.
+func (e *engine) write(events []plan.Event) (err error) {
+	slices.SortFunc(events, func(a, b plan.Event) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
+	})
+	round := e.stats.Rounds
 	if e.o.Backend != nil {
-		m := plan.MoveWriter{Parts: e.parts, Apart: e.apart, Emit: func(part int, chunk []byte,
-			info plan.ChunkInfo) error {
+		return plan.Moved(events, e.parts, e.apart, func(part int, chunk []byte, info plan.ChunkInfo) error {
 			e.pieces++
-			e.moved[part] = append(e.moved[part], MovedChunk{info, round, slices.Clone(chunk)})
+			e.moved[part] = append(e.moved[part], MovedChunk{info, round, chunk})
 			return nil
-		}}
-		if err := m.Events(events); err != nil {
-			return err
-		}
-		return m.Flush()
+		})
 	}
 	if e.movedFile == nil {
-		f, err := e.create(filepath.Join(e.o.Dir, "moved.chunks"))
-		if err != nil {
+		if e.movedFile, err = e.create(filepath.Join(e.o.Dir, "moved.chunks")); err != nil {
 			return err
 		}
-		e.movedFile = f
 	}
-	f := e.movedFile
-	w := bufio.NewWriterSize(f, 1<<16)
-	m := plan.MoveWriter{Parts: e.parts, Apart: e.apart, Emit: func(part int, chunk []byte,
-		info plan.ChunkInfo) error {
+	w := bufio.NewWriterSize(e.movedFile, 1<<16)
+	err = plan.Moved(events, e.parts, e.apart, func(part int, chunk []byte, info plan.ChunkInfo) error {
 		e.pieces++
-		at, n := e.movedBytes, len(chunk)
-		e.movedBytes += int64(n)
-		e.chunks[part] = append(e.chunks[part], plan.Chunk{ChunkInfo: info, Bytes: n, Moving: true, Round: round,
-			Read: func(buf []byte) ([]byte, error) {
-				buf = slices.Grow(buf, n)[:n]
-				_, err := f.ReadAt(buf, at)
-				return buf, err
-			}})
+		e.chunks[part] = append(e.chunks[part], plan.Chunk{ChunkInfo: info, Bytes: len(chunk), Moving: true,
+			Round: round, Read: e.movedFile.read(e.movedBytes, len(chunk))})
+		e.movedBytes += int64(len(chunk))
 		_, err := w.Write(chunk)
 		return err
-	}}
-	if err := m.Events(events); err != nil {
-		return err
-	}
-	if err := m.Flush(); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	return w.Flush()
+}
+
+// read returns a function that appends n bytes from off on to a buffer without content.
+func (f *file) read(off int64, n int) func(buf []byte) ([]byte, error) {
+	return func(buf []byte) ([]byte, error) {
+		buf = slices.Grow(buf, n)[:n]
+		_, err := f.ReadAt(buf, off)
+		return buf, err
+	}
 }
 
 // farApart is the greatest number of transactions between two exceptions in one chunk.

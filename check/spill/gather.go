@@ -9,12 +9,20 @@ import (
 	"isovet/check/spill/plan"
 )
 
-// gather reads the transactions with a position in a window, and those at given places.
-func (e *engine) gather(ctx context.Context, ws []plan.Span, places map[uint64]bool) (in [][]*plan.Txn,
-	by map[uint64]*plan.Txn, err error) {
+// within reads the transactions with a position in each of some spans.
+func (e *engine) within(ctx context.Context, spans []plan.Span) ([][]*plan.Txn, error) {
 	g := e.gathering()
-	g.Spans, g.Places = ws, slices.Sorted(maps.Keys(places))
-	return e.gatherBy(ctx, g)
+	g.Spans = spans
+	in, _, err := e.gather(ctx, g)
+	return in, err
+}
+
+// txnsAt reads the transactions at some places, and returns them by place.
+func (e *engine) txnsAt(ctx context.Context, places []uint64) (map[uint64]*plan.Txn, error) {
+	g := e.gathering()
+	g.Places = slices.Compact(slices.Sorted(slices.Values(places)))
+	_, by, err := e.gather(ctx, g)
+	return by, err
 }
 
 // gathering returns a request without transactions, for the current order.
@@ -26,7 +34,7 @@ func (e *engine) gathering() *Gathering {
 	return g
 }
 
-func (e *engine) gatherBy(ctx context.Context, g *Gathering) (in [][]*plan.Txn, by map[uint64]*plan.Txn, err error) {
+func (e *engine) gather(ctx context.Context, g *Gathering) (in [][]*plan.Txn, by map[uint64]*plan.Txn, err error) {
 	in = make([][]*plan.Txn, len(g.Spans))
 	by = make(map[uint64]*plan.Txn, len(g.Places))
 	special := slices.Sorted(maps.Keys(g.special()))
@@ -37,18 +45,12 @@ func (e *engine) gatherBy(ctx context.Context, g *Gathering) (in [][]*plan.Txn, 
 			from, pieces = append(from, i), append(pieces, p)
 		}
 	}
-	got := make([][]Found, len(from))
+	var got [][]Found
 	if e.o.Backend != nil {
 		got, err = e.o.Backend.Gather(ctx, g, from)
 	} else {
-		s, stop := e.step("gather", g)
-		if stop != nil {
-			return nil, nil, stop
-		}
-		err = parallel(ctx, e.readers(), len(from), func(ctx context.Context, i int) (err error) {
-			got[i], err = answer(e, s, i, func() ([]Found, error) { return GatherPieces(ctx, pieces[i], g) }, nil)
-			return err
-		})
+		got, err = answers(ctx, e, "gather", g, e.readers(), len(from),
+			func(ctx context.Context, i int) ([]Found, error) { return GatherPieces(ctx, pieces[i], g) })
 	}
 	if err != nil {
 		return nil, nil, err

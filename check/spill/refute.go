@@ -21,17 +21,15 @@ func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits [
 	if len(ws) == 0 {
 		return nil
 	}
-	places := map[uint64]bool{}
+	var places []uint64
 	var of, in []int // contradicting reads, and their windows
 	for i := range misfits {
 		if j := at(ws, misfits[i].At); j >= 0 && causes[i].Case == plan.InReach {
 			of, in = append(of, i), append(in, j)
-			for _, p := range causes[i].Txns {
-				places[p] = true
-			}
+			places = append(places, causes[i].Txns...)
 		}
 	}
-	_, by, err := e.gather(ctx, nil, places)
+	by, err := e.txnsAt(ctx, places)
 	if err != nil {
 		return err
 	}
@@ -64,11 +62,7 @@ func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits [
 
 // refuteEach examines single transactions with reads that nothing explains.
 func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why string) error {
-	set := map[uint64]bool{}
-	for _, p := range places {
-		set[p] = true
-	}
-	_, by, err := e.gather(ctx, nil, set)
+	by, err := e.txnsAt(ctx, places)
 	if err != nil {
 		return err
 	}
@@ -128,7 +122,7 @@ func (e *engine) refute(ctx context.Context, a *Answer, sets [][]*plan.Txn) (fou
 		seen[x.ID] = x
 	}
 	results := make([]*evidence.Result, len(sets))
-	err = e.parallel(ctx, len(sets), func(ctx context.Context, i int) error {
+	err = parallel(ctx, e.o.Workers, len(sets), func(ctx context.Context, i int) error {
 		members := slices.Clone(sets[i])
 		slices.SortFunc(members, func(a, b *plan.Txn) int { return cmp.Compare(a.Place, b.Place) })
 		h, err := plan.Part(members, by, others, e.in.Initial)
@@ -211,15 +205,15 @@ func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Wan
 			maps.Copy(e.wrote, got)
 		}
 	}
-	places := map[uint64]bool{}
+	var places []uint64
 	for _, l := range by {
 		for _, w := range l {
 			if w.Place != plan.NoPlace && len(l) < plan.MaxWriters {
-				places[w.Place] = true
+				places = append(places, w.Place)
 			}
 		}
 	}
-	_, others, err = e.gather(ctx, nil, places)
+	others, err = e.txnsAt(ctx, places)
 	return by, others, err
 }
 

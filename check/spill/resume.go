@@ -2,6 +2,7 @@ package spill
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
@@ -192,9 +193,24 @@ const journalVersion = 1
 // keptHead is the size of a checksum and a length, before the request and the answer.
 const keptHead = 16
 
-// answer returns the stored answer of a step's part. If there is none, it calls do and stores the answer. If again says
-// so, it ignores a stored answer.
-func answer[A any](e *engine, s step, i int, do func() (A, error), again func(*A) bool) (a A, err error) {
+// answers returns the answers of a step's n parts, which do gives unless they are stored: see step.
+func answers[A any](ctx context.Context, e *engine, kind string, asked any, workers, n int,
+	do func(ctx context.Context, i int) (A, error)) ([]A, error) {
+	s, err := e.step(kind, asked)
+	if err != nil {
+		return nil, err
+	}
+	got := make([]A, n)
+	err = parallel(ctx, workers, n, func(ctx context.Context, i int) (err error) {
+		got[i], err = answer(e, s, i, func() (A, error) { return do(ctx, i) })
+		return err
+	})
+	return got, err
+}
+
+// answer returns the stored answer of a step's part. If there is none, it calls do and stores the answer, unless that
+// reached a bound.
+func answer[A any](e *engine, s step, i int, do func() (A, error)) (a A, err error) {
 	if s.n < 0 {
 		return do()
 	}
@@ -206,8 +222,11 @@ func answer[A any](e *engine, s step, i int, do func() (A, error), again func(*A
 		return a, nil
 	}
 	var fresh A
-	if fresh, err = do(); err != nil || again != nil && again(&fresh) {
+	if fresh, err = do(); err != nil {
 		return fresh, err
+	}
+	if r, is := any(&fresh).(*Replayed); is && (r.TooMany || r.NoRoom) {
+		return fresh, nil
 	}
 	a = fresh
 	b := bytes.NewBuffer(make([]byte, keptHead, 1<<10))

@@ -52,7 +52,7 @@ func (e *engine) solveSlices(ctx context.Context, a *Answer, s plan.Span, misfit
 			part.To = s.To
 		}
 		g.Spans = []plan.Span{part}
-		in, _, err := e.gatherBy(ctx, g)
+		in, _, err := e.gather(ctx, g)
 		if err != nil {
 			return false, err
 		}
@@ -243,7 +243,6 @@ func (x *slicing) place(txns []*plan.Txn, stay []int32, later []*plan.Txn) error
 		x.touched.addTxn(t)
 		e.stand(t)
 	}
-	slices.SortFunc(moved, byPlace)
 	for _, t := range staying {
 		if e.moves.Moved(t.Place) {
 			from, to := t.Now.Begin, t.Now.Commit
@@ -251,7 +250,7 @@ func (x *slicing) place(txns []*plan.Txn, stay []int32, later []*plan.Txn) error
 			x.spots = append(x.spots, past{Span: plan.Span{From: from, To: to}})
 		}
 	}
-	return e.write(e.stats.Rounds, moved)
+	return e.write(moved)
 }
 
 // stand records a transaction's current position.

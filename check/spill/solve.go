@@ -1,7 +1,6 @@
 package spill
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -20,7 +19,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 		for _, w := range ws[lo:hi] {
 			spans = append(spans, w.span)
 		}
-		in, _, err := e.gather(ctx, spans, nil)
+		in, err := e.within(ctx, spans)
 		if err != nil {
 			return err
 		}
@@ -48,8 +47,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 			}
 			events = append(events, moved...)
 		}
-		slices.SortFunc(events, byPlace)
-		if err := e.write(e.stats.Rounds, events); err != nil {
+		if err := e.write(events); err != nil {
 			return err
 		}
 		lo = hi
@@ -62,7 +60,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 			n += e.count(w.span)
 			spans = append(spans, w.span)
 		}
-		in, _, err := e.gather(ctx, spans, nil)
+		in, err := e.within(ctx, spans)
 		if err != nil {
 			return err
 		}
@@ -83,10 +81,6 @@ func (e *engine) held() float64 { return float64(e.o.Memory / 8 / e.txnBytes()) 
 
 // txnBytes estimates the memory of a transaction that was read (plan.Txn.Size) and its position.
 func (e *engine) txnBytes() int64 { return 250 + 80*e.total.Ops/max(e.total.Txns, 1) }
-
-func byPlace(a, b plan.Event) int {
-	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Txn.Place, b.Txn.Place))
-}
 
 // solveKnowing solves windows again that had no solution, with the true values of keys before them.
 func (e *engine) solveKnowing(ctx context.Context, ws []window, in [][]*plan.Txn, solved []Solution) error {
@@ -154,47 +148,32 @@ func (e *engine) solve(ctx context.Context, ws []window, in [][]*plan.Txn, holds
 		for k, v := range ws[i].wish {
 			s.Wish = append(s.Wish, plan.Want{Key: k, Value: v})
 		}
-		slices.SortFunc(s.Wish, func(a, b plan.Want) int {
-			return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.N, b.Key.N),
-				cmp.Compare(a.Key.Text, b.Key.Text))
-		})
+		slices.SortFunc(s.Wish, func(a, b plan.Want) int { return a.Key.Compare(b.Key) })
 		todo, of = append(todo, s), append(of, i)
 	}
-	got := make([]Solution, len(todo))
-	var err error
-	if e.o.Backend != nil {
-		got, err = e.o.Backend.Solve(ctx, todo)
-	} else {
-		err = e.solveHere(ctx, todo, got)
-	}
+	got, err := e.solveEach(ctx, todo)
 	for i, s := range got {
 		solved[of[i]] = s
 	}
 	return solved, err
 }
 
-// solveHere solves windows on this machine, and stores the answers of several at once.
-func (e *engine) solveHere(ctx context.Context, todo []Solving, got []Solution) error {
-	s, err := e.step("solve", todo)
-	if err != nil {
-		return err
+// solveEach solves windows with the backend, or on this machine, which stores the answers of several at once.
+func (e *engine) solveEach(ctx context.Context, todo []Solving) ([]Solution, error) {
+	if e.o.Backend != nil {
+		return e.o.Backend.Solve(ctx, todo)
 	}
 	groups := min(len(todo), 64*e.o.Workers)
-	return e.parallel(ctx, groups, func(ctx context.Context, g int) error {
-		lo, hi := len(todo)*g/groups, len(todo)*(g+1)/groups
-		solved, err := answer(e, s, g, func() ([]Solution, error) {
-			out := make([]Solution, hi-lo)
-			for i := range out {
-				var err error
-				if out[i], err = SolveWindow(ctx, &todo[lo+i]); err != nil {
-					return nil, err
-				}
+	got, err := answers(ctx, e, "solve", todo, e.o.Workers, groups,
+		func(ctx context.Context, g int) (out []Solution, err error) {
+			for i := len(todo) * g / groups; i < len(todo)*(g+1)/groups && err == nil; i++ {
+				var s Solution
+				s, err = SolveWindow(ctx, &todo[i])
+				out = append(out, s)
 			}
-			return out, nil
-		}, nil)
-		copy(got[lo:hi], solved)
-		return err
-	})
+			return out, err
+		})
+	return slices.Concat(got...), err
 }
 
 // replace moves a window's transactions to their new order, after the floor if there is one. changed are those whose
@@ -209,12 +188,7 @@ func replace(txns []*plan.Txn, order []int32, floor *plan.Pos) (events []plan.Ev
 	}
 	placed, last := plan.Place(txns, order, floor)
 	for _, x := range placed {
-		if x.Now.Begin == x.Now.Commit {
-			events = append(events, plan.Event{At: x.Now.Commit, Txn: x, Reads: true, Writes: true})
-			continue
-		}
-		events = append(events, plan.Event{At: x.Now.Begin, Txn: x, Reads: true},
-			plan.Event{At: x.Now.Commit, Txn: x, Writes: true})
+		events = append(events, eventsOf(x)...)
 	}
 	moved := make(map[*plan.Txn]bool, len(events))
 	for _, ev := range events {
@@ -226,6 +200,14 @@ func replace(txns []*plan.Txn, order []int32, floor *plan.Pos) (events []plan.Ev
 		}
 	}
 	return events, changed, last
+}
+
+// eventsOf returns the places of a moved transaction.
+func eventsOf(x *plan.Txn) []plan.Event {
+	if x.Now.Begin == x.Now.Commit {
+		return []plan.Event{{At: x.Now.Commit, Txn: x, Reads: true, Writes: true}}
+	}
+	return []plan.Event{{At: x.Now.Begin, Txn: x, Reads: true}, {At: x.Now.Commit, Txn: x, Writes: true}}
 }
 
 // stuck handles a window without an order: it grows, unless its transactions violate the level by themselves.

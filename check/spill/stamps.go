@@ -110,7 +110,7 @@ func (e *engine) decideStamped(ctx context.Context) (*Answer, error) {
 
 // tied returns the error for two writers that commit at one timestamp.
 func (e *engine) tied(ctx context.Context, t *plan.Tie) error {
-	_, by, err := e.gather(ctx, nil, map[uint64]bool{t.A: true, t.B: true})
+	by, err := e.txnsAt(ctx, []uint64{t.A, t.B})
 	if err != nil {
 		return err
 	}
@@ -158,18 +158,18 @@ func (e *engine) stampedSessions(ctx context.Context, most int) (found []plan.St
 // versions that these read, or should have read.
 func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error {
 	listed := s.all[:min(len(s.all), check.MaxStamped())]
-	places := map[uint64]bool{}
+	var places []uint64
 	only := []plan.Value{}
 	for i := range listed {
 		v := &listed[i]
-		if places[v.Txn] = true; v.Other != plan.NoPlace {
-			places[v.Other] = true
+		if places = append(places, v.Txn); v.Other != plan.NoPlace {
+			places = append(places, v.Other)
 		}
 		if v.Axiom == timestamp.EXT || v.Axiom == timestamp.INT {
 			only = append(only, v.Key)
 		}
 	}
-	_, by, err := e.gather(ctx, nil, places)
+	by, err := e.txnsAt(ctx, places)
 	if err != nil {
 		return err
 	}
@@ -185,19 +185,19 @@ func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error 
 		return err
 	}
 	sources := map[plan.Asked]plan.Source{}
-	more := map[uint64]bool{}
+	var more []uint64
 	for i, w := range got {
 		for j, q := range parts[i].Asked {
 			if sources[q] = w.Sources[j]; w.Sources[j].By != plan.NoPlace {
-				more[w.Sources[j].By] = true
+				more = append(more, w.Sources[j].By)
 			}
 		}
 	}
 	if e.init != plan.NoPlace {
-		more[e.init] = true
+		more = append(more, e.init)
 	}
 	e.only = only
-	_, others, err := e.gather(ctx, nil, more)
+	others, err := e.txnsAt(ctx, more)
 	e.only = nil
 	if err != nil {
 		return err

@@ -18,21 +18,19 @@ type Swept struct {
 	Tie       *plan.Tie
 }
 
-// Replay replays a partition, by the rule or by timestamps: see ReplayPart and SweepPart.
+// Replay replays the keys of a partition that keep has, or all if it is nil. By the rule, it lists the contradicting
+// reads, up to most. By timestamps it checks EXT, the keys that fail NOCONFLICT, and in the last partition commits that
+// tie; with keep, it lists the pairs that fail NOCONFLICT. Past most violations it lists the first.
 func (o *Order) Replay(ctx context.Context, part int, chunks []plan.Chunk, keep []uint64, most int) (Replayed, error) {
-	if o.Stamps.On {
-		return SweepPart(ctx, part, chunks, o, keep, most)
-	}
-	return ReplayPart(ctx, chunks, o.Filter(keep), o.Initial, most)
+	return o.replay(ctx, part, chunks, o.Filter(keep), most)
 }
 
-// SweepPart checks a partition by timestamps: EXT, the keys that fail NOCONFLICT, and in the last partition commits
-// that tie. With keep, it lists the pairs that fail NOCONFLICT on the keys that keep has. Past most violations it lists
-// the first.
-func SweepPart(ctx context.Context, part int, chunks []plan.Chunk, o *Order, keep []uint64, most int) (r Replayed,
+func (o *Order) replay(ctx context.Context, part int, chunks []plan.Chunk, f plan.Filter, most int) (r Replayed,
 	err error) {
+	if !o.Stamps.On {
+		return replayPart(ctx, chunks, f, o.Initial, most)
+	}
 	chunks = stampedChunks(chunks)
-	f := plan.Filter{Room: o.Room}
 	s := &r.Swept
 	add := func(at int) func(plan.StampViolation) {
 		return func(v plan.StampViolation) {
@@ -43,11 +41,10 @@ func SweepPart(ctx context.Context, part int, chunks []plan.Chunk, o *Order, kee
 		}
 	}
 	switch {
-	case part == o.Parts && keep != nil:
+	case part == o.Parts && f.Keep != nil:
 	case part == o.Parts:
 		s.Tie, err = plan.FirstTie(ctx, chunks, f)
-	case keep != nil:
-		f.Keep = (&keySet{bits: keep}).has
+	case f.Keep != nil:
 		err = plan.Conflicts(ctx, chunks, f, add(1))
 	default:
 		r.Keys, err = plan.Sweep(ctx, chunks, f, o.Initial, o.Stamps, add(0), func(k plan.Value) {
@@ -78,27 +75,7 @@ func stampedChunks(chunks []plan.Chunk) []plan.Chunk {
 
 // sweep checks all partitions; with keep, it lists the pairs of conflicting writers of these keys.
 func (e *engine) sweep(ctx context.Context, keep *keySet, most int) (all Swept, err error) {
-	var bits []uint64
-	if keep != nil {
-		bits = keep.bits
-	}
-	o := e.order()
-	got := make([]Replayed, e.parts)
-	e.progress("replaying", 0, int64(e.parts))
-	if e.o.Backend != nil {
-		got, err = e.o.Backend.Replay(ctx, o, bits, most, e.partsOf(nil))
-	} else {
-		var s step
-		if s, err = e.step("sweep", bits); err != nil {
-			return all, err
-		}
-		err = e.parallel(ctx, e.parts, func(ctx context.Context, p int) (err error) {
-			got[p], err = answer(e, s, p, func() (Replayed, error) {
-				return SweepPart(ctx, p, e.chunks[p], &o, bits, most)
-			}, func(r *Replayed) bool { return r.NoRoom })
-			return err
-		})
-	}
+	got, err := e.replayed(ctx, "replaying", keep, most)
 	for i := range got {
 		s := &got[i].Swept
 		if got[i].NoRoom {

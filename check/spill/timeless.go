@@ -37,11 +37,7 @@ func (e *engine) placeTimeless(ctx context.Context) error {
 	if len(e.timeless) == 0 {
 		return nil
 	}
-	places := make(map[uint64]bool, len(e.timeless))
-	for _, p := range e.timeless {
-		places[p] = true
-	}
-	at := make(map[uint64]plan.Pos, len(places))
+	at := make(map[uint64]plan.Pos, len(e.timeless))
 	sessions := make(map[int64]plan.Pos)
 	last := plan.Pos{T: plan.First.T + 1}
 	err := e.eachHead(ctx, func(place uint64, h *plan.Head) {
@@ -65,7 +61,7 @@ func (e *engine) placeTimeless(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, by, err := e.gather(ctx, nil, places)
+	by, err := e.txnsAt(ctx, e.timeless)
 	if err != nil {
 		return err
 	}
@@ -78,8 +74,7 @@ func (e *engine) placeTimeless(ctx context.Context) error {
 		to.Sub = aside + e.aside
 		events = append(events, e.standAt(x, to))
 	}
-	slices.SortFunc(events, func(a, b plan.Event) int { return a.At.Compare(b.At) })
-	return e.write(e.stats.Rounds, events)
+	return e.write(events)
 }
 
 // standAt makes a transaction an exception at a place, which becomes its place by the rule too.

@@ -2,7 +2,6 @@ package spill
 
 import (
 	"context"
-	"slices"
 
 	"isovet/check"
 	"isovet/check/spill/plan"
@@ -17,11 +16,11 @@ func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error)
 	if e.total.Txns > int64(e.o.MaxWindow) || 200*e.total.Txns+80*e.total.Ops > e.o.Memory/8 {
 		return false, nil
 	}
-	places := make(map[uint64]bool, e.total.Txns)
+	var places []uint64
 	for p := range uint64(e.total.Txns) {
-		places[p] = true
+		places = append(places, p)
 	}
-	_, by, err := e.gather(ctx, nil, places)
+	by, err := e.txnsAt(ctx, places)
 	if err != nil {
 		return false, err
 	}
@@ -109,15 +108,9 @@ func (e *engine) ordered(ctx context.Context, all []*plan.Txn, r *evidence.Resul
 		x.Now.Round = e.stats.Rounds
 		e.moves.Set(x.Place, x.Now)
 		e.ids[x.Place] = named(x)
-		if x.Now.Begin == x.Now.Commit {
-			events = append(events, plan.Event{At: x.Now.Commit, Txn: x, Reads: true, Writes: true})
-			continue
-		}
-		events = append(events, plan.Event{At: x.Now.Begin, Txn: x, Reads: true},
-			plan.Event{At: x.Now.Commit, Txn: x, Writes: true})
+		events = append(events, eventsOf(x)...)
 	}
-	slices.SortFunc(events, byPlace)
-	if err := e.write(e.stats.Rounds, events); err != nil {
+	if err := e.write(events); err != nil {
 		return false, err
 	}
 	t := trouble{}

@@ -408,15 +408,7 @@ func (a *Aion) Close() {
 
 // Settle makes all arrived transactions final, and returns the watermark after them. The stream may continue.
 func (a *Aion) Settle() int64 {
-	for i := a.head; i < len(a.slots); i++ {
-		if s := &a.slots[i]; !s.late && s.upTo >= a.mark {
-			a.mark = s.upTo
-			if a.mark < math.MaxInt64 {
-				a.mark++
-			}
-		}
-	}
-	a.closed = true
+	a.mark, a.closed = a.Oldest(1), true
 	a.settle()
 	a.flushSessions()
 	a.closed = false

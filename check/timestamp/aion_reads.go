@@ -1,6 +1,7 @@
 package timestamp
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"sort"
@@ -93,12 +94,7 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 				got = got[:len(got)-1]
 				continue
 			}
-			was := t.Lists[op.Val]
-			same := len(was) == len(got)
-			for i := 0; same && i < len(got); i++ {
-				same = was[i] == got[i]
-			}
-			if !same {
+			if !slices.Equal(t.Lists[op.Val], got) {
 				wrong()
 			}
 			return
@@ -226,21 +222,29 @@ func (a *Aion) rejudge(k *onlineKey, i int) {
 
 // reportReads turns the wrong reads of the first transaction of the window into violations.
 func (a *Aion) reportReads(s *slot, n int64) {
-	seen := a.reads[a.readHead : a.readHead+int(s.n)]
-	for i, key := range seen {
-		if slices.Contains(seen[:i], key) {
-			continue
-		}
+	for key, x := range a.wrongReads(s, n, a.readHead) {
 		k := &a.keys[key]
-		for r := k.readersFrom(s.upTo); r < len(k.readers) && k.readers[r].upTo == s.upTo; r++ {
-			x := &k.readers[r]
-			if x.n != n || x.ok || x.excused {
+		f := a.wrongRead(s, k, x, key)
+		f.Arrival = n
+		if f.Unique = x.unique || x.upTo <= k.horizon; x.upTo > k.horizon || a.knows(k, x.val) {
+			a.final(f)
+		}
+	}
+}
+
+// wrongReads yields the wrong reads of a transaction with their keys: arrival n, whose reads begin at reads[at].
+func (a *Aion) wrongReads(s *slot, n int64, at int) iter.Seq2[uint32, *onlineReader] {
+	return func(yield func(uint32, *onlineReader) bool) {
+		seen := a.reads[at : at+int(s.n)]
+		for i, key := range seen {
+			if slices.Contains(seen[:i], key) {
 				continue
 			}
-			f := a.wrongRead(s, k, x, key)
-			f.Arrival = n
-			if f.Unique = x.unique || x.upTo <= k.horizon; x.upTo > k.horizon || a.knows(k, x.val) {
-				a.final(f)
+			k := &a.keys[key]
+			for r := k.readersFrom(s.upTo); r < len(k.readers) && k.readers[r].upTo == s.upTo; r++ {
+				if x := &k.readers[r]; x.n == n && !x.ok && !x.excused && !yield(key, x) {
+					return
+				}
 			}
 		}
 	}
@@ -271,37 +275,20 @@ func (a *Aion) wrongRead(s *slot, k *onlineKey, x *onlineReader, key uint32) Fin
 // Arrived returns the number of arrived transactions that committed.
 func (a *Aion) Arrived() int64 { return a.first + int64(len(a.slots)) }
 
-// Suspects appends reads that are wrong by the arrivals so far and not final: the first of the window, at most most of
+// Suspects returns reads that are wrong by the arrivals so far and not final: the first of the window, at most most of
 // them. Cost: the window up to the last of them.
-func (a *Aion) Suspects(out []Final, most int) []Final {
-	if a.stats.Wrong == 0 {
-		return out
-	}
+func (a *Aion) Suspects(most int) (out []Final) {
 	at := a.readHead
-	for i := a.head; i < len(a.slots); i++ {
-		s := &a.slots[i]
-		n := a.first + int64(i)
-		seen := a.reads[at : at+int(s.n)]
-		at += int(s.n)
-		if s.bad == 0 {
-			continue
-		}
-		for j, key := range seen {
-			if slices.Contains(seen[:j], key) {
-				continue
-			}
-			k := &a.keys[key]
-			for r := k.readersFrom(s.upTo); r < len(k.readers) && k.readers[r].upTo == s.upTo; r++ {
-				x := &k.readers[r]
-				if x.n != n || x.ok || x.excused {
-					continue
-				}
+	for i := a.head; i < len(a.slots) && a.stats.Wrong > 0; i++ {
+		if s := &a.slots[i]; s.bad > 0 {
+			for key, x := range a.wrongReads(s, a.first+int64(i), at) {
 				if len(out) == most {
 					return out
 				}
-				out = append(out, a.wrongRead(s, k, x, key))
+				out = append(out, a.wrongRead(s, &a.keys[key], x, key))
 			}
 		}
+		at += int(a.slots[i].n)
 	}
 	return out
 }

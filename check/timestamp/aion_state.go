@@ -94,19 +94,8 @@ func (a *Aion) SaveKey(key uint32, initial uint64, buf []byte) (state []byte, pi
 			return buf, true
 		}
 	}
-	what := byte(0)
-	set := func(bit byte, is bool) {
-		if is {
-			what |= bit
-		}
-	}
-	set(stateList, k.list)
-	set(stateSure, k.sure)
-	set(stateTorn, k.torn != 0)
-	set(stateOver, k.over != 0)
-	set(stateHorizon, k.horizon != math.MinInt64)
-	set(stateWritten, k.base.pos != math.MinInt64 || k.base.by != NoID)
-	set(stateVersions, len(k.versions) > 0 || k.dropAt > 0)
+	what := saved.Bits(k.list, k.sure, k.torn != 0, k.over != 0, k.horizon != math.MinInt64,
+		k.base.pos != math.MinInt64 || k.base.by != NoID, len(k.versions) > 0 || k.dropAt > 0)
 	plain := byte(0)
 	if !a.attach {
 		plain = stateSure
@@ -221,26 +210,13 @@ func (a *Aion) LoadKey(key uint32, state []byte) error {
 }
 
 func addTurn(b []byte, x *sessionTurn) []byte {
-	what := byte(0)
-	if x.part {
-		what |= 1
-	}
-	if x.writer {
-		what |= 2
-	}
-	b = append(b, what)
-	for _, n := range []int64{x.seq, x.id, x.start, x.end, x.due} {
-		b = binary.AppendVarint(b, n)
-	}
-	return b
+	return saved.AppendInts(append(b, saved.Bits(x.part, x.writer)), x.seq, x.id, x.start, x.end, x.due)
 }
 
 func (d *decoder) turn() (x sessionTurn) {
 	what := d.Byte()
 	x.part, x.writer = what&1 != 0, what&2 != 0
-	for _, n := range []*int64{&x.seq, &x.id, &x.start, &x.end, &x.due} {
-		*n = d.Int()
-	}
+	d.Ints(&x.seq, &x.id, &x.start, &x.end, &x.due)
 	return x
 }
 
@@ -256,21 +232,11 @@ func (a *Aion) SaveSession(n uint32, buf []byte) (state []byte, pinned bool) {
 	if !s.any && s.next == 0 && s.named == NoID && len(s.gaps) == 0 && s.began == !a.attach {
 		return buf, false
 	}
-	what := byte(0)
-	for i, is := range []bool{s.any, s.writer, s.began} {
-		if is {
-			what |= 1 << i
-		}
-	}
-	b := append(buf, what)
-	for _, x := range []int64{s.next, s.last, s.end, s.named} {
-		b = binary.AppendVarint(b, x)
-	}
+	b := saved.AppendInts(append(buf, saved.Bits(s.any, s.writer, s.began)), s.next, s.last, s.end, s.named)
 	b = binary.AppendUvarint(b, uint64(len(s.gaps)))
 	for i := range s.gaps {
 		g := &s.gaps[i]
-		b = binary.AppendVarint(binary.AppendVarint(b, g.from), g.to)
-		b = addTurn(addTurn(b, &g.before), &g.after)
+		b = addTurn(addTurn(saved.AppendInts(b, g.from, g.to), &g.before), &g.after)
 	}
 	return b, false
 }
@@ -290,9 +256,7 @@ func (a *Aion) LoadSession(n uint32, state []byte) error {
 	d := decoder{saved.Reader{B: state}}
 	what := d.Byte()
 	*s = onlineSession{any: what&1 != 0, writer: what&2 != 0, began: what&4 != 0}
-	for _, x := range []*int64{&s.next, &s.last, &s.end, &s.named} {
-		*x = d.Int()
-	}
+	d.Ints(&s.next, &s.last, &s.end, &s.named)
 	for range d.Count() {
 		s.gaps = append(s.gaps, sessionGap{from: d.Int(), to: d.Int(), before: d.turn(), after: d.turn()})
 	}

@@ -335,7 +335,7 @@ func (s *sweep) readList(t, op uint32, now int64) {
 	h := s.h
 	v := h.Ops.Ver[op]
 	k := h.Lists.Key[v]
-	got := h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]]
+	got := h.Elems(v)
 	committed := s.lists[k]
 	fails := func(a Axiom) {
 		x := broken(a, t, history.None, k)
@@ -361,7 +361,7 @@ func (s *sweep) readList(t, op uint32, now int64) {
 				}
 			case history.ReadList:
 				if p := h.Ops.Ver[before]; h.Lists.Key[p] == k {
-					if !slices.Equal(got, h.Lists.Elem[h.Lists.Off[p]:h.Lists.Off[p+1]]) {
+					if !slices.Equal(got, h.Elems(p)) {
 						fails(INT)
 					}
 					return

@@ -71,7 +71,7 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 		case history.ReadList:
 			o.Key, o.Val = h.Lists.Key[v], uint64(len(x.Lists))
 			var l []uint64
-			for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
+			for _, e := range h.Elems(v) {
 				l = append(l, uint64(e))
 			}
 			x.Lists = append(x.Lists, l)
@@ -203,7 +203,7 @@ func (x *widener) listKind(t, op, key uint32) Kind {
 			add(m >> 1)
 		}
 	}
-	got := h.Lists.Elem[h.Lists.Off[h.Ops.Ver[op]]:h.Lists.Off[h.Ops.Ver[op]+1]]
+	got := h.Elems(h.Ops.Ver[op])
 	lo, _ := h.TxnOps(t)
 	for o := op; o > lo; o-- {
 		if h.Ops.Kind[o-1] == history.Append && h.OpKey(o-1) == key {

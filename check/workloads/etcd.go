@@ -217,10 +217,8 @@ func (q *etcdRequest) writes(a *etcdAnswer) bool {
 		return q.Range == nil && q.Defragment == nil && q.Watch == nil
 	}
 	list := slices.Concat(q.Txn.OperationsOnSuccess, q.Txn.OperationsOnFailure)
-	if a != nil && a.Txn.Failure {
-		list = q.Txn.OperationsOnFailure
-	} else if a != nil {
-		list = q.Txn.OperationsOnSuccess
+	if a != nil {
+		list = q.branch(a)
 	}
 	return slices.ContainsFunc(list, func(op etcdOperation) bool { return op.Type != "range-operation" })
 }

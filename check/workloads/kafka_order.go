@@ -190,7 +190,9 @@ func (k *kafkaRun) cycles() {
 	if k.set("ww-deps") {
 		logs = k.written()
 	}
-	sortEdges(reads)
+	slices.SortFunc(reads, func(a, b graph.Edge) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
 	sessions, time, aux := k.orders()
 	n := len(k.moved) + aux
 	comp, _ := graph.Components(graph.Build(n, slices.Concat(logs, reads, sessions, time)))
@@ -276,13 +278,4 @@ func (k *kafkaRun) written() (edges []graph.Edge) {
 		}
 	}
 	return edges
-}
-
-func sortEdges(list []graph.Edge) {
-	slices.SortFunc(list, func(a, b graph.Edge) int {
-		if a.From != b.From {
-			return int(a.From - b.From)
-		}
-		return int(a.To - b.To)
-	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"os"
 	"reflect"
 	"unsafe"
@@ -181,7 +180,7 @@ func (w *writer) compile(t reflect.Type) func(w *writer, p unsafe.Pointer) {
 		n := width(k)
 		return func(w *writer, p unsafe.Pointer) {
 			w.room(8)
-			w.buf = appendScalar(w.buf, load(k, p), n)
+			w.buf = binary.LittleEndian.AppendUint64(w.buf, load(k, p))[:len(w.buf)+n]
 		}
 	}
 }
@@ -221,43 +220,21 @@ func (w *writer) fields(t reflect.Type) func(w *writer, p unsafe.Pointer) {
 	}
 }
 
-func appendScalar(b []byte, x uint64, n int) []byte {
-	switch n {
-	case 1:
-		return append(b, byte(x))
-	case 2:
-		return binary.LittleEndian.AppendUint16(b, uint16(x))
-	case 4:
-		return binary.LittleEndian.AppendUint32(b, uint32(x))
-	}
-	return binary.LittleEndian.AppendUint64(b, x)
-}
-
-// load returns the bits of a scalar.
+// load returns the bits of a scalar; only the lowest, of its width, count.
 func load(k reflect.Kind, p unsafe.Pointer) uint64 {
-	switch k {
-	case reflect.Bool, reflect.Uint8:
-		return uint64(*(*uint8)(p))
-	case reflect.Int8:
-		return uint64(*(*int8)(p))
-	case reflect.Int16:
-		return uint64(*(*int16)(p))
-	case reflect.Uint16:
-		return uint64(*(*uint16)(p))
-	case reflect.Int32:
-		return uint64(*(*int32)(p))
-	case reflect.Uint32:
-		return uint64(*(*uint32)(p))
-	case reflect.Int64:
-		return uint64(*(*int64)(p))
-	case reflect.Int:
+	switch {
+	case k == reflect.Int: // on some machines narrower than its width in the file
 		return uint64(*(*int)(p))
-	case reflect.Uint:
+	case k == reflect.Uint:
 		return uint64(*(*uint)(p))
-	case reflect.Float32:
-		return uint64(math.Float32bits(*(*float32)(p)))
+	case width(k) == 1:
+		return uint64(*(*uint8)(p))
+	case width(k) == 2:
+		return uint64(*(*uint16)(p))
+	case width(k) == 4:
+		return uint64(*(*uint32)(p))
 	}
-	return *(*uint64)(p) // a float's bits too
+	return *(*uint64)(p)
 }
 
 type sliceHeader struct {

@@ -1,6 +1,6 @@
-// Package saved reads the saved states of a judge's keys and sessions: bytes with one number after the other. It
-// detects damaged bytes, and returns no count larger than the remaining bytes allow. It also shortens arrays that are
-// too long.
+// Package saved has the saved states of a judge's keys and sessions: bytes with one number after the other. Reading
+// detects damaged bytes, and returns no count larger than the remaining bytes allow. The package also shortens arrays
+// that are too long.
 package saved
 
 import "encoding/binary"
@@ -36,21 +36,47 @@ func (r *Reader) Word() uint64 {
 // Int reads a number written by [binary.AppendVarint].
 func (r *Reader) Int() int64 {
 	x, n := binary.Varint(r.B)
-	r.skip(n)
-	if r.Bad {
-		return 0
-	}
-	return x
+	return number(r, x, n)
 }
 
 // Uint reads a number written by [binary.AppendUvarint].
 func (r *Reader) Uint() uint64 {
 	x, n := binary.Uvarint(r.B)
-	r.skip(n)
-	if r.Bad {
+	return number(r, x, n)
+}
+
+// number skips the n bytes of x.
+func number[T int64 | uint64](r *Reader, x T, n int) T {
+	if r.Bad = r.Bad || n <= 0; r.Bad {
 		return 0
 	}
+	r.B = r.B[n:]
 	return x
+}
+
+// Ints reads several numbers as Int does.
+func (r *Reader) Ints(to ...*int64) {
+	for _, x := range to {
+		*x = r.Int()
+	}
+}
+
+// AppendInts appends numbers for [Reader.Ints].
+func AppendInts(b []byte, xs ...int64) []byte {
+	for _, x := range xs {
+		b = binary.AppendVarint(b, x)
+	}
+	return b
+}
+
+// Bits returns a byte with bit i set if the i-th of these facts holds.
+func Bits(facts ...bool) (b byte) {
+	for i, is := range facts {
+		if is {
+			b |= 1 << i
+		}
+	}
+	return b
 }
 
 // Count reads the number of the following things, each of which takes at least one byte.
@@ -61,14 +87,6 @@ func (r *Reader) Count() int {
 		return 0
 	}
 	return int(n)
-}
-
-func (r *Reader) skip(n int) {
-	if n <= 0 {
-		r.Bad = true
-		return
-	}
-	r.B = r.B[n:]
 }
 
 // Shorter returns the first n elements of a slice. If its array is more than twice as long, it copies them to a new

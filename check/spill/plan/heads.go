@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"isovet/history"
+	"isovet/internal/saved"
 )
 
 // Head is the part of a transaction that the check of sessions needs.
@@ -36,13 +37,7 @@ const (
 )
 
 func (w *HeadWriter) add(h Head) {
-	b := byte(h.Status)
-	for i, is := range [...]bool{h.Session == history.NoTime, h.Init, h.Timeless, h.In, h.Writer} {
-		if is {
-			b |= headNoSession << i
-		}
-	}
-	w.B = append(w.B, b)
+	w.B = append(w.B, byte(h.Status)|saved.Bits(h.Session == history.NoTime, h.Init, h.Timeless, h.In, h.Writer)<<2)
 	if h.Session != history.NoTime {
 		w.B = binary.AppendVarint(w.B, int64(uint64(h.Session)-uint64(w.session)))
 		w.session = h.Session

@@ -80,12 +80,12 @@ func (noRoom) Error() string { return "too many chunks overlap in time" }
 // ErrRoom is the error of a pass over a partition whose overlapping chunks exceed the memory bound.
 var ErrRoom error = noRoom{}
 
-// visitor receives the transactions of a partition in order.
+// visitor receives the operations of a partition in order.
 type visitor interface {
 	// number returns the number of a key, or noKey.
 	number(kind history.ValueKind, n int64, text []byte) uint32
-	// txn reads all operations of the cursor's transaction.
-	txn(c *cursor)
+	// op gets the cursor after each operation on a key with a number.
+	op(c *cursor)
 }
 
 // merge visits the transactions of chunks in order. Cost: some comparisons a transaction, times the logarithm of the
@@ -130,12 +130,11 @@ func merge(ctx context.Context, chunks []Chunk, f Filter, v visitor) error {
 		}
 		c := m.open[0]
 		for {
-			if f.Moved != nil && f.Moved.stale(c) {
-				for c.last = false; !c.last; {
-					c.nextOp()
+			stale := f.Moved != nil && f.Moved.stale(c)
+			for c.last = false; !c.last; {
+				if c.nextOp(); c.key != noKey && !stale {
+					v.op(c)
 				}
-			} else {
-				v.txn(c)
 			}
 			if c.nextTxn(); c.ended || !c.pos.Less(limit) {
 				break

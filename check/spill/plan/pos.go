@@ -23,13 +23,7 @@ var Last = Pos{T: math.MaxInt64, N: math.MaxUint64, Sub: math.MaxUint32}
 
 // Compare orders places.
 func (p Pos) Compare(q Pos) int {
-	switch {
-	case p.T != q.T:
-		return cmp.Compare(p.T, q.T)
-	case p.N != q.N:
-		return cmp.Compare(p.N, q.N)
-	}
-	return cmp.Compare(p.Sub, q.Sub)
+	return cmp.Or(cmp.Compare(p.T, q.T), cmp.Compare(p.N, q.N), cmp.Compare(p.Sub, q.Sub))
 }
 
 // Less reports whether p is before q.

@@ -58,20 +58,12 @@ func Part(members []*Txn, writers map[Want][]Writer, others map[uint64]*Txn, ini
 	for _, x := range all {
 		for i := range x.Ops {
 			op := &x.Ops[i]
-			switch {
-			case op.Kind == history.Read:
-				if in[x.Place] && known(Want{op.Key, op.Value}) {
-					b.Read(b.Key(op.Key.In(b)), op.Value.In(b))
-				}
-			case in[x.Place] || keep[write{x.Place, op.Key}]:
-				b.Write(b.Key(op.Key.In(b)), op.Value.In(b))
+			if op.Kind == history.Read && in[x.Place] && known(Want{op.Key, op.Value}) ||
+				op.Kind != history.Read && (in[x.Place] || keep[write{x.Place, op.Key}]) {
+				op.add(b)
 			}
 		}
-		head := x.head()
-		if x.Init {
-			head.Init, head.HasSess = true, false
-		}
-		b.EndTxn(head)
+		b.EndTxn(x.head())
 	}
 	return b.Build()
 }
@@ -81,19 +73,10 @@ func Whole(txns []*Txn, initial Value) (*history.History, error) {
 	b := history.NewBuilder()
 	b.Initial = initial.In(b)
 	for _, x := range txns {
-		for _, op := range x.Ops {
-			k, v := b.Key(op.Key.In(b)), op.Value.In(b)
-			if op.Kind == history.Read {
-				b.Read(k, v)
-			} else {
-				b.Write(k, v)
-			}
+		for i := range x.Ops {
+			x.Ops[i].add(b)
 		}
-		head := x.head()
-		if x.Init {
-			head.Init, head.HasSess = true, false
-		}
-		b.EndTxn(head)
+		b.EndTxn(x.head())
 	}
 	return b.Build()
 }

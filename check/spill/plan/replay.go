@@ -62,28 +62,29 @@ func (r *replayer) same(k uint32, text []byte) bool {
 	return string(r.texts[k]) == string(text)
 }
 
-func (r *replayer) txn(c *cursor) {
-	for {
-		c.nextOp()
-		if k := c.key; k != noKey {
-			x := &r.cells[k]
-			switch c.kind {
-			case Read:
-				if x.kind != c.vkind || x.n != c.n || c.vkind >= history.String && c.vkind != history.Bool &&
-					!r.same(k, c.text) {
-					r.out(Misfit{Key: r.t.key(k), Want: c.value(), Reader: c.place, At: c.pos, Found: x.place,
-						From: x.pos})
-				}
-			case Install:
-				x.kind, x.n, x.place, x.pos = c.vkind, c.n, c.place, c.pos
-				if c.vkind == history.String || c.vkind == history.Row {
-					r.setText(k, c.text)
-				}
-			}
+func (r *replayer) op(c *cursor) {
+	switch k := c.key; c.kind {
+	case Read:
+		if x := &r.cells[k]; r.contradicts(x, c) {
+			r.out(Misfit{Key: r.t.key(k), Want: c.value(), Reader: c.place, At: c.pos, Found: x.place, From: x.pos})
 		}
-		if c.last {
-			return
-		}
+	case Install:
+		r.install(c)
+	}
+}
+
+// contradicts reports whether the cursor's read does not return the value of its cell.
+func (r *replayer) contradicts(x *cell, c *cursor) bool {
+	return x.kind != c.vkind || x.n != c.n ||
+		c.vkind >= history.String && c.vkind != history.Bool && !r.same(c.key, c.text)
+}
+
+// install puts the cursor's write into its cell.
+func (r *replayer) install(c *cursor) {
+	x := &r.cells[c.key]
+	x.kind, x.n, x.place, x.pos = c.vkind, c.n, c.place, c.pos
+	if c.vkind == history.String || c.vkind == history.Row {
+		r.setText(c.key, c.text)
 	}
 }
 

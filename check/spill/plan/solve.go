@@ -160,13 +160,7 @@ func (w *small) history(wish map[Value]Value, free, sessions bool) (*history.His
 	for _, i := range w.members {
 		x := w.txns[i]
 		for j := range x.Ops {
-			op := &x.Ops[j]
-			k, v := op.Key.In(b), op.Value.In(b)
-			if op.Kind == history.Read {
-				b.Read(b.Key(k), v)
-			} else {
-				b.Write(b.Key(k), v)
-			}
+			x.Ops[j].add(b)
 		}
 		b.Write(marker(b, int(i)), history.IntValue(1))
 		head := x.head()

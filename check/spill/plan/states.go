@@ -152,18 +152,11 @@ func (s *states) number(kind history.ValueKind, n int64, text []byte) uint32 {
 	return k
 }
 
-func (s *states) txn(c *cursor) {
-	for {
-		c.nextOp()
-		if k := c.key; k != noKey && c.kind == Install {
-			x := &s.keys[k]
-			s.answer(x, c.pos)
-			if len(x.asked) > 0 {
-				x.holds, x.at = c.value(), c.pos
-			}
-		}
-		if c.last {
-			return
+func (s *states) op(c *cursor) {
+	if x := &s.keys[c.key]; c.kind == Install {
+		s.answer(x, c.pos)
+		if len(x.asked) > 0 {
+			x.holds, x.at = c.value(), c.pos
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 func Sweep(ctx context.Context, chunks []Chunk, f Filter, initial Value, s Stamps, ext func(StampViolation),
 	conflict func(key Value)) (keys int, err error) {
 	defer recoverDamaged(&err)
-	v := &sweeper{replayer: replayer{initial: initial}, s: s, ext: ext, conflict: conflict}
+	v := &sweeper{replayer{initial: initial}, s, ext, conflict, map[uint32]bool{}}
 	err = merge(ctx, chunks, f, v)
 	return int(v.t.n), err
 }
@@ -26,41 +26,24 @@ type sweeper struct {
 	known    map[uint32]bool // keys with a known conflict
 }
 
-func (s *sweeper) txn(c *cursor) {
-	for {
-		c.nextOp()
-		if k := c.key; k != noKey {
-			x := &s.cells[k]
-			switch c.kind {
-			case Read:
-				if x.kind != c.vkind || x.n != c.n || c.vkind >= history.String && c.vkind != history.Bool &&
-					!s.same(k, c.text) {
-					want := Value{Kind: x.kind, N: x.n}
-					if int(k) < len(s.texts) && (x.kind == history.String || x.kind == history.Row) {
-						want.Text = string(s.texts[k])
-					}
-					s.ext(StampViolation{Axiom: timestamp.EXT, Txn: c.place, Other: x.place, Key: s.t.key(k),
-						Got: c.value(), Want: want})
-				}
-			case Install:
-				if !s.s.Serial && x.place != NoPlace && x.pos.T > c.start && !s.known[k] {
-					if s.known == nil {
-						s.known = map[uint32]bool{}
-					}
-					s.known[k] = true
-					s.conflict(s.t.key(k))
-				}
-				x.kind, x.n, x.place, x.pos = c.vkind, c.n, c.place, c.pos
-				if c.pos.T == First.T {
-					x.place = NoPlace
-				}
-				if c.vkind == history.String || c.vkind == history.Row {
-					s.setText(k, c.text)
-				}
-			}
+func (s *sweeper) op(c *cursor) {
+	k := c.key
+	x := &s.cells[k]
+	switch {
+	case c.kind == Read && s.contradicts(x, c):
+		want := Value{Kind: x.kind, N: x.n}
+		if int(k) < len(s.texts) && (x.kind == history.String || x.kind == history.Row) {
+			want.Text = string(s.texts[k])
 		}
-		if c.last {
-			return
+		s.ext(StampViolation{Axiom: timestamp.EXT, Txn: c.place, Other: x.place, Key: s.t.key(k), Got: c.value(),
+			Want: want})
+	case c.kind == Install:
+		if !s.s.Serial && x.place != NoPlace && x.pos.T > c.start && !s.known[k] {
+			s.known[k] = true
+			s.conflict(s.t.key(k))
+		}
+		if s.install(c); c.pos.T == First.T {
+			x.place = NoPlace
 		}
 	}
 }
@@ -91,19 +74,13 @@ func (p *pairs) number(kind history.ValueKind, n int64, text []byte) uint32 {
 	return k
 }
 
-func (p *pairs) txn(c *cursor) {
-	for {
-		c.nextOp()
-		if k := c.key; k != noKey && c.kind == Install && c.pos.T != First.T {
-			of := p.of[k]
-			for i := len(of) - 1; i >= 0 && of[i].ts > c.start; i-- {
-				p.out(StampViolation{Axiom: timestamp.NOCONFLICT, Txn: c.place, Other: of[i].place, Key: p.t.key(k)})
-			}
-			p.of[k] = append(of, committed{c.pos.T, c.place})
+func (p *pairs) op(c *cursor) {
+	if k := c.key; c.kind == Install && c.pos.T != First.T {
+		of := p.of[k]
+		for i := len(of) - 1; i >= 0 && of[i].ts > c.start; i-- {
+			p.out(StampViolation{Axiom: timestamp.NOCONFLICT, Txn: c.place, Other: of[i].place, Key: p.t.key(k)})
 		}
-		if c.last {
-			return
-		}
+		p.of[k] = append(of, committed{c.pos.T, c.place})
 	}
 }
 
@@ -129,10 +106,8 @@ type ties struct {
 
 func (t *ties) number(history.ValueKind, int64, []byte) uint32 { return 0 }
 
-func (t *ties) txn(c *cursor) {
-	for c.last = false; !c.last; {
-		c.nextOp()
-	}
+// op gets the only operation of each transaction.
+func (t *ties) op(c *cursor) {
 	switch {
 	case t.last == NoPlace || t.at != c.pos.T:
 	case t.found == nil || t.found.At == c.pos.T && t.found.B > max(t.last, c.place):
@@ -198,25 +173,19 @@ func (s *sources) number(kind history.ValueKind, n int64, text []byte) uint32 {
 	return k
 }
 
-func (s *sources) txn(c *cursor) {
-	for {
-		c.nextOp()
-		if k := c.key; k != noKey && c.kind != Read && len(s.keys[k].asked) > 0 {
-			v := c.value()
-			for _, i := range s.keys[k].asked {
-				if a := &s.asked[i]; a.Value == v {
-					x, o := Source{staleness(c, a), c.place}, &s.out[i]
-					if x.Kind > o.Kind || x.Kind == o.Kind && x.By < o.By {
-						*o = x
-					}
+func (s *sources) op(c *cursor) {
+	if k := c.key; c.kind != Read && len(s.keys[k].asked) > 0 {
+		v := c.value()
+		for _, i := range s.keys[k].asked {
+			if a := &s.asked[i]; a.Value == v {
+				x, o := Source{staleness(c, a), c.place}, &s.out[i]
+				if x.Kind > o.Kind || x.Kind == o.Kind && x.By < o.By {
+					*o = x
 				}
 			}
-			if c.kind == Install && c.pos.T == First.T {
-				s.keys[k].holds = v
-			}
 		}
-		if c.last {
-			return
+		if c.kind == Install && c.pos.T == First.T {
+			s.keys[k].holds = v
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (x *Txn) head() history.TxnHead {
 	head := history.NewTxnHead()
 	head.ID, head.HasID, head.Line, head.Status = x.ID, true, x.Line, x.Status
 	head.Start, head.Commit, head.End = x.Start, x.Commit, x.End
-	head.StartTS, head.CommitTS = x.StartTS, x.CommitTS
+	head.StartTS, head.CommitTS, head.Init = x.StartTS, x.CommitTS, x.Init
 	if x.Session != history.NoTime {
 		head.Session, head.HasSess = x.Session, true
 	}
@@ -121,18 +121,6 @@ func (x *Txn) External(read, install func(op *Op)) {
 	}
 }
 
-// MoveWriter turns moved transactions into chunks for each partition.
-type MoveWriter struct {
-	Parts int
-	Emit  func(part int, chunk []byte, info ChunkInfo) error
-	// Apart, if set, reports whether two places, the earlier one first, need different chunks: a pass reads every
-	// chunk that overlaps a wanted one.
-	Apart func(a, b Pos) bool
-	w     []chunkWriter
-	keys  []map[Value]uint32
-	out   []byte
-}
-
 // Event is one place of a moved transaction, with its reads, its writes, or both.
 type Event struct {
 	At            Pos
@@ -140,33 +128,37 @@ type Event struct {
 	Reads, Writes bool
 }
 
-// Events writes events in the order of their places.
-func (m *MoveWriter) Events(events []Event) error {
-	if m.w == nil {
-		m.w, m.keys = make([]chunkWriter, m.Parts), make([]map[Value]uint32, m.Parts)
-		for p := range m.w {
-			m.w[p].moving, m.keys[p] = true, map[Value]uint32{}
-		}
+// Moved turns moved transactions into chunks for each partition. Events are in the order of their places. apart reports
+// whether two places, the earlier one first, need different chunks: a pass reads every chunk that overlaps a wanted
+// one.
+func Moved(events []Event, parts int, apart func(a, b Pos) bool,
+	emit func(part int, chunk []byte, info ChunkInfo) error) (err error) {
+	ws, keys := make([]chunkWriter, parts), make([]map[Value]uint32, parts)
+	for p := range ws {
+		ws[p].moving, keys[p] = true, map[Value]uint32{}
 	}
-	var err error
+	take := func(p int) error {
+		chunk, info := ws[p].take(nil)
+		clear(keys[p])
+		return emit(p, chunk, info)
+	}
 	for i := range events {
 		e := &events[i]
 		began := make(map[int]bool, 8)
 		op := func(kind Kind, o *Op) {
-			p := PartOf(HashOf(o.Key), m.Parts)
-			w := &m.w[p]
+			p := PartOf(HashOf(o.Key), parts)
+			w := &ws[p]
 			if !began[p] {
-				if err == nil && (w.size() > maxChunk ||
-					w.info.Txns > 0 && m.Apart != nil && m.Apart(w.info.Max, e.At)) {
-					err = m.emit(p)
+				if err == nil && (w.size() > maxChunk || w.info.Txns > 0 && apart(w.info.Max, e.At)) {
+					err = take(p)
 				}
 				w.begin(e.At, e.Txn.Place)
 				began[p] = true
 			}
-			k, ok := m.keys[p][o.Key]
+			k, ok := keys[p][o.Key]
 			if !ok {
 				k = w.key(o.Key.Kind, o.Key.N, []byte(o.Key.Text))
-				m.keys[p][o.Key] = k
+				keys[p][o.Key] = k
 			}
 			w.op(kind, k, o.Value.Kind, o.Value.N, []byte(o.Value.Text))
 		}
@@ -183,26 +175,21 @@ func (m *MoveWriter) Events(events []Event) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// Flush emits the rest. The next events may be at any place.
-func (m *MoveWriter) Flush() error {
-	for p := range m.w {
-		if m.w[p].info.Ops > 0 {
-			if err := m.emit(p); err != nil {
-				return err
-			}
+	for p := range ws {
+		if ws[p].info.Ops > 0 && err == nil {
+			err = take(p)
 		}
 	}
-	return nil
+	return err
 }
 
-func (m *MoveWriter) emit(p int) error {
-	var info ChunkInfo
-	m.out, info = m.w[p].take(m.out[:0])
-	clear(m.keys[p])
-	return m.Emit(p, m.out, info)
+// add adds an operation to a builder's transaction.
+func (op *Op) add(b *history.Builder) {
+	if k, v := b.Key(op.Key.In(b)), op.Value.In(b); op.Kind == history.Read {
+		b.Read(k, v)
+	} else {
+		b.Write(k, v)
+	}
 }
 
 // marker returns a key that fixes the order of a window's transactions and its end.

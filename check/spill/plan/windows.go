@@ -13,6 +13,15 @@ type Span struct{ From, To Pos }
 // Has reports whether a place is within.
 func (s Span) Has(p Pos) bool { return !p.Less(s.From) && !s.To.Less(p) }
 
+// Find returns the span that has a place, or -1. Spans are sorted and do not overlap.
+func Find(spans []Span, p Pos) int {
+	i, _ := slices.BinarySearchFunc(spans, p, func(s Span, p Pos) int { return s.To.Compare(p) })
+	if i < len(spans) && spans[i].Has(p) {
+		return i
+	}
+	return -1
+}
+
 // length returns the time of a span, as a float: it may exceed an int64.
 func (s Span) length() float64 { return float64(s.To.T) - float64(s.From.T) }
 

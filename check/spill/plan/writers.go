@@ -125,29 +125,23 @@ func (s *search) number(kind history.ValueKind, n int64, text []byte) uint32 {
 	return s.t.get(kind, n, text)
 }
 
-func (s *search) txn(c *cursor) {
-	for {
-		c.nextOp()
-		if k := c.key; k != noKey && c.kind != Read {
-			if c.kind == Install {
-				if c.pos.T == First.T {
-					s.loaded(k, c)
-				}
-				if p := s.pending[k]; len(p) > 0 {
-					for _, p := range p {
-						x := &s.wants[p.want].by[p.at]
-						x.Next, x.NextPos = c.place, c.pos
-					}
-					s.waiting -= len(p)
-					s.pending[k] = p[:0]
-				}
-			}
-			if i, is := s.byVersion[version{k, c.vkind, c.n, string(c.text)}]; is {
-				s.add(i, Writer{Kind: c.kind, Place: c.place, Pos: c.pos})
-			}
+func (s *search) op(c *cursor) {
+	k := c.key
+	if c.kind == Read {
+		return
+	}
+	if c.kind == Install {
+		if c.pos.T == First.T {
+			s.loaded(k, c)
 		}
-		if c.last {
-			return
+		for _, p := range s.pending[k] {
+			x := &s.wants[p.want].by[p.at]
+			x.Next, x.NextPos = c.place, c.pos
 		}
+		s.waiting -= len(s.pending[k])
+		s.pending[k] = s.pending[k][:0]
+	}
+	if i, is := s.byVersion[version{k, c.vkind, c.n, string(c.text)}]; is {
+		s.add(i, Writer{Kind: c.kind, Place: c.place, Pos: c.pos})
 	}
 }
