@@ -54,9 +54,9 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 		return false, err
 	}
 	defer in.Close()
-	r := bufio.NewReaderSize(in, 1<<18)
+	r := lineReader{Reader: bufio.NewReaderSize(in, 1<<18)}
 	if from > 0 { // inside a line
-		skipped, err := r.ReadBytes('\n')
+		skipped, err := r.next()
 		if from += int64(len(skipped)); errors.Is(err, io.EOF) {
 			return true, nil
 		}
@@ -64,23 +64,14 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 			return false, err
 		}
 	}
-	var long []byte
 	for from < to {
-		line, err := r.ReadSlice('\n')
+		line, err := r.next()
 		from += int64(len(line))
-		if errors.Is(err, bufio.ErrBufferFull) {
-			long = append(long, line...)
-			continue
-		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return false, err
-		}
-		if len(long) > 0 {
-			line = append(long, line...)
-			long = nil
 		}
 		if line = line[bytes.IndexByte(line, '\t')+1 : len(line)-1]; !isOwn(line) && !each(line) {
 			return false, nil
