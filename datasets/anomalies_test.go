@@ -182,9 +182,8 @@ func TestSynthesizedClasses(t *testing.T) {
 		for f := range strings.FieldsSeq(a.Schedule[:begin]) {
 			owner[f[:1]] = 0
 		}
-		reads, writes := 0, 0
+		reads, writes, steps := 0, 0, map[int64]string{}
 		h := a.History()
-		steps := map[int64]string{}
 		for op := range uint32(h.NumOps()) {
 			steps[h.OpStart(op)] = strings.ReplaceAll(words[h.Ops.Kind[op]], "t", fmt.Sprint(h.Txns.ID[h.TxnOf(op)]))
 		}
