@@ -129,14 +129,8 @@ func (l *Log) writer(h *history.History, v uint32) (w recalled, any bool, err er
 			return true
 		}
 		x, is := parsed(line)
-		if !is || x.head.Init {
-			return true
-		}
-		for op := range x.h.EachOp(x.t) {
-			kind := x.h.Ops.Kind[op]
-			if (kind == history.Write || kind == history.Append) && versionOf(x.h, x.h.Ops.Ver[op]) == name {
-				w, any = x, true
-			}
+		if is && !x.head.Init && x.wrote(name) {
+			w, any = x, true
 		}
 		return !any
 	})
