@@ -315,17 +315,13 @@ func (t *tolerant) txn(done int) {
 			if !ok {
 				return false
 			}
-			switch string(s) {
-			case "committed":
-				h.Status = history.Committed
-			case "aborted":
-				h.Status = history.Aborted
-			case "unknown":
-				h.Status = history.Unknown
-			default:
-				return t.fail("unknown status %s; expected \"committed\", \"aborted\" or \"unknown\"", clip(s))
+			for st := history.Committed; st <= history.Unknown; st++ {
+				if st.String() == string(s) {
+					h.Status = st
+					return true
+				}
 			}
-			return true
+			return t.fail("unknown status %s; expected \"committed\", \"aborted\" or \"unknown\"", clip(s))
 		case fInit:
 			switch t.peek() {
 			case 't', 'f':
