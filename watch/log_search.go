@@ -80,6 +80,25 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 	return true, nil
 }
 
+// recalled is a transaction read from the log.
+type recalled struct {
+	h    *history.History
+	t    uint32
+	id   int64
+	head history.TxnHead
+	ops  []uint32 // see op
+}
+
+// wrote reports whether the transaction wrote or appended a version of this name (versionOf).
+func (w *recalled) wrote(name string) bool {
+	for op, v := range w.h.EachOp(w.t) {
+		if kind := w.h.Ops.Kind[op]; (kind == history.Write || kind == history.Append) && versionOf(w.h, v) == name {
+			return true
+		}
+	}
+	return false
+}
+
 // parsed parses a line of the log. It returns false if the line is no transaction.
 func parsed(line []byte) (recalled, bool) {
 	b := NewBatch(1, [][]byte{line}) // not the first line, which might be a header

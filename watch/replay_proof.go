@@ -230,31 +230,12 @@ func (w recalled) items() (recalled, error) {
 	return w, err
 }
 
-// wrote reports whether the transaction wrote or appended a version of this name (versionOf).
-func (w *recalled) wrote(name string) bool {
-	for op, v := range w.h.EachOp(w.t) {
-		if kind := w.h.Ops.Kind[op]; (kind == history.Write || kind == history.Append) && versionOf(w.h, v) == name {
-			return true
-		}
-	}
-	return false
-}
-
 // op returns the operation of the line that a read or write of h belongs to.
 func (w *recalled) op(at uint32) *uint32 {
 	if int(at) < len(w.ops) {
 		at = w.ops[at]
 	}
 	return &at
-}
-
-// recalled is a transaction read from the log.
-type recalled struct {
-	h    *history.History
-	t    uint32
-	id   int64
-	head history.TxnHead
-	ops  []uint32 // see op
 }
 
 // certifyAll certifies violations on all cores, each in a history of its transactions and the writers of their reads.
