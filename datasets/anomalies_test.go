@@ -182,8 +182,7 @@ func TestSynthesizedClasses(t *testing.T) {
 		for f := range strings.FieldsSeq(a.Schedule[:begin]) {
 			owner[f[:1]] = 0
 		}
-		reads, writes, steps := 0, 0, map[int64]string{}
-		h := a.History()
+		reads, writes, steps, h := 0, 0, map[int64]string{}, a.History()
 		for op := range uint32(h.NumOps()) {
 			steps[h.OpStart(op)] = strings.ReplaceAll(words[h.Ops.Kind[op]], "t", fmt.Sprint(h.Txns.ID[h.TxnOf(op)]))
 		}
@@ -204,7 +203,7 @@ func TestSynthesizedClasses(t *testing.T) {
 				owner[key] = f[1]
 			}
 			if f[0] > 'C' && !strings.Contains(steps[int64(10*i+11)], f[:2]) {
-				t.Errorf("%s: step %s is %q", a.Name, f, steps)
+				t.Errorf("%s: step %s is not among %v", a.Name, f, steps)
 			}
 		}
 		want := IAT
