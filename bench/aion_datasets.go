@@ -39,23 +39,14 @@ func onDatasets(ctx context.Context, lab *Lab, r *Report, isolation string, at l
 		if err != nil {
 			return err
 		}
-		for _, memory := range []string{plenty, some, little} {
-			err := lab.step(r, c.name+", "+memory, func() error {
-				name := c.name + ", " + memory
-				lab.tell(name)
-				w, err := lab.rates(ctx, r, name, first, lines, watching{level: at, memory: memory})
-				if err != nil {
-					return err
-				}
-				r.Add(decided("keys", "100", name, w.last["keys"]))
-				late := w.last[`violations_total{axiom="LATE"}`]
-				r.Add(decided("late", "100", name, late))
-				r.Add(decided("wrong", "100", name, w.last["violations_total"]-late))
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+		err = lab.eachMemory(ctx, r, c.name, first, lines, at, func(name string, last map[string]float64) {
+			r.Add(decided("keys", "100", name, last["keys"]))
+			late := last[`violations_total{axiom="LATE"}`]
+			r.Add(decided("late", "100", name, late))
+			r.Add(decided("wrong", "100", name, last["violations_total"]-late))
+		})
+		if err != nil {
+			return err
 		}
 		if at != level.SessionSerializable {
 			continue

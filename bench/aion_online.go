@@ -342,6 +342,26 @@ func byWatch(measure measuring) measuring {
 	}
 }
 
+// eachMemory measures rates with much and little memory. add adds the last metrics of each.
+func (l *Lab) eachMemory(ctx context.Context, r *Report, of string, first head, lines []arrival, at level.Level,
+	add func(name string, last map[string]float64)) error {
+	for _, memory := range []string{plenty, some, little} {
+		name := of + ", " + memory
+		err := l.step(r, name, func() error {
+			l.tell(name)
+			w, err := l.rates(ctx, r, name, first, lines, watching{level: at, memory: memory})
+			if err == nil {
+				add(name, w.last)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // aionOnlineRate measures Figure 12 end to end.
 func aionOnlineRate(ctx context.Context, lab *Lab, r *Report) error {
 	txns := lab.Pick(2000, 200_000, 500_000)
@@ -362,20 +382,11 @@ func aionOnlineRate(ctx context.Context, lab *Lab, r *Report) error {
 		if err != nil {
 			return err
 		}
-		for _, memory := range []string{plenty, some, little} {
-			err := lab.step(r, c.name+", "+memory, func() error {
-				name := c.name + ", " + memory
-				lab.tell(name)
-				w, err := lab.rates(ctx, r, name, first, lines, watching{level: c.at, memory: memory})
-				if err != nil {
-					return err
-				}
-				r.Add(decided("wrong", "100", name, w.last["violations_total"]))
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+		err = lab.eachMemory(ctx, r, c.name, first, lines, c.at, func(name string, last map[string]float64) {
+			r.Add(decided("wrong", "100", name, last["violations_total"]))
+		})
+		if err != nil {
+			return err
 		}
 		if c.isolation != "serializable" {
 			continue

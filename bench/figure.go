@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"isovet/evidence"
+	"isovet/internal/atomicfile"
 )
 
 // Report is a figure's results.
@@ -443,24 +444,12 @@ func (r *Report) files(path string) (map[string][]byte, error) {
 
 // writeWhole writes a file atomically.
 func writeWhole(path string, b []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".results.*")
+	tmp, err := atomicfile.Create(path)
 	if err != nil {
 		return err
 	}
 	_, err = tmp.Write(b)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
+	return atomicfile.End(tmp, path, false, err)
 }
 
 // writeTable writes a table of texts. The first column, and columns without numbers, are left-aligned.

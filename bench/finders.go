@@ -286,8 +286,7 @@ func in(figure string, find finder) finder {
 			return notMeasured(figure)
 		}
 		f := find(o)
-		f.At = strings.TrimSpace(f.At + " (" + figure + ")")
-		return f
+		return f.at(strings.TrimSpace(f.At + " (" + figure + ")"))
 	}
 }
 
@@ -326,6 +325,20 @@ func difference(more, than finder) finder {
 		}
 		return Found{Value: a.Value - b.Value}
 	}
+}
+
+// at returns the finding with another place.
+func (f Found) at(place string) Found {
+	f.At = place
+	return f
+}
+
+// each returns what find returns for each of the names.
+func each(names []string, find func(name string) Found) (all []Found) {
+	for _, name := range names {
+		all = append(all, find(name))
+	}
+	return all
 }
 
 // leastOf and mostOf return the least and the greatest of some findings.

@@ -101,13 +101,9 @@ func bySeries(metric string, keep func(string) bool, fast, slow string, sign flo
 // moreBy returns the greatest difference of a series above another.
 func moreBy(metric, base, series string) finder {
 	return func(r *Report) Found {
-		var all []Found
-		for _, g := range r.Groups(metric) {
-			f := difference(valueAt(metric, g, series), valueAt(metric, g, base))(r)
-			f.At = r.place(g)
-			all = append(all, f)
-		}
-		return mostOf(series, all)
+		return mostOf(series, each(r.Groups(metric), func(g string) Found {
+			return difference(valueAt(metric, g, series), valueAt(metric, g, base))(r).at(r.place(g))
+		}))
 	}
 }
 
@@ -129,13 +125,10 @@ func byWorkload(metric, fast, slow string) finder {
 // outpaces returns the least quotient of one throughput and others, where both are known.
 func outpaces(metric, fast string, slow ...string) finder {
 	return func(r *Report) Found {
-		var all []Found
-		for _, s := range slow {
+		return leastOf(slow[0], each(slow, func(s string) Found {
 			f := overSlower(metric, s, fast)(r)
-			f.At = strings.TrimSpace("against " + s + " " + f.At)
-			all = append(all, f)
-		}
-		return leastOf(slow[0], all)
+			return f.at(strings.TrimSpace("against " + s + " " + f.At))
+		}))
 	}
 }
 

@@ -188,39 +188,35 @@ func stepping(is func(a, b float64) bool, metric, pattern string, series ...stri
 // risesOver returns the share of steps between groups, in the given order, at which a series rises.
 func risesOver(metric, series string, groups ...string) finder {
 	return func(r *Report) Found {
-		var values []float64
-		for _, g := range groups {
-			if p := r.Find(metric, g, series); p != nil {
-				values = append(values, p.Value)
-			}
-		}
-		return steps(values, climbs)
+		return steps(values(groups, func(g string) *Point { return r.Find(metric, g, series) }), climbs)
 	}
 }
 
 // fallsOver returns the share of steps between series at which the value of a group falls.
 func fallsOver(metric, group string, series ...string) finder {
 	return func(r *Report) Found {
-		var values []float64
-		for _, s := range series {
-			if p := r.Find(metric, group, s); p != nil {
-				values = append(values, -p.Value)
-			}
-		}
-		return steps(values, climbs)
+		drops := func(a, b float64) bool { return b < a }
+		return steps(values(series, func(s string) *Point { return r.Find(metric, group, s) }), drops)
 	}
+}
+
+// values returns the values of those points that there are.
+func values(names []string, find func(name string) *Point) (out []float64) {
+	for _, name := range names {
+		if p := find(name); p != nil {
+			out = append(out, p.Value)
+		}
+	}
+	return out
 }
 
 // leastSteady returns the quotient of the greatest and the least value of the series that varies most.
 func leastSteady(metric string, series ...string) finder {
 	return func(r *Report) Found {
-		var all []Found
-		for _, s := range series {
+		return mostOf(series[0], each(series, func(s string) Found {
 			f := steady(metric, anyGroup, s)(r)
-			f.At = s + ", " + f.At
-			all = append(all, f)
-		}
-		return mostOf(series[0], all)
+			return f.at(s + ", " + f.At)
+		}))
 	}
 }
 
@@ -257,42 +253,30 @@ func shareOf(metric, what string, is func(r *Report, group string) (yes, ok bool
 // shortest returns the share of groups at which a series is not above any of the others that have a value. If it was
 // stopped, it is above those that took less time than it had taken.
 func shortest(metric, what, series string, others ...string) finder {
-	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
-		own := r.Find(metric, g, series)
-		if own == nil {
-			v, _, late := r.timed(metric, g, series)
-			return false, late && slices.ContainsFunc(others, func(o string) bool {
-				p := r.Find(metric, g, o)
-				return p != nil && p.Value < v
-			})
-		}
-		yes = true
-		for _, o := range others {
-			if v, _, there := r.timed(metric, g, o); there {
-				ok = true
-				yes = yes && own.Value <= v
-			}
-		}
-		return yes, ok
-	})
+	return foremost(metric, what, 1, series, others)
 }
 
 // highest returns the share of groups at which a series is not below any of the others that have a value. If it was
 // stopped, it is below those above its upper bound.
 func highest(metric, what, series string, others ...string) finder {
+	return foremost(metric, what, -1, series, others)
+}
+
+// foremost is shortest (sign 1) and highest (sign −1).
+func foremost(metric, what string, sign float64, series string, others []string) finder {
 	return shareOf(metric, what, func(r *Report, g string) (yes, ok bool) {
 		own := r.Find(metric, g, series)
 		if own == nil {
-			v, below, _ := r.stopped(metric, g, series)
-			return false, below && slices.ContainsFunc(others, func(o string) bool {
+			v, below, late := r.stopped(metric, g, series)
+			return false, late && below == (sign < 0) && slices.ContainsFunc(others, func(o string) bool {
 				p := r.Find(metric, g, o)
-				return p != nil && p.Value > v
+				return p != nil && sign*p.Value < sign*v
 			})
 		}
 		yes = true
 		for _, o := range others {
-			if p := r.Find(metric, g, o); p != nil {
-				yes, ok = yes && own.Value >= p.Value, true
+			if v, beyond, there := r.timed(metric, g, o); there && (sign > 0 || !beyond) {
+				yes, ok = yes && sign*own.Value <= sign*v, true
 			}
 		}
 		return yes, ok

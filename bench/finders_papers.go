@@ -78,13 +78,10 @@ func cobraAsBE(r *Report) Found {
 // overClosure divides the memory in use after construction by what the compact closure adds. It returns the least
 // quotient.
 func overClosure(r *Report) Found {
-	var all []Found
-	for _, g := range r.Groups("closure") {
-		f := ratio(valueAt("live", g+", "+compactClosure, "construction"), valueAt("closure", g, compactClosure))(r)
-		f.At = r.place(g)
-		all = append(all, f)
-	}
-	return leastOf("construction", all)
+	return leastOf("construction", each(r.Groups("closure"), func(g string) Found {
+		return ratio(valueAt("live", g+", "+compactClosure, "construction"), valueAt("closure", g, compactClosure))(r).
+			at(r.place(g))
+	}))
 }
 
 // Leopard.
@@ -147,10 +144,8 @@ func longestStage(keep func(string) bool, stage string, others ...string) finder
 	return func(r *Report) Found {
 		var all []Found
 		for _, p := range r.line("time", keep, stage) {
-			f := ratio(valueAt("time", p.Group, stage), valueOver("time", both(inGroups(among(p.Group)),
-				ofSeries(others...)), most))(r)
-			f.At = r.place(p.Group)
-			all = append(all, f)
+			all = append(all, ratio(valueAt("time", p.Group, stage), valueOver("time", both(inGroups(among(p.Group)),
+				ofSeries(others...)), most))(r).at(r.place(p.Group)))
 		}
 		return leastOf(stage, all)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -90,7 +91,7 @@ func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) 
 	if f.Schedule != nil {
 		s := ScriptOf(f.Schedule, f.Config.Isolation, f.Level.String())
 		p.describe(s)
-		return p.finish(s, s)
+		return p.finish(s, s), nil
 	}
 	all := p.candidates(ids)
 	if len(all) == 0 {
@@ -110,7 +111,7 @@ func (f *Found) Reproduce(ctx context.Context, ids []int64, o ReproduceOptions) 
 		best = all[0].script()
 		whole = best
 	}
-	return p.finish(best, whole)
+	return p.finish(best, whole), nil
 }
 
 type reproducer struct {
@@ -161,7 +162,7 @@ func (p *reproducer) waits(s *Script) (int, bool) {
 
 // finish plays the final script the requested number of times. If fewer than eight of ten runs show the violation, it
 // also plays the unreduced script, and takes that one if it shows the violation more often.
-func (p *reproducer) finish(best, whole *Script) (*Reproduction, error) {
+func (p *reproducer) finish(best, whole *Script) *Reproduction {
 	p.count(best)
 	if 10*p.out.Violated < 8*p.out.Runs && whole != best && p.ctx.Err() == nil {
 		first := *p.out
@@ -175,7 +176,7 @@ func (p *reproducer) finish(best, whole *Script) (*Reproduction, error) {
 		p.until = time.Now().Add(p.o.For / 2)
 		p.out.Control, _ = p.runs(p.out.Script.serial(), "control")
 	}
-	return p.out, nil
+	return p.out
 }
 
 func (p *reproducer) count(s *Script) {
@@ -305,7 +306,7 @@ func apply(rows map[workload.Key][]int64, calls []callRec) {
 const mostRows = 2000
 
 // needed returns the rows that a script's steps may access.
-func (r *run) needed(rows map[workload.Key][]int64, txns []txnScript) (out []candidateRow) {
+func (r *run) needed(rows map[workload.Key][]int64, txns []txnScript) []candidateRow {
 	named, count := map[workload.Key]bool{}, map[int]int{}
 	for i := range txns {
 		for _, st := range txns[i].steps {
@@ -315,12 +316,19 @@ func (r *run) needed(rows map[workload.Key][]int64, txns []txnScript) (out []can
 	for k := range rows {
 		count[k.Table()]++
 	}
-	for k, cells := range rows {
-		if n := k.Table(); named[k] || r.tables[n].Columns != nil && count[n] <= mostRows {
-			out = append(out, candidateRow{k, cells})
+	return rowsOf(rows, func(k workload.Key) bool {
+		n := k.Table()
+		return named[k] || r.tables[n].Columns != nil && count[n] <= mostRows
+	})
+}
+
+// rowsOf returns the wanted rows in the order of their keys.
+func rowsOf(rows map[workload.Key][]int64, wanted func(workload.Key) bool) (out []candidateRow) {
+	for _, k := range slices.Sorted(maps.Keys(rows)) {
+		if wanted(k) {
+			out = append(out, candidateRow{k, rows[k]})
 		}
 	}
-	slices.SortFunc(out, func(a, b candidateRow) int { return cmp.Compare(a.key, b.key) })
 	return out
 }
 
@@ -361,25 +369,19 @@ func (x *candidate) script() *Script {
 	r := x.p.f.Result.run
 	s := &Script{Tables: scriptTables(r.tables)}
 	x.p.describe(s)
-	number := map[int]int{}
 	for _, st := range all {
-		n, ok := number[st.Session]
-		if !ok {
-			n = len(number) + 1
-			number[st.Session] = n
-			s.Nodes = append(s.Nodes, (st.Session-1)%len(r.info.Nodes))
-		}
-		st.Session = n
 		s.Steps = append(s.Steps, st.ScriptStep)
 	}
-	if len(r.info.Nodes) < 2 {
-		s.Nodes = nil
+	for i := range s.sessions() {
+		if n := len(r.info.Nodes); n > 1 {
+			s.Nodes = append(s.Nodes, i%n)
+		}
 	}
 	for _, row := range x.rows {
 		t := &s.Tables[row.key.Table()]
 		t.Rows = append(t.Rows, append([]int64{row.key.PK()}, row.cells...))
 	}
-	return s
+	return s.renumbered()
 }
 
 func (p *reproducer) describe(s *Script) {
@@ -453,11 +455,8 @@ func (x *candidate) fold() {
 			rows[row.key] = row.cells
 		}
 		apply(rows, t.calls)
-		x.txns, x.rows = slices.Delete(slices.Clone(x.txns), i, i+1), nil
-		for k, cells := range rows {
-			x.rows = append(x.rows, candidateRow{k, cells})
-		}
-		slices.SortFunc(x.rows, func(a, b candidateRow) int { return cmp.Compare(a.key, b.key) })
+		x.txns = slices.Delete(slices.Clone(x.txns), i, i+1)
+		x.rows = rowsOf(rows, func(workload.Key) bool { return true })
 		if !x.p.violates(x.script()) {
 			*x = before
 			i++

@@ -48,7 +48,7 @@ func without(ls []level.Level, l level.Level) []level.Level {
 //go:embed anomalies.tsv
 var anomaliesTSV string
 
-// synthesizedTSV has the columns name, class, init, what it violates, about, schedule.
+// synthesizedTSV has the columns name, class, schedule, what it violates, about, and the history as JSON lines.
 //
 //go:embed synthesized.tsv
 var synthesizedTSV string
@@ -113,8 +113,8 @@ func AllFaults() []Anomaly { return slices.Concat(Faults(), PredicateFaults(), T
 func SynthesizedAnomalies() []Synthesized {
 	var all []Synthesized
 	eachRow(synthesizedTSV, 6, func(c []string, violates []level.Level) {
-		all = append(all, Synthesized{Name: c[0], Class: Class(c[1]), Init: c[2], Violates: violates, About: c[4],
-			Schedule: c[5]})
+		all = append(all, Synthesized{Name: c[0], Class: Class(c[1]), Schedule: c[2], Violates: violates, About: c[4],
+			lines: c[5]})
 	})
 	return all
 }

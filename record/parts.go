@@ -16,6 +16,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/partlist"
+	"isovet/internal/atomicfile"
 	"isovet/internal/safego"
 )
 
@@ -398,19 +399,14 @@ func (w *Whole) lines() (partlist.Part, error) { return w.file(w.Lines) }
 
 func (w *Whole) file(content func(io.Writer) error) (partlist.Part, error) {
 	made := partlist.Part{File: fmt.Sprintf(partName+".jsonl", w.Number), Txns: w.Txns, Ops: w.Ops}
-	f, err := os.CreateTemp(w.Dir, "."+made.File+".*")
+	path := filepath.Join(w.Dir, made.File)
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return made, err
 	}
-	err = errors.Join(content(f), f.Chmod(0o644), f.Sync())
+	err = content(f)
 	if st, serr := f.Stat(); serr == nil {
 		made.Bytes = st.Size()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(w.Dir, made.File))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return made, err
+	return made, atomicfile.End(f, path, true, err)
 }

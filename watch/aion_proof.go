@@ -32,13 +32,8 @@ func (j *aion) prove(log *Log, v *Violation) (*Proof, error) {
 				"it", id, searched>>20)}, nil
 		}
 	}
-	p := aionPart{copier: copier{history.NewBuilder()}, key: string(v.Key), wrote: map[string]bool{}}
-	if len(j.p.header) > 0 {
-		if head, err := jsonl.ReadPiece(j.p.header); err == nil {
-			p.b.Meta = head.Meta
-			p.b.Initial = p.value(head, head.Initial)
-		}
-	}
+	head, _ := jsonl.ReadPiece(j.p.header) // nil: it cannot be read
+	p := aionPart{b: smallWith(head), key: string(v.Key), wrote: map[string]bool{}}
 	me := known[v.Txn]
 	if j.p.rows.seen && (v.Axiom == timestamp.EXT.String() || me.h.HasPredicates()) {
 		return &Proof{Why: "watch makes no history of predicate operations; isovet shrink finds the smallest"}, nil
@@ -148,16 +143,7 @@ func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *h
 		string(me.h.Texts.AppendValue(nil, val)) == string(b.Texts.AppendValue(nil, b.Initial)) {
 		return nil, "", nil
 	}
-	wrote := func(w recalled) bool {
-		for op := range w.h.EachOp(w.t) {
-			kind := w.h.Ops.Kind[op]
-			if (kind == history.Write || kind == history.Append) && versionOf(w.h, w.h.Ops.Ver[op]) == name {
-				return true
-			}
-		}
-		return false
-	}
-	if slices.ContainsFunc(members, wrote) {
+	if slices.ContainsFunc(members, func(w recalled) bool { return w.wrote(name) }) {
 		return nil, "", nil
 	}
 	if j.p.begins {
@@ -165,7 +151,7 @@ func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *h
 		if err != nil && !errors.Is(err, ErrNotKept) {
 			return nil, "", err
 		}
-		if w, is := parsed(line); err == nil && is && w.head.Init && wrote(w) {
+		if w, is := parsed(line); err == nil && is && w.head.Init && w.wrote(name) {
 			return []recalled{w}, "", nil
 		}
 	}
@@ -181,7 +167,7 @@ func (j *aion) source(log *Log, me recalled, op uint32, members []recalled, b *h
 
 // aionPart builds a history of a violation's transactions.
 type aionPart struct {
-	copier
+	b     *history.Builder
 	key   string // as JSON; "": all
 	wrote map[string]bool
 	ids   []int64

@@ -151,16 +151,15 @@ func (w *watcher) restore() (*manifest, error) {
 			w.state.lost = true
 			w.cfg.Log.Warn("watch ignored a checkpoint that continues after the end of the log", "folder", dir,
 				"error", err)
+		case errors.Is(err, freeze.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
+			w.cfg.Log.Warn("watch ignored a damaged checkpoint", "folder", dir, "error", err)
+		default:
+			return nil, err
+		}
+		if err != nil {
 			if err := os.Rename(dir, dir+damagedName); err != nil {
 				return nil, err
 			}
-		case errors.Is(err, freeze.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
-			w.cfg.Log.Warn("watch ignored a damaged checkpoint", "folder", dir, "error", err)
-			if err := os.Rename(dir, dir+".damaged"); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, err
 		}
 	}
 	return found, nil

@@ -438,17 +438,22 @@ func (s *seen) add(h *history.TxnHead, print uint64) (same, other bool) {
 	return false, false
 }
 
+// slot returns the place of a key, or the free one where it belongs.
+func (t *prints) slot(key uint64) uint64 {
+	mask := uint64(len(t.keys) - 1)
+	i := key & mask
+	for t.prints[i] != 0 && t.keys[i] != key {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
 // find returns the fingerprint of a key, or 0.
 func (t *prints) find(key uint64) uint64 {
 	if len(t.keys) == 0 {
 		return 0
 	}
-	mask := uint64(len(t.keys) - 1)
-	for i := key & mask; ; i = (i + 1) & mask {
-		if p := t.prints[i]; p == 0 || t.keys[i] == key {
-			return p
-		}
-	}
+	return t.prints[t.slot(key)]
 }
 
 // grow enlarges the table if it needs space for entry n+1.
@@ -466,21 +471,8 @@ func (t *prints) grow(n int) {
 	}
 }
 
-// set changes the fingerprint of a key that is in the table.
-func (t *prints) set(key, p uint64) {
-	mask := uint64(len(t.keys) - 1)
-	i := key & mask
-	for t.keys[i] != key || t.prints[i] == 0 {
-		i = (i + 1) & mask
-	}
-	t.prints[i] = p
-}
-
+// put sets the fingerprint of a key. For a new key the table must have space.
 func (t *prints) put(key, p uint64) {
-	mask := uint64(len(t.keys) - 1)
-	i := key & mask
-	for t.prints[i] != 0 {
-		i = (i + 1) & mask
-	}
+	i := t.slot(key)
 	t.keys[i], t.prints[i] = key, p
 }

@@ -185,27 +185,16 @@ func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, erro
 		return nil, err
 	}
 	x := &segmentIndex{segment: segment, first: first}
-	at, start := int64(0), int64(0)
-	r := bufio.NewReaderSize(in, 1<<18)
-	begins, own := true, false
-	for err == nil {
-		var part []byte
-		part, err = r.ReadSlice('\n')
-		if begins {
-			start = at
-			tab := bytes.IndexByte(part, '\t')
-			own = tab >= 0 && isOwn(part[tab+1:])
-		}
-		at += int64(len(part))
-		if begins = err == nil; begins && !own {
+	r := lineReader{Reader: bufio.NewReaderSize(in, 1<<18)}
+	for at := int64(0); err == nil; {
+		var line []byte
+		if line, err = r.next(); err == nil && !isOwn(line[bytes.IndexByte(line, '\t')+1:]) {
+			if x.lines%indexEvery == 0 {
+				x.marks = append(x.marks, at)
+			}
 			x.lines++
 		}
-		if begins && !own && (x.lines-1)%indexEvery == 0 {
-			x.marks = append(x.marks, start)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			err = nil
-		}
+		at += int64(len(line))
 	}
 	if err != io.EOF {
 		return nil, errors.Join(err, in.Close())

@@ -154,32 +154,22 @@ func (l *Log) replay(line func(place int64, of string, line []byte) error, own f
 		return false, err
 	}
 	defer in.Close()
-	r := bufio.NewReaderSize(in, 1<<20)
+	r := lineReader{Reader: bufio.NewReaderSize(in, 1<<20)}
 	var cut logline.Reader
-	var long []byte
 	name := ""
 	for {
-		text, err := r.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) || len(long) > 0 {
-			long = append(long, text...)
-			if err == nil {
-				text = long
-			}
-		}
+		text, err := r.next()
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
 		case err == io.EOF:
-			return len(text)+len(long) > 0, nil
+			return len(text) > 0, nil
 		case err != nil && !writable(l.dir, l.at.Segment): // its frames have checksums
 			return false, &LostError{err.Error()}
 		case err != nil:
 			return false, err
 		}
-		long = long[:0]
 		place, of, rest, err := cut.Cut(text[:len(text)-1])
 		if err != nil {
-			return l.damaged(&cut, r, fmt.Errorf("%s: byte %d: %w", path, l.at.Offset, err))
+			return l.damaged(&cut, r.Reader, fmt.Errorf("%s: byte %d: %w", path, l.at.Offset, err))
 		}
 		start := l.at.Offset
 		l.at.Offset += int64(len(text))
@@ -214,6 +204,27 @@ func (l *Log) damaged(cut *logline.Reader, behind io.Reader, err error) (torn bo
 		return true, nil
 	}
 	return false, &LostError{err.Error()}
+}
+
+// lineReader reads lines of any length.
+type lineReader struct {
+	*bufio.Reader
+	long []byte
+}
+
+// next returns the next line with its end. With an error it returns the rest. The line is valid until the next call.
+func (r *lineReader) next() ([]byte, error) {
+	r.long = r.long[:0]
+	for {
+		line, err := r.ReadSlice('\n')
+		if len(r.long) > 0 || errors.Is(err, bufio.ErrBufferFull) {
+			r.long = append(r.long, line...)
+			line = r.long
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
 }
 
 func isOwn(text []byte) bool { return len(text) > 0 && text[0] == '!' }

@@ -54,9 +54,9 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 		return false, err
 	}
 	defer in.Close()
-	r := bufio.NewReaderSize(in, 1<<18)
+	r := lineReader{Reader: bufio.NewReaderSize(in, 1<<18)}
 	if from > 0 { // inside a line
-		skipped, err := r.ReadBytes('\n')
+		skipped, err := r.next()
 		if from += int64(len(skipped)); errors.Is(err, io.EOF) {
 			return true, nil
 		}
@@ -64,29 +64,39 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 			return false, err
 		}
 	}
-	var long []byte
 	for from < to {
-		line, err := r.ReadSlice('\n')
+		line, err := r.next()
 		from += int64(len(line))
-		if errors.Is(err, bufio.ErrBufferFull) {
-			long = append(long, line...)
-			continue
-		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return false, err
 		}
-		if len(long) > 0 {
-			line = append(long, line...)
-			long = nil
-		}
 		if line = line[bytes.IndexByte(line, '\t')+1 : len(line)-1]; !isOwn(line) && !each(line) {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// recalled is a transaction read from the log.
+type recalled struct {
+	h    *history.History
+	t    uint32
+	id   int64
+	head history.TxnHead
+	ops  []uint32 // see op
+}
+
+// wrote reports whether the transaction wrote or appended a version of this name (versionOf).
+func (w *recalled) wrote(name string) bool {
+	for op, v := range w.h.EachOp(w.t) {
+		if kind := w.h.Ops.Kind[op]; (kind == history.Write || kind == history.Append) && versionOf(w.h, v) == name {
+			return true
+		}
+	}
+	return false
 }
 
 // parsed parses a line of the log. It returns false if the line is no transaction.
@@ -138,14 +148,8 @@ func (l *Log) writer(h *history.History, v uint32) (w recalled, any bool, err er
 			return true
 		}
 		x, is := parsed(line)
-		if !is || x.head.Init {
-			return true
-		}
-		for op := range x.h.EachOp(x.t) {
-			kind := x.h.Ops.Kind[op]
-			if (kind == history.Write || kind == history.Append) && versionOf(x.h, x.h.Ops.Ver[op]) == name {
-				w, any = x, true
-			}
+		if is && !x.head.Init && x.wrote(name) {
+			w, any = x, true
 		}
 		return !any
 	})

@@ -211,21 +211,21 @@ func (w recalled) items() (recalled, error) {
 	if !w.h.HasPredicates() {
 		return w, nil
 	}
-	x := copier{history.NewBuilder()}
+	b := history.NewBuilder()
 	from := w.h
 	eachItem(from, w.t, func(kind history.OpKind, v, op uint32) {
-		put := x.b.Read
+		put := b.Read
 		if kind == history.Write {
-			put = x.b.Write
+			put = b.Write
 		}
-		put(x.key(from, from.VerKey[v]), x.value(from, from.VerValue(v)))
+		put(b.KeyOf(from, from.VerKey[v]), b.ValueOf(from, from.VerValue(v)))
 		w.ops = append(w.ops, op)
 	})
 	if w.head.Name != history.None {
-		w.head.Name = x.b.Text(from.Texts.Text(w.head.Name))
+		w.head.Name = b.Text(from.Texts.Text(w.head.Name))
 	}
-	x.b.EndTxn(history.NewTxnHead())
-	h, err := x.b.Build()
+	b.EndTxn(history.NewTxnHead())
+	h, err := b.Build()
 	w.h = h
 	return w, err
 }
@@ -236,15 +236,6 @@ func (w *recalled) op(at uint32) *uint32 {
 		at = w.ops[at]
 	}
 	return &at
-}
-
-// recalled is a transaction read from the log.
-type recalled struct {
-	h    *history.History
-	t    uint32
-	id   int64
-	head history.TxnHead
-	ops  []uint32 // see op
 }
 
 // certifyAll certifies violations on all cores, each in a history of its transactions and the writers of their reads.
@@ -292,7 +283,7 @@ func (j *replayJudge) certifyAll(found []replayFinding) (proofs []*proof, err er
 
 // replayPart builds a history of a proof's transactions.
 type replayPart struct {
-	copier
+	b      *history.Builder
 	wrote  map[string]bool // key and value
 	wanted map[string]bool
 	keys   map[string]bool // that members read
@@ -314,12 +305,8 @@ func versionOf(h *history.History, v uint32) string {
 // part makes the history of a finding: its members, with the reads whose writers are known, and other transactions,
 // with the writes that members read.
 func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
-	p := replayPart{copier: copier{history.NewBuilder()}, wrote: map[string]bool{}, wanted: map[string]bool{},
+	p := replayPart{b: smallWith(j.stream.head), wrote: map[string]bool{}, wanted: map[string]bool{},
 		keys: map[string]bool{}}
-	if j.stream.head != nil {
-		p.b.Meta = j.stream.head.Meta
-		p.b.Initial = p.value(j.stream.head, j.stream.head.Initial)
-	}
 	var ws []recalled
 	for _, m := range f.Members {
 		w, err := j.recall(m.Line)
@@ -348,7 +335,7 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 		}
 	}
 	for _, g := range p.strangers {
-		p.b.Write(p.key(g.h, g.h.VerKey[g.v]), p.value(g.h, g.h.VerValue(g.v)))
+		p.write(g.h, g.v)
 		head := history.NewTxnHead()
 		head.Status = history.Unknown
 		p.endNew(head)
@@ -405,7 +392,7 @@ func (j *replayJudge) addInitial(p *replayPart) error {
 		default:
 			for _, v := range w.h.EachOp(w.t) {
 				if k := w.h.KeyString(w.h.VerKey[v]); p.keys[k] {
-					p.b.Write(p.key(w.h, w.h.VerKey[v]), p.value(w.h, w.h.VerValue(v)))
+					p.write(w.h, v)
 					known[k] = true
 					p.wrote[versionOf(w.h, v)] = true
 				}
@@ -418,7 +405,7 @@ func (j *replayJudge) addInitial(p *replayPart) error {
 			known[k] = true
 			p.wrote[versionOf(g.h, g.v)] = true
 			if val.Kind != history.Null || p.b.Initial.Kind != history.Null {
-				p.b.Write(p.key(g.h, g.h.VerKey[g.v]), p.value(g.h, val))
+				p.write(g.h, g.v)
 			}
 		}
 	}
@@ -438,11 +425,16 @@ func (p *replayPart) endNew(head history.TxnHead) {
 	p.b.EndTxn(head)
 }
 
+// write adds a write of a version of another history.
+func (p *replayPart) write(h *history.History, v uint32) {
+	p.b.Write(p.b.KeyOf(h, h.VerKey[v]), p.b.ValueOf(h, h.VerValue(v)))
+}
+
 // outsider adds a transaction with only the writes that members read.
 func (p *replayPart) outsider(w recalled) {
 	for op, v := range w.h.EachOp(w.t) {
 		if w.h.Ops.Kind[op] == history.Write && (p.wanted[versionOf(w.h, v)] || p.keys[w.h.KeyString(w.h.VerKey[v])]) {
-			p.b.Write(p.key(w.h, w.h.VerKey[v]), p.value(w.h, w.h.VerValue(v)))
+			p.write(w.h, v)
 		}
 	}
 	p.finish(w, false)
@@ -460,7 +452,7 @@ func (p *replayPart) member(w recalled, m *online.Member, thin map[online.ReadAt
 		k := h.VerKey[v]
 		if h.Ops.Kind[op] == history.Write {
 			own[k] = v
-			p.b.Write(p.key(h, k), p.value(h, h.VerValue(v)))
+			p.write(h, v)
 			continue
 		}
 		for at < len(m.Without) && m.Without[at] < op-lo {
@@ -473,7 +465,7 @@ func (p *replayPart) member(w recalled, m *online.Member, thin map[online.ReadAt
 		kept := thin[online.ReadAt{Line: m.Line, Op: op - lo}] || written && versionOf(h, mine) == versionOf(h, v) ||
 			!written && !without[k] && p.wrote[versionOf(h, v)]
 		if kept {
-			p.b.Read(p.key(h, k), p.value(h, h.VerValue(v)))
+			p.b.Read(p.b.KeyOf(h, k), p.b.ValueOf(h, h.VerValue(v)))
 		}
 	}
 	p.finish(w, m.Alone)

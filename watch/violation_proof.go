@@ -124,12 +124,15 @@ func (c *court) inside(h *history.History, v mechanism.Violation, of map[uint64]
 	return x
 }
 
-// copier copies transactions from several histories into one.
-type copier struct {
-	b *history.Builder
+// smallWith begins a small history of a stream's transactions. head is the stream's header, or nil.
+func smallWith(head *history.History) *history.Builder {
+	b := history.NewBuilder()
+	if head != nil {
+		b.Meta = head.Meta
+		b.Initial = b.ValueOf(head, head.Initial)
+	}
+	return b
 }
-
-func (x copier) value(h *history.History, v history.Value) history.Value { return x.b.ValueOf(h, v) }
 
 // ranksOf returns the places of transactions in their sessions.
 func ranksOf(ws []witness) []int64 {
@@ -140,26 +143,20 @@ func ranksOf(ws []witness) []int64 {
 	return ranks(all)
 }
 
-func (x copier) key(h *history.History, k uint32) uint32 { return x.b.KeyOf(h, k) }
-
-// end ends a transaction. rank is its place among the copied ones of its session, or −1.
-func (x copier) end(w witness, rank int64) {
+// end ends a transaction of b. rank is its place among the copied ones of its session, or −1.
+func (w *witness) end(b *history.Builder, rank int64) {
 	head := history.NewTxnHead()
 	head.ID, head.HasID = w.id, true
 	w.place.setOn(&head, rank)
 	head.Status = w.h.Txns.Status[w.t]
 	head.Start, head.Commit, head.End = w.h.Start(w.t), w.h.Commit(w.t), w.h.End(w.t)
-	x.b.EndTxn(head)
+	b.EndTxn(head)
 }
 
 // copy copies transactions into a history, without the reads and writes of keys that are not wanted.
 func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.History, error) {
-	x := copier{history.NewBuilder()}
-	if c.head != nil {
-		x.b.Meta = c.head.Meta
-		x.b.Initial = x.value(c.head, c.head.Initial)
-	}
-	in, put := ranksOf(ws), history.Copier{To: x.b}
+	b := smallWith(c.head)
+	in, put := ranksOf(ws), history.Copier{To: b}
 	for i, w := range ws {
 		h := w.h
 		for op := range h.EachOp(w.t) {
@@ -168,9 +165,9 @@ func (c *court) copy(ws []witness, wanted func(key string) bool) (*history.Histo
 				put.Times(h, op)
 			}
 		}
-		x.end(w, in[i])
+		w.end(b, in[i])
 	}
-	return x.b.Build()
+	return b.Build()
 }
 
 // item is a read or a write of one key, as text.
@@ -206,7 +203,7 @@ const implied = level.ReadCommitted
 // part makes the history for prove. why names a value with several possible writers. If that is a list's element,
 // there is no history.
 func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
-	p := witnessPart{copier: copier{history.NewBuilder()}, deletes: c.stream.Deletes(), ws: ws,
+	p := witnessPart{b: history.NewBuilder(), deletes: c.stream.Deletes(), ws: ws,
 		wrote: map[keyValue]bool{}, read: map[keyValue]bool{}, members: map[uint64]bool{}}
 	var txns [][]item
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
@@ -232,7 +229,7 @@ func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 				return nil, p.why, nil
 			}
 		}
-		p.end(ws[i], in[i])
+		ws[i].end(p.b, in[i])
 	}
 	for _, v := range p.others {
 		head := history.NewTxnHead()
@@ -253,7 +250,7 @@ type keyValue struct{ key, value string }
 
 // witnessPart builds a history of witnesses, and of writers that are invented for versions of others.
 type witnessPart struct {
-	copier
+	b               *history.Builder
 	deletes         bool // the stream has deletes
 	ws              []witness
 	members         map[uint64]bool   // the witnesses' numbers in repeats

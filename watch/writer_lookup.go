@@ -91,7 +91,7 @@ func (r *repeats) put(key uint64, by uint64) uint64 {
 		if was := r.table[k].find(key); was != nobody {
 			if was != by && was != several {
 				r.note(key, was)
-				r.table[k].set(key, several)
+				r.table[k].put(key, several)
 				was = several
 			}
 			return was

@@ -151,15 +151,14 @@ func ExecOn(ctx context.Context, c *sql.Conn) func(string) error {
 
 // Undoes checks, with the mark's row, that a transaction can be rolled back. A table may be of a kind without
 // transactions, and some servers commit each statement at once.
-func Undoes(ctx context.Context, c *sql.Conn, begin, rollback, name string, mark int64) error {
-	for _, q := range []string{begin, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", MarkKey), rollback} {
-		if _, err := c.ExecContext(ctx, q); err != nil {
+func Undoes(exec func(string) error, ask func(string) (string, error), begin, name string, mark int64) error {
+	for _, q := range []string{begin, fmt.Sprintf("update isovet_kv set u = 0 where k = %d", MarkKey), "rollback"} {
+		if err := exec(q); err != nil {
 			return fmt.Errorf("%s: %w", q, err)
 		}
 	}
-	var u int64
-	err := c.QueryRowContext(ctx, fmt.Sprintf("select u from isovet_kv where k = %d", MarkKey)).Scan(&u)
-	if err == nil && u != mark {
+	u, err := ask(fmt.Sprintf("select u from isovet_kv where k = %d", MarkKey))
+	if err == nil && u != strconv.FormatInt(mark, 10) {
 		err = Unsupported("%s: the writes of a transaction that %q began remain after its rollback", name, begin)
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"isovet/history"
+	"isovet/internal/atomicfile"
 )
 
 // Write writes a history to a file; "-" is standard output. The format is the named one; for "" and "auto" it is the
@@ -35,7 +36,7 @@ func Invocations(path, name string, h *history.History) (is bool, left Feature) 
 }
 
 // WriteContext is Write until ctx ends; then it leaves nothing behind.
-func WriteContext(ctx context.Context, path string, h *history.History, name string, lossy bool) (err error) {
+func WriteContext(ctx context.Context, path string, h *history.History, name string, lossy bool) error {
 	f, err := writable(path, name)
 	if err != nil {
 		return err
@@ -60,60 +61,22 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return fmt.Errorf("%s is a folder; expected a file", path)
 	}
-	special := Special(path)
-	tmp, err := createTemp(path, special)
+	tmp, err := atomicfile.Create(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			tmp.Close()
-			if !special {
-				os.Remove(tmp.Name())
-			}
-		}
-	}()
 	var to io.Writer = Stoppable{ctx, tmp}
 	var w io.WriteCloser = nopCloser{to}
 	switch filepath.Ext(path) {
 	case ".gz":
 		w = gzip.NewWriter(to)
 	case ".zst":
-		if w, err = zstd.NewWriter(to); err != nil {
-			return err
-		}
+		w, err = zstd.NewWriter(to)
 	}
-	if err := f.Write(w, h, lossy); err != nil {
-		return errors.Join(err, w.Close())
+	if err == nil {
+		err = errors.Join(f.Write(w, h, lossy), w.Close())
 	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	if special {
-		return tmp.Close()
-	}
-	if err := tmp.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
-}
-
-// Special reports whether a path is neither a file nor a folder: a device such as /dev/null, or a pipe. Write writes
-// to it, and never replaces it by a file.
-func Special(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && !st.Mode().IsRegular() && !st.IsDir()
-}
-
-// createTemp creates the file that is to replace path, or opens path itself where it is special.
-func createTemp(path string, special bool) (*os.File, error) {
-	if special {
-		return os.OpenFile(path, os.O_WRONLY, 0)
-	}
-	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	return atomicfile.End(tmp, path, false, err)
 }
 
 // Used returns the features of a history that some formats cannot express.

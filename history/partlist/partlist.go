@@ -6,9 +6,9 @@ package partlist
 
 import (
 	"encoding/json"
-	"errors"
-	"os"
 	"path/filepath"
+
+	"isovet/internal/atomicfile"
 )
 
 // Name is the file's name in the folder.
@@ -53,16 +53,11 @@ func Write(dir string, l List) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "."+Name+".*")
+	path := filepath.Join(dir, Name)
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, Name))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.End(f, path, true, err)
 }

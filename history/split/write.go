@@ -18,6 +18,7 @@ import (
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
 	"isovet/history/format/native"
+	"isovet/internal/atomicfile"
 )
 
 // Endings returns the name endings of the parts that Out can write.
@@ -131,7 +132,7 @@ func (o *Out) Written() (txns, ops int64, parts int) {
 
 func (o *Out) open(n int) (err error) {
 	o.part = format.Part{File: fmt.Sprintf("part-%05d%s", n, o.ending)}
-	if o.tmp, err = os.CreateTemp(o.dir, "."+o.part.File+".*"); err != nil {
+	if o.tmp, err = atomicfile.Create(filepath.Join(o.dir, o.part.File)); err != nil {
 		return err
 	}
 	if o.ending == ".ivh" {
@@ -165,21 +166,11 @@ func (o *Out) Cut() error {
 		return nil
 	}
 	err := o.finish()
-	if err == nil {
-		err = o.tmp.Chmod(0o644)
-	}
-	if err == nil && o.sync {
-		err = o.tmp.Sync()
-	}
 	st, serr := o.tmp.Stat()
 	if err = cmp.Or(err, serr); err == nil {
 		o.part.Bytes = st.Size()
 	}
-	if err = errors.Join(err, o.tmp.Close()); err == nil {
-		err = os.Rename(o.tmp.Name(), filepath.Join(o.dir, o.part.File))
-	}
-	if err != nil {
-		os.Remove(o.tmp.Name())
+	if err = atomicfile.End(o.tmp, filepath.Join(o.dir, o.part.File), o.sync, err); err != nil {
 		o.tmp = nil
 		return err
 	}

@@ -280,7 +280,7 @@ func (m *server) Load(ctx context.Context, d driver.Data) error {
 		if err := driver.SQLLoad(driver.ExecOn(ctx, c), d, 5000); err != nil {
 			return err
 		}
-		err := driver.Undoes(ctx, c, "begin", "rollback", m.info.Name, d.Mark)
+		err := driver.Undoes(driver.ExecOn(ctx, c), driver.TextOn(ctx, c), "begin", m.info.Name, d.Mark)
 		if err != nil {
 			return err
 		}

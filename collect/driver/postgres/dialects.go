@@ -157,23 +157,6 @@ func markRow(d driver.Data) []string {
 	return row
 }
 
-// undoes checks, with the mark's row, that a transaction can be rolled back. Some servers commit each statement at
-// once.
-func (p *server) undoes(c *pgconn.PgConn, d driver.Data) error {
-	row := markRow(d)
-	for _, q := range append(p.session, p.begin, "update isovet_kv set u = 0 where k = "+row[0], "rollback") {
-		if err := run(c, q); err != nil {
-			return fmt.Errorf("%s: %w", q, err)
-		}
-	}
-	u, err := ask(c, "select u from isovet_kv where k = "+row[0])
-	if err == nil && u != row[1] {
-		err = driver.Unsupported("%s: the writes of a transaction that %q began remain after its rollback",
-			p.info.Name, p.begin)
-	}
-	return err
-}
-
 // findUpsert finds, with the mark's row, the statement that overwrites a row, and whether reads can lock a row.
 func (p *server) findUpsert(c *pgconn.PgConn, d driver.Data) error {
 	row := markRow(d)
@@ -199,7 +182,13 @@ func (p *server) findUpsert(c *pgconn.PgConn, d driver.Data) error {
 	if first != nil {
 		return first
 	}
-	if err := p.undoes(c, d); err != nil {
+	for _, q := range p.session {
+		if err := run(c, q); err != nil {
+			return fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	if err := driver.Undoes(func(q string) error { return run(c, q) },
+		func(q string) (string, error) { return ask(c, q) }, p.begin, p.info.Name, d.Mark); err != nil {
 		return err
 	}
 	p.lock, p.share = " for update", " for share"

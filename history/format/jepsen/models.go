@@ -346,13 +346,9 @@ func (r *reader) scalar(t edn.Token, field string) (history.Value, error) {
 // key makes a key.
 func (r *reader) key(t edn.Token) (uint32, error) {
 	switch t.Kind {
-	case edn.Int:
-		return r.b.Key(history.IntValue(t.N)), nil
-	case edn.Word, edn.Text, edn.Number:
-		if n, is := r.number(t); is {
-			return r.b.Key(history.IntValue(n)), nil
-		}
-		return r.b.Key(r.b.StringValue(t.Text)), nil
+	case edn.Int, edn.Word, edn.Text, edn.Number:
+		v, err := r.scalar(t, "key")
+		return r.b.Key(v), err
 	}
 	return 0, r.s.Errorf(t.Pos, "key", "found %v; expected a number or a word (--workload NAME judges tests of other "+
 		"objects, such as causal-reverse)", t)

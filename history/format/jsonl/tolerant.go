@@ -265,7 +265,7 @@ func (t *tolerant) txn(done int) {
 	h := history.NewTxnHead()
 	seen := 0
 	ok := t.object(func(name []byte) bool {
-		f, num := 0, (*int64)(nil)
+		f, num, text := 0, (*int64)(nil), (*uint32)(nil)
 		switch string(name) {
 		case "id":
 			f, num = fID, &h.ID
@@ -291,13 +291,13 @@ func (t *tolerant) txn(done int) {
 		case "init":
 			f = fInit
 		case "node":
-			f = fNode
+			f, text = fNode, &h.Node
 		case "name":
-			f = fName
+			f, text = fName, &h.Name
 		case "locking":
-			f = fLocking
+			f, text = fLocking, &h.Locking
 		case "level":
-			f = fLevel
+			f, text = fLevel, &h.Level
 		case "ops":
 			f = fOps
 		default:
@@ -315,17 +315,13 @@ func (t *tolerant) txn(done int) {
 			if !ok {
 				return false
 			}
-			switch string(s) {
-			case "committed":
-				h.Status = history.Committed
-			case "aborted":
-				h.Status = history.Aborted
-			case "unknown":
-				h.Status = history.Unknown
-			default:
-				return t.fail("unknown status %s; expected \"committed\", \"aborted\" or \"unknown\"", clip(s))
+			for st := history.Committed; st <= history.Unknown; st++ {
+				if st.String() == string(s) {
+					h.Status = st
+					return true
+				}
 			}
-			return true
+			return t.fail("unknown status %s; expected \"committed\", \"aborted\" or \"unknown\"", clip(s))
 		case fInit:
 			switch t.peek() {
 			case 't', 'f':
@@ -345,17 +341,7 @@ func (t *tolerant) txn(done int) {
 				}
 				s = []byte(l.String())
 			}
-			id := t.p.b.Text(s)
-			switch f {
-			case fNode:
-				h.Node = id
-			case fName:
-				h.Name = id
-			case fLevel:
-				h.Level = id
-			default:
-				h.Locking = id
-			}
+			*text = t.p.b.Text(s)
 			return true
 		case fOps:
 			if t.peek() != '[' {

@@ -222,21 +222,13 @@ func (t *tolerant) part(i int, o *opReader) bool {
 		if !ok {
 			return false
 		}
-		switch string(s) {
-		case "r":
-			o.kind = history.Read
-		case "w":
-			o.kind = history.Write
-		case "a":
-			o.kind = history.Append
-		case "pr":
-			o.kind = history.PredRead
-		case "pw":
-			o.kind = history.PredWrite
-		default:
-			return t.fail(`unknown operation %s; expected "r", "w", "a", "pr" or "pw"`, clip(s))
+		for k := history.Read; k <= history.PredWrite; k++ {
+			if k.String() == string(s) {
+				o.kind = k
+				return true
+			}
 		}
-		return true
+		return t.fail(`unknown operation %s; expected "r", "w", "a", "pr" or "pw"`, clip(s))
 	case 1:
 		if pred {
 			t.pred = t.pred[:0]

@@ -204,17 +204,10 @@ func (r *reader) text(s []byte) (int64, error) {
 }
 
 func kindOf(s []byte) (int64, error) {
-	switch string(s) {
-	case "r":
-		return int64(history.Read), nil
-	case "w":
-		return int64(history.Write), nil
-	case "a":
-		return int64(history.Append), nil
-	case "pr":
-		return int64(history.PredRead), nil
-	case "pw":
-		return int64(history.PredWrite), nil
+	for k := history.Read; k <= history.PredWrite; k++ {
+		if string(s) == k.String() {
+			return int64(k), nil
+		}
 	}
 	return 0, fmt.Errorf(`unknown operation %.40q; expected "r", "w", "a", "pr" or "pw"`, s)
 }

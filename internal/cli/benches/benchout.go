@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"isovet/bench"
-	"isovet/history/format"
+	"isovet/internal/atomicfile"
 	"isovet/internal/cli/console"
 )
 
@@ -22,7 +22,7 @@ func (f *compareFlags) validateOutputs() error {
 	}
 	for _, of := range []struct{ flag, file string }{{"tidy", f.tidy}, {"plot", f.plot}} {
 		switch {
-		case of.file == "" || of.file == "-" || format.Special(of.file):
+		case of.file == "" || of.file == "-" || atomicfile.Special(of.file):
 		case console.Folderish(of.file):
 			return console.Usagef("--%s %s is a folder; expected a file", of.flag, of.file)
 		default:

@@ -13,7 +13,7 @@ import (
 	"isovet/check/shrink"
 	"isovet/docs"
 	"isovet/evidence"
-	"isovet/history/format"
+	"isovet/internal/atomicfile"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/internal/guard"
@@ -36,7 +36,7 @@ func reportFormOf(out string) reportForm {
 	case ".md", ".markdown", ".txt":
 		return reportText
 	}
-	if out == "-" || format.Special(out) {
+	if out == "-" || atomicfile.Special(out) {
 		return reportText
 	}
 	return reportFolder

@@ -19,6 +19,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/collect/sqlwork"
 	"isovet/history/format"
+	"isovet/internal/atomicfile"
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/watches"
 	"isovet/internal/cli/workloads"
@@ -327,7 +328,7 @@ func (f *collectFlags) recordInto(e *console.Env, out string, quiet bool) {
 	into := "the parts of " + out
 	switch {
 	case f.cfg.Rotate != nil:
-	case out == "-" || format.Special(out):
+	case out == "-" || atomicfile.Special(out):
 		return
 	default:
 		f.cfg.Partial = out + PartialEnding

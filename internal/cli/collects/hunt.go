@@ -17,7 +17,7 @@ import (
 	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/evidence"
-	"isovet/history/format"
+	"isovet/internal/atomicfile"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/level"
@@ -123,7 +123,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	p.Begin("hunting")
 	cfg := hunt.Config{Config: f.cfg, Level: *l.L, Promised: l.promised, For: limit, GoOn: goOn}
 	cfg.Progress = f.tell(p)
-	if !format.Special(out) {
+	if !atomicfile.Special(out) {
 		cfg.Partial = out + PartialEnding
 	}
 	if !quiet && cfg.Partial != "" {

@@ -17,6 +17,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/split"
+	"isovet/internal/atomicfile"
 	"isovet/internal/escape"
 	"isovet/internal/guard"
 )
@@ -188,48 +189,27 @@ func Named(err error, file string) error {
 }
 
 // WriteFile writes a file atomically: a temporary file in the same folder, then renamed. "-" is standard output.
-func (e *Env) WriteFile(path string, write func(io.Writer) error) (err error) {
+func (e *Env) WriteFile(path string, write func(io.Writer) error) error {
 	if path == "-" {
 		if TerminalWidth(e.Data) > 0 {
 			return write(e.Stdout)
 		}
 		return write(e.Data)
 	}
-	if format.Special(path) {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return fmt.Errorf("cannot write %s: %w", path, err)
-		}
-		if err := errors.Join(write(f), f.Close()); err != nil {
-			return fmt.Errorf("cannot write %s: %w", path, err)
-		}
-		return nil
-	}
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return Usagef("cannot write %s: it is a folder; expected a file", path)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	f, err := atomicfile.Create(path)
+	if err == nil {
+		if f.Name() != path {
+			defer e.temporary(f.Name())() // where this is left behind
+		}
+		err = atomicfile.End(f, path, false, write(f))
+	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	defer e.temporary(f.Name())() // where this is left behind
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fmt.Errorf("cannot write %s: %w", path, err)
-		}
-	}()
-	if err = write(f); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
 
 // temporary registers a file that is removed when the program ends, unless done is called before.

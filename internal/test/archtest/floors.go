@@ -69,7 +69,8 @@ var narrow = map[string][]string{
 	"internal/graph":       {"internal/heap"},
 	"closure":              {"internal/graph", "internal/room", "internal/safego"},
 	"datasets/workload":    {"history"},
-	"record":               {"history", "history/partlist", "internal/safego", "level", "predicates"},
+	"record": {"history", "history/partlist", "internal/atomicfile", "internal/safego", "level",
+		"predicates"},
 }
 
 // importers says who may import a package: the graph and solver side meets the database side in few places.
