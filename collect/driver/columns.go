@@ -261,6 +261,9 @@ func (c *ColumnsSQL) Where(table int, where []workload.Range, change Change) (fo
 	if c.direct(t, &change) {
 		return c.whereDirect(t, where, change)
 	}
+	if change.End != workload.Whole {
+		return c.whereEnd(t, where, change.End)
+	}
 	q := fmt.Sprintf("select %s from %s where %s order by k", c.names(t), c.hinted(t, where), condition(t, where))
 	switch {
 	case !change.Reads() || change.Lock:
@@ -292,6 +295,29 @@ func (c *ColumnsSQL) Where(table int, where []workload.Range, change Change) (fo
 		set += ", " + columnName(t.Columns[s.Column]) + " = " + c.expression(columnName(t.Columns[s.Column]), s)
 	}
 	return found, c.Ask(fmt.Sprintf("update %s set %s where k in (%s)", TableName(table), set, in), noRow)
+}
+
+// whereEnd reads one end of a condition's rows. min and max return no row if there is none, instead of null.
+func (c *ColumnsSQL) whereEnd(t *Table, where []workload.Range, end workload.End) (found []Match, err error) {
+	at := where[0].Column
+	column := columnName(t.Columns[at])
+	from := fmt.Sprintf(" from %s where %s", c.hinted(t, where), condition(t, where))
+	if end == workload.Min || end == workload.Max {
+		value := fmt.Sprintf("%v(%s)", end, column)
+		return found, c.Ask("select "+value+from+" having "+value+" is not null", func(v []int64) error {
+			found = []Match{{Old: make([]int64, 1+len(t.Columns))}}
+			found[0].Old[1+at] = v[0]
+			return nil
+		})
+	}
+	q := "select " + c.names(t) + from + " order by " + column
+	if !end.Low() {
+		q += " desc"
+	}
+	return found, c.Ask(q+" limit 1", func(v []int64) error {
+		found = []Match{{PK: v[0], Old: slices.Clone(v[1:])}}
+		return nil
+	})
 }
 
 // expression returns a Set's value as SQL.
