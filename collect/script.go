@@ -44,8 +44,7 @@ type ScriptTable struct {
 	Rows [][]int64 `json:"rows,omitempty"`
 	// Wide says that a row is a key and a list of numbers.
 	Wide bool `json:"wide,omitempty"`
-	// Plan is how rows are found by a condition: sequential, index, index-only or bitmap. If it is absent, the
-	// database chooses.
+	// Plan is how rows are found by a condition (workload.Plan). If it is absent, the database chooses.
 	Plan string `json:"plan,omitempty"`
 	// Direct says that update and erase find their rows themselves, in one statement.
 	Direct bool `json:"direct,omitempty"`

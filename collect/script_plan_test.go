@@ -40,7 +40,7 @@ func TestScriptPlans(t *testing.T) {
 			t.Errorf("written again it lacks %s:\n%s", want, b.String())
 		}
 	}
-	for from, to := range map[string]string{"index-only": "hash", `"index":true,"unique"`: `"unique"`,
+	for from, to := range map[string]string{"index-only": "heap", `"index":true,"unique"`: `"unique"`,
 		"select-for-share": "select-for-keeps", `"row":[2,9]`: `"row":[2]`} {
 		if _, _, err := collect.ReadScript(strings.NewReader(strings.Replace(text, from, to, 1))); err == nil ||
 			!strings.Contains(err.Error(), "expected") {

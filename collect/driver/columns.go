@@ -338,16 +338,22 @@ func (c *ColumnsSQL) expression(column string, s workload.Set) string {
 func condition(t *Table, where []workload.Range) string {
 	var all []string
 	for _, r := range where {
-		name := columnName(t.Columns[r.Column])
+		add := func(comparison string, n int64) {
+			value := strconv.FormatInt(n, 10)
+			if t.Plan == workload.GIN || t.Plan == workload.GiST { // PostgreSQL's number has a type, but no quoted one
+				value = "'" + value + "'"
+			}
+			all = append(all, columnName(t.Columns[r.Column])+comparison+value)
+		}
 		switch {
 		case r.Max == r.Min+1:
-			all = append(all, fmt.Sprintf("%s = %d", name, r.Min))
+			add(" = ", r.Min)
 			continue
 		case r.Min != math.MinInt64:
-			all = append(all, fmt.Sprintf("%s >= %d", name, r.Min))
+			add(" >= ", r.Min)
 		}
 		if r.Max != math.MaxInt64 {
-			all = append(all, fmt.Sprintf("%s < %d", name, r.Max))
+			add(" < ", r.Max)
 		}
 	}
 	if len(all) == 0 {

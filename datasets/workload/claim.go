@@ -10,11 +10,7 @@ import (
 func newClaim(p Params) (Workload, error) {
 	w := &claim{width: int64(p.Keys), sessions: int64(p.Sessions), byKey: p.Variant == "key", tables: 1,
 		unique: p.Variant == "unique" || p.Variant == "insert", insert: p.Variant == "insert"}
-	for plan := Sequential; plan <= Bitmap; plan++ {
-		if p.Variant == plan.String() {
-			w.plan = plan
-		}
-	}
+	w.plan, _ = ParsePlan(p.Variant) // other variants have none
 	if p.Variant == "fresh" {
 		w.tables, w.plan = claimTables, ByIndex
 	}

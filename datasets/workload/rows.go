@@ -37,11 +37,7 @@ func newRows(p Params) (Workload, error) {
 	if p.Variant == "reads" {
 		w.reads = 60
 	}
-	for plan := Sequential; plan <= Bitmap; plan++ {
-		if p.Variant == plan.String() {
-			w.plan = plan
-		}
-	}
+	w.plan, _ = ParsePlan(p.Variant) // other variants have none
 	return w, needKeys(p, 2)
 }
 

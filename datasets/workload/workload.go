@@ -246,9 +246,13 @@ const (
 	ByIndex         // by the index of the first range's column
 	IndexOnly       // the same, of an index that has all columns, without a look at the table
 	Bitmap          // the rows' places are gathered from the index first
+	Hash            // by an index of this kind, as are those that follow
+	GIN
+	GiST
+	BRIN
 )
 
-var plans = [...]string{"any", "sequential", "index", "index-only", "bitmap"}
+var plans = [...]string{"any", "sequential", "index", "index-only", "bitmap", "hash", "gin", "gist", "brin"}
 
 func (p Plan) String() string { return plans[p] }
 
