@@ -89,9 +89,6 @@ var matrix = []expectation{
 		si: holds},
 	{db: "postgres:start", isolation: "repeatable-read", workload: "claim", variant: "max", txns: 500, ser: violated,
 		si: holds},
-	// PostgreSQL 15.18: a search of GiST may lock only the root, and only the insert that widens the root looks there.
-	{db: "postgres:start", isolation: "serializable", workload: "claim", variant: "gist", txns: 2500, ser: violated,
-		si: holds},
 	{db: "postgres:start", isolation: "serializable", workload: "rows", variant: "ends", txns: 600, ser: holds,
 		si: holds},
 	{db: "mariadb:start", isolation: "serializable", workload: "claim", txns: 300, ser: holds, si: holds},
