@@ -327,6 +327,9 @@ func (w words) got(k *callRec) string {
 		if len(k.found) == 0 {
 			return "no row"
 		}
+		if k.op.End == workload.Min || k.op.End == workload.Max {
+			return fmt.Sprintf("%v=%d", k.op.End, k.found[0].Old[1+k.op.Where[0].Column])
+		}
 		var rows []string
 		for i, m := range k.found {
 			if i == 8 {

@@ -423,7 +423,7 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 		defer c.leave()
 		return s.DeleteRow(table, pk)
 	case workload.ReadWhere:
-		o.kind, change = history.PredRead, driver.Change{Lock: op.ForUpdate, Share: op.ForShare}
+		o.kind, change = history.PredRead, driver.Change{Lock: op.ForUpdate, Share: op.ForShare, End: op.End}
 	case workload.UpdateWhere:
 		o.kind, change = history.PredWrite, driver.Change{Set: op.Set, Version: c.value()}
 	case workload.DeleteWhere:
@@ -439,11 +439,14 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	if err != nil {
 		return err
 	}
-	rec := predRec{pred: workload.Condition(t.Columns, op.Where)}
 	op.Found = nil
 	for _, m := range found {
+		op.Found = append(op.Found, workload.Found{Key: workload.MakeKey(table, m.PK), Row: m.Old[1:]})
+	}
+	var rec predRec
+	rec.pred, found = c.r.says(op, found)
+	for _, m := range found {
 		key := workload.MakeKey(table, m.PK)
-		op.Found = append(op.Found, workload.Found{Key: key, Row: m.Old[1:]})
 		rec.rows = append(rec.rows, predRow{key: history.IntValue(int64(key)), old: c.log.row(m.Old),
 			new: c.log.row(m.New)})
 	}

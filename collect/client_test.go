@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -211,8 +212,27 @@ func TestConditionText(t *testing.T) {
 		`{"a":{"<":9},"b":{"<":3,">=":1}}`:       {{Column: 0, Min: 1, Max: 3}, {Column: 1, Min: -open - 1, Max: 9}},
 		`{"b":{">=":1}}`:                         {{Column: 0, Min: 1, Max: open}},
 		`{"and":[{"b":{"<":3}},{"b":{">=":1}}]}`: {{Column: 0, Min: 1, Max: open}, {Column: 0, Min: -open - 1, Max: 3}},
+		`{"b":{">=":-9223372036854775808}}`:      {{Column: 0, Min: -open - 1, Max: open}}, // not rows without b
 		`{}`:                                     {},
 	} {
 		must.Equal(t, string(workload.Condition(cols, where)), want, "%v", where)
+	}
+}
+
+// TestEndText: what a read of one end says is true whatever lies at the same place, and of no row beyond.
+func TestEndText(t *testing.T) {
+	r := &run{tables: []workload.Table{{Name: "t", Columns: []workload.Column{{Name: "a"}, {Name: "b"}}}}}
+	for _, c := range []struct {
+		end   workload.End
+		found int
+		want  string
+		rows  int
+	}{{workload.First, 1, `{"or":[{"a":{"<":7,">=":1}},{"key":{"=":"t/3"}}]}`, 1},
+		{workload.Last, 1, `{"or":[{"a":{"=":8}},{"key":{"=":"t/3"}}]}`, 1},
+		{workload.Min, 1, `{"a":{"<":7,">=":1}}`, 0}, {workload.Max, 1, `{"a":{"=":8}}`, 0},
+		{workload.Max, 0, `{"a":{"<":9,">=":1}}`, 0}, {workload.Last, 2, `{"a":{"<":9,">=":1}}`, 2}} {
+		pred, rows := r.says(&workload.Op{End: c.end, Where: []workload.Range{{Min: 1, Max: 9}}},
+			[]driver.Match{{PK: 3, Old: []int64{1, 7, 0}}, {}}[:c.found])
+		must.Equal(t, fmt.Sprint(string(pred), len(rows)), fmt.Sprint(c.want, c.rows), "%v of %d", c.end, c.found)
 	}
 }

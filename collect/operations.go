@@ -2,6 +2,7 @@ package collect
 
 import (
 	"fmt"
+	"slices"
 
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
@@ -36,6 +37,28 @@ func (c *client) doList(op *workload.Op, o *opRec) error {
 		return c.sess.Append(int64(op.Key), o.value.N)
 	}
 	return c.errNoSuch(op)
+}
+
+// says returns what the answer to an operation with a condition says: a condition, and the rows for which it is true.
+// A read of one end says that no row is beyond the one that it found. Since other rows may have the same value, the
+// condition names the key of that row. More than one row means that the session found the whole.
+func (r *run) says(op *workload.Op, found []driver.Match) (pred []byte, rows []driver.Match) {
+	columns, where := r.tables[op.Key.Table()].Columns, op.Where
+	if op.End == workload.Whole || len(found) != 1 {
+		return workload.Condition(columns, where), found
+	}
+	where = slices.Clone(where)
+	if v := found[0].Old[1+where[0].Column]; op.End.Low() {
+		where[0].Max = v
+	} else {
+		where[0].Min = v + 1
+	}
+	pred = workload.Condition(columns, where)
+	if op.End == workload.Min || op.End == workload.Max {
+		return pred, nil
+	}
+	key := workload.MakeKey(op.Key.Table(), found[0].PK).AppendJSON(nil, r.tables)
+	return fmt.Appendf(nil, `{"or":[%s,{"key":{"=":%s}}]}`, pred, key), found
 }
 
 // errNoSuch returns the error for an operation that the workload's table does not support.

@@ -44,8 +44,7 @@ type ScriptTable struct {
 	Rows [][]int64 `json:"rows,omitempty"`
 	// Wide says that a row is a key and a list of numbers.
 	Wide bool `json:"wide,omitempty"`
-	// Plan is how rows are found by a condition: sequential, index, index-only or bitmap. If it is absent, the
-	// database chooses.
+	// Plan is how rows are found by a condition (workload.Plan). If it is absent, the database chooses.
 	Plan string `json:"plan,omitempty"`
 	// Direct says that update and erase find their rows themselves, in one statement.
 	Direct bool `json:"direct,omitempty"`
@@ -63,7 +62,8 @@ type ScriptColumn struct {
 
 // ScriptStep is an action of a session. Do is one of begin, commit, rollback, read, lock (a read that takes the row's
 // write lock), write, insert (unless a row is in the way), delete, append, select, select-for-update,
-// select-for-share, update, erase, savepoint and rollback-to. Those from select to erase have a condition.
+// select-for-share, select-first, select-last, select-min, select-max (of the condition's first column), update, erase,
+// savepoint and rollback-to. Those from select to erase have a condition.
 type ScriptStep struct {
 	Session int           `json:"session"` // from 1
 	Do      string        `json:"do"`
@@ -271,9 +271,10 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 	op := workload.Op{Key: workload.MakeKey(st.Table, st.Key), Payload: st.Payload, Row: st.Row,
 		ForUpdate: st.Do == "lock"}
 	known := st.Do == "lock"
-	if lock, ok := strings.CutPrefix(st.Do, doing[workload.ReadWhere]+"-for-"); ok {
-		op.Kind, op.ForUpdate, op.ForShare = workload.ReadWhere, lock == "update", lock == "share"
-		known = op.ForUpdate || op.ForShare
+	if how, ok := strings.CutPrefix(st.Do, doing[workload.ReadWhere]+"-"); ok {
+		op.Kind, op.ForUpdate, op.ForShare = workload.ReadWhere, how == "for-update", how == "for-share"
+		op.End = workload.End(max(0, slices.Index(workload.Ends[:], how)))
+		known = op.ForUpdate || op.ForShare || op.End != workload.Whole
 	}
 	for kind, name := range doing {
 		if name == st.Do {
@@ -287,7 +288,7 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 	switch {
 	case !known:
 		return x, fmt.Errorf("%q; expected begin, commit, rollback, lock, insert (into a table with columns), "+
-			"select-for-update, select-for-share, %s", st.Do,
+			"select-for-update, select-for-share, select-first, -last, -min, -max, %s", st.Do,
 			strings.Join(slices.Sorted(maps.Values(doing)), ", "))
 	case t.List && st.Do != "read" && st.Do != "append", !t.List && st.Do == "append",
 		where && len(t.Columns) == 0, !where && len(st.Where) > 0,
@@ -356,6 +357,8 @@ func scriptOp(session int, op *workload.Op) ScriptStep {
 			st.Do += "-for-update"
 		case op.ForShare:
 			st.Do += "-for-share"
+		case op.End != workload.Whole:
+			st.Do += "-" + op.End.String()
 		}
 	case workload.Write:
 		if st.Payload, st.Row = op.Payload, op.Row; op.IfAbsent {

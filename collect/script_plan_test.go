@@ -23,6 +23,8 @@ func TestScriptPlans(t *testing.T) {
   {"session":1,"do":"begin"},
   {"session":1,"do":"select-for-update","where":[{"column":0,"min":2,"max":3}]},
   {"session":1,"do":"select-for-share","where":[{"column":1,"min":2}]},
+  {"session":1,"do":"select-first","where":[{"column":0,"max":3}]},
+  {"session":1,"do":"select-max","where":[{"column":0}]},
   {"session":1,"do":"insert","key":7,"row":[2,9]},
   {"session":1,"do":"commit"}
  ]
@@ -33,12 +35,12 @@ func TestScriptPlans(t *testing.T) {
 	var b bytes.Buffer
 	must.OK(t, again.Write(&b))
 	for _, want := range []string{`"unique":true`, `"plan":"index-only"`, `"do":"select-for-update"`,
-		`"do":"select-for-share"`, `"do":"insert"`, `"direct":true`} {
+		`"do":"select-for-share"`, `"do":"select-first"`, `"do":"select-max"`, `"do":"insert"`, `"direct":true`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("written again it lacks %s:\n%s", want, b.String())
 		}
 	}
-	for from, to := range map[string]string{"index-only": "hash", `"index":true,"unique"`: `"unique"`,
+	for from, to := range map[string]string{"index-only": "heap", `"index":true,"unique"`: `"unique"`,
 		"select-for-share": "select-for-keeps", `"row":[2,9]`: `"row":[2]`} {
 		if _, _, err := collect.ReadScript(strings.NewReader(strings.Replace(text, from, to, 1))); err == nil ||
 			!strings.Contains(err.Error(), "expected") {

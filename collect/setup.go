@@ -107,7 +107,9 @@ func (r *run) setup() Setup {
 // name. A word after ! must be missing.
 var planWords = map[string]map[workload.Plan][]string{
 	"PostgreSQL": {workload.Sequential: {"Seq Scan"}, workload.ByIndex: {"Index Scan using %"},
-		workload.IndexOnly: {"Index Only Scan"}, workload.Bitmap: {"Bitmap Index Scan on %"}},
+		workload.IndexOnly: {"Index Only Scan"}, workload.Bitmap: {"Bitmap Index Scan on %"},
+		workload.Hash: {"Index Scan using %"}, workload.GIN: {"Bitmap Index Scan on %"},
+		workload.GiST: {"Bitmap Index Scan on %"}, workload.BRIN: {"Bitmap Index Scan on %"}},
 	"SQLite": {workload.Sequential: {"SCAN "}, workload.ByIndex: {"SEARCH ", "USING INDEX %"},
 		workload.IndexOnly: {"COVERING INDEX"}},
 	"MariaDB": {workload.Sequential: {"!key=%"}, workload.ByIndex: {"key=%"}, workload.IndexOnly: {"Using index"}},

@@ -11,6 +11,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/history"
 	"isovet/internal/test/must"
+	"isovet/level"
 )
 
 // alone runs a workload's first client by itself on a map and returns what it does: a line an attempt at a transaction.
@@ -110,6 +111,17 @@ func TestWorkloadsAlone(t *testing.T) {
 func TestWorkloadsAloneOnServers(t *testing.T) {
 	needServers(t)
 	workloadsAlone(t, []string{"postgres:start", "mariadb:start", "redis:start", "etcd:start"})
+}
+
+// TestConditionsAlone: the conditions that one session is told hold for what it does, one after the other.
+func TestConditionsAlone(t *testing.T) {
+	for _, w := range []string{"claim", "rows"} {
+		in := must.Get(workload.Lookup(w))(t)
+		for _, v := range in.Variants {
+			c := collect.Config{DB: []string{"sqlite:"}, Workload: w, Variant: v.Name, Txns: 200, Sessions: 1}
+			verdict(t, run(t, c).History, level.Serializable, holds)
+		}
+	}
 }
 
 func workloadsAlone(t *testing.T, dbs []string) {

@@ -261,6 +261,9 @@ func (c *ColumnsSQL) Where(table int, where []workload.Range, change Change) (fo
 	if c.direct(t, &change) {
 		return c.whereDirect(t, where, change)
 	}
+	if change.End != workload.Whole {
+		return c.whereEnd(t, where, change.End)
+	}
 	q := fmt.Sprintf("select %s from %s where %s order by k", c.names(t), c.hinted(t, where), condition(t, where))
 	switch {
 	case !change.Reads() || change.Lock:
@@ -294,6 +297,29 @@ func (c *ColumnsSQL) Where(table int, where []workload.Range, change Change) (fo
 	return found, c.Ask(fmt.Sprintf("update %s set %s where k in (%s)", TableName(table), set, in), noRow)
 }
 
+// whereEnd reads one end of a condition's rows. min and max return no row if there is none, instead of null.
+func (c *ColumnsSQL) whereEnd(t *Table, where []workload.Range, end workload.End) (found []Match, err error) {
+	at := where[0].Column
+	column := columnName(t.Columns[at])
+	from := fmt.Sprintf(" from %s where %s", c.hinted(t, where), condition(t, where))
+	if end == workload.Min || end == workload.Max {
+		value := fmt.Sprintf("%v(%s)", end, column)
+		return found, c.Ask("select "+value+from+" having "+value+" is not null", func(v []int64) error {
+			found = []Match{{Old: make([]int64, 1+len(t.Columns))}}
+			found[0].Old[1+at] = v[0]
+			return nil
+		})
+	}
+	q := "select " + c.names(t) + from + " order by " + column
+	if !end.Low() {
+		q += " desc"
+	}
+	return found, c.Ask(q+" limit 1", func(v []int64) error {
+		found = []Match{{PK: v[0], Old: slices.Clone(v[1:])}}
+		return nil
+	})
+}
+
 // expression returns a Set's value as SQL.
 func (c *ColumnsSQL) expression(column string, s workload.Set) string {
 	q := fmt.Sprintf("%d + %d * k", s.Add, s.Mul)
@@ -312,16 +338,22 @@ func (c *ColumnsSQL) expression(column string, s workload.Set) string {
 func condition(t *Table, where []workload.Range) string {
 	var all []string
 	for _, r := range where {
-		name := columnName(t.Columns[r.Column])
+		add := func(comparison string, n int64) {
+			value := strconv.FormatInt(n, 10)
+			if t.Plan == workload.GIN || t.Plan == workload.GiST { // PostgreSQL's number has a type, but no quoted one
+				value = "'" + value + "'"
+			}
+			all = append(all, columnName(t.Columns[r.Column])+comparison+value)
+		}
 		switch {
 		case r.Max == r.Min+1:
-			all = append(all, fmt.Sprintf("%s = %d", name, r.Min))
+			add(" = ", r.Min)
 			continue
 		case r.Min != math.MinInt64:
-			all = append(all, fmt.Sprintf("%s >= %d", name, r.Min))
+			add(" >= ", r.Min)
 		}
 		if r.Max != math.MaxInt64 {
-			all = append(all, fmt.Sprintf("%s < %d", name, r.Max))
+			add(" < ", r.Max)
 		}
 	}
 	if len(all) == 0 {

@@ -111,6 +111,8 @@ type Change struct {
 	Delete  bool
 	Set     []workload.Set // with Version: an update
 	Version int64
+	// End is for reads without locks. A session that cannot do that finds all rows.
+	End workload.End
 	// Lock and Share are for reads: they take the write locks or the read locks of the rows, if the database has such
 	// locks.
 	Lock, Share bool

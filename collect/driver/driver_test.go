@@ -186,6 +186,9 @@ func TestLockingWhere(t *testing.T) {
 		change Change
 		want   string
 	}{{Change{}, "order by k"}, {Change{Lock: true}, "order by k for update"},
+		{Change{End: workload.First}, "select k, u, c_a from isovet_t0 where c_a = 7 order by c_a limit 1"},
+		{Change{End: workload.Last}, "c_a = 7 order by c_a desc limit 1"},
+		{Change{End: workload.Max}, "select max(c_a) from isovet_t0 where c_a = 7 having max(c_a) is not null"},
 		{Change{Share: true}, "order by k for share"}, {Change{Delete: true}, "order by k for update"}} {
 		q := st.Where(0, []workload.Range{workload.Equal(0, 7)}, c.change, nil)
 		if len(q) != 1 || !strings.HasSuffix(q[0], c.want) {

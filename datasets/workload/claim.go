@@ -1,25 +1,26 @@
 package workload
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 )
 
 func newClaim(p Params) (Workload, error) {
 	w := &claim{width: int64(p.Keys), sessions: int64(p.Sessions), byKey: p.Variant == "key", tables: 1,
 		unique: p.Variant == "unique" || p.Variant == "insert", insert: p.Variant == "insert"}
-	for plan := Sequential; plan <= Bitmap; plan++ {
-		if p.Variant == plan.String() {
-			w.plan = plan
-		}
-	}
+	w.plan, _ = ParsePlan(p.Variant) // other variants have none
 	if p.Variant == "fresh" {
 		w.tables, w.plan = claimTables, ByIndex
+	}
+	if w.end = End(max(0, slices.Index(Ends[:], p.Variant))); w.end != Whole {
+		w.tables = claimTables
 	}
 	return w, needKeys(p, 1)
 }
 
-// claimTables is the number of tables of the variant fresh.
+// claimTables is the number of tables of fresh and the variants of ends, so that many tables are empty at first.
 const claimTables = 80
 
 type claim struct {
@@ -28,6 +29,7 @@ type claim struct {
 	byKey, unique   bool
 	insert          bool
 	plan            Plan
+	end             End
 }
 
 func (w *claim) Tables() []Table {
@@ -43,7 +45,8 @@ func (w *claim) Tables() []Table {
 	}
 	var all []Table
 	for i := range w.tables {
-		t.Name = "claim" + strconv.FormatInt(i, 10)
+		n := strconv.FormatInt(i, 10)
+		t.Name, t.Columns = "claim"+n, []Column{{"id" + n, true}} // a condition names no table
 		all = append(all, t)
 	}
 	return all
@@ -79,16 +82,31 @@ func (c *claimClient) Step(t *Txn) {
 			t.InsertRow(k, id)
 		} else if c.w.byKey {
 			t.Read(MakeKey(0, id))
+		} else if c.w.end != Whole {
+			t.ReadWhere(in, Range{0, math.MinInt64, math.MaxInt64})
+			t.Last().End = c.w.end
 		} else {
 			t.ReadWhere(in, Equal(0, id))
 		}
 	case 1:
 		if c.w.insert {
 			t.ReadWhere(in, Equal(0, id))
+		} else if c.w.end != Whole {
+			c.further(t, k, id)
 		} else if op := t.Last(); c.w.byKey && op.Absent {
 			t.Write(MakeKey(0, id), 0)
 		} else if !c.w.byKey && len(op.Found) == 0 {
 			t.WriteRow(k, id)
 		}
+	}
+}
+
+// further inserts a number that lies beyond the end that was read. At the low end rows have the negative numbers.
+func (c *claimClient) further(t *Txn, k Key, id int64) {
+	if c.w.end.Low() {
+		id = -id
+	}
+	if v, found := t.Last().AtEnd(); !found || v != id && (id < v) == c.w.end.Low() {
+		t.WriteRow(k, id)
 	}
 }

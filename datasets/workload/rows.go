@@ -1,6 +1,9 @@
 package workload
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // Columns of the tables of rows.
 const (
@@ -22,7 +25,7 @@ type rows struct {
 	ops                    int
 	plan                   Plan
 	lock, direct, insert   bool
-	undoes, alone          bool
+	undoes, alone, ends    bool
 	reads                  uint64 // per cent of the transactions that only read
 }
 
@@ -30,15 +33,11 @@ func newRows(p Params) (Workload, error) {
 	w := &rows{keys: int64(p.Keys), ops: p.Ops, groups: max(1, int64(p.Keys)/rowsPerGroup),
 		sessions: int64(p.Sessions), lock: p.Variant == "locking",
 		direct: p.Variant == "direct", insert: p.Variant == "insert",
-		undoes: p.Variant == "savepoints", alone: p.Variant == "autocommit"}
+		undoes: p.Variant == "savepoints", alone: p.Variant == "autocommit", ends: p.Variant == "ends"}
 	if p.Variant == "reads" {
 		w.reads = 60
 	}
-	for plan := Sequential; plan <= Bitmap; plan++ {
-		if p.Variant == plan.String() {
-			w.plan = plan
-		}
-	}
+	w.plan, _ = ParsePlan(p.Variant) // other variants have none
 	return w, needKeys(p, 2)
 }
 
@@ -112,8 +111,7 @@ const rowsChange = 45
 // must write.
 func (c *rowsClient) add(t *Txn, a []int64) (looks bool) {
 	what, table, pk, place, other, group, n, fresh := a[0], int(a[1]), a[2], a[3], a[4], a[5], a[6], a[7]
-	in := Range{rowsGroup, group, group + 1 + n%2}
-	here := Equal(rowsUnique, place)
+	in, here := Range{rowsGroup, group, group + 1 + n%2}, Equal(rowsUnique, place)
 	set := func(column int, v int64) []Set { return []Set{{Column: column, Add: v}} }
 	if c.w.undoes && n%2 == 0 && !c.looked {
 		t.Savepoint()
@@ -130,6 +128,12 @@ func (c *rowsClient) add(t *Txn, a []int64) (looks bool) {
 		t.RollbackTo()
 	}
 	switch {
+	case c.w.ends && what < 35:
+		if in.Max = math.MaxInt64; n%2 > 0 {
+			in = Range{rowsUnique, math.MinInt64, place}
+		}
+		t.ReadWhere(table, in)
+		t.Last().End = End(1 + n/2%4)
 	case what < 20:
 		c.read(t, table, n, in)
 	case what < 30:

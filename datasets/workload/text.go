@@ -74,7 +74,8 @@ func Condition(columns []Column, where []Range) []byte {
 	var b []byte
 	for i, r := range where {
 		b = append(history.AppendJSONString(b[:0], columns[r.Column].Name), ":{"...)
-		from, below := r.Min != math.MinInt64, r.Max != math.MaxInt64
+		below := r.Max != math.MaxInt64
+		from := r.Min != math.MinInt64 || !below // without a bound, it would be true of rows without the column
 		switch {
 		case r.Max == r.Min+1:
 			b = strconv.AppendInt(append(b, `"=":`...), r.Min, 10)

@@ -82,6 +82,25 @@ type Found struct {
 	Row []int64
 }
 
+// End is which of its rows a ReadWhere looks for.
+type End uint8
+
+const (
+	Whole End = iota // all
+	First            // one with the smallest value of the first range's column: ORDER BY … LIMIT 1
+	Last             // one with the largest value
+	Min              // none, only the smallest value: SELECT min(…)
+	Max
+)
+
+// Ends are the names of ends.
+var Ends = [...]string{"", "first", "last", "min", "max"}
+
+func (e End) String() string { return Ends[e] }
+
+// Low says that it is the end with the smallest value.
+func (e End) Low() bool { return e == First || e == Min }
+
 // Op is one operation. Payload and Row are what a write stores or, after the driver has run it, what a read found.
 // Absent says that a read found no row; Payload is then 0 and Row nil.
 type Op struct {
@@ -104,6 +123,9 @@ type Op struct {
 	Where []Range
 	Set   []Set   // of an UpdateWhere
 	Found []Found // filled in by the driver; good until the attempt is over
+	// End is for a ReadWhere without locks. For Min and Max, Found is a row without a key that has only this value.
+	// The store in memory and key-value stores find the whole.
+	End End
 }
 
 // Access is how a transaction begins, if the database has such variants. The store in memory has none.
@@ -115,6 +137,16 @@ const (
 	Deferrable        // READ ONLY DEFERRABLE: it waits for a snapshot of which no harm can come
 	Alone             // not begun: its one operation, a Read, a ReadWhere, a Write or an Append, commits by itself
 )
+
+// AtEnd returns the value at a ReadWhere's end, and false if no row was found.
+func (o *Op) AtEnd() (v int64, found bool) {
+	for _, f := range o.Found {
+		if x := f.Row[o.Where[0].Column]; !found || (x < v) == o.End.Low() {
+			v, found = x, true
+		}
+	}
+	return v, found
+}
 
 // Txn is one transaction of a client. It is reused for the next one.
 type Txn struct {
@@ -214,9 +246,13 @@ const (
 	ByIndex         // by the index of the first range's column
 	IndexOnly       // the same, of an index that has all columns, without a look at the table
 	Bitmap          // the rows' places are gathered from the index first
+	Hash            // by an index of this kind, as are those that follow
+	GIN
+	GiST
+	BRIN
 )
 
-var plans = [...]string{"any", "sequential", "index", "index-only", "bitmap"}
+var plans = [...]string{"any", "sequential", "index", "index-only", "bitmap", "hash", "gin", "gist", "brin"}
 
 func (p Plan) String() string { return plans[p] }
 

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"strings"
+
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 )
@@ -15,10 +17,16 @@ func planOf(tables []driver.Table) workload.Plan {
 	return workload.AnyPlan
 }
 
-// planSettings returns settings that make a session use a plan, by disabling all other ways to find a row.
+// planSettings returns settings that make a session use a plan, by disabling all other ways to find a row. Some kinds
+// of indexes have only bitmaps; PostgreSQL prefers the primary key's index to a scan of GiST.
 func planSettings(p workload.Plan) (sql []string) {
-	if p == workload.AnyPlan {
+	switch {
+	case p == workload.AnyPlan:
 		return nil
+	case p == workload.Hash:
+		p = workload.ByIndex
+	case p > workload.Hash:
+		p = workload.Bitmap
 	}
 	for _, s := range []struct {
 		name string
@@ -30,6 +38,27 @@ func planSettings(p workload.Plan) (sql []string) {
 			value = "on"
 		}
 		sql = append(sql, "set "+s.name+" = "+value)
+	}
+	return sql
+}
+
+// extension returns the extension that gives a kind of index operators for numbers, or "".
+func extension(p workload.Plan) string {
+	if p == workload.GIN || p == workload.GiST {
+		return "btree_" + p.String()
+	}
+	return ""
+}
+
+// ofKind changes statements that make tables and indexes so that indexes are of the plan's kind. Unique ones are not.
+func ofKind(p workload.Plan, sql []string) []string {
+	for i, q := range sql {
+		if p >= workload.Hash && strings.HasPrefix(q, "create index") {
+			sql[i] = strings.Replace(q, "(", " using "+p.String()+" (", 1)
+		}
+	}
+	if x := extension(p); x != "" {
+		sql = append([]string{"create extension if not exists " + x}, sql...)
 	}
 	return sql
 }

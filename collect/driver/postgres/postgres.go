@@ -31,6 +31,7 @@ type server struct {
 	mode  execMode    // of new sessions; asked is the URL's
 	asked execMode
 	lone  lone
+	added []string // statements that remove extensions which Load has added
 	ways
 }
 
@@ -145,9 +146,12 @@ func (p *server) Info() driver.Info { return p.info }
 
 // makes returns the statements that make the tables of a load.
 func (p *server) makes(d driver.Data) []string {
+	tables := driver.CreateTables(d.Tables, "bigint", "")
+	if strings.HasPrefix(p.info.Name, "PostgreSQL") {
+		tables = ofKind(planOf(d.Tables), tables)
+	}
 	return slices.Concat([]string{driver.KVTable(d.Wide, "bigint", p.text()),
-		"create table isovet_list(k bigint primary key, val " + p.text() + " not null)"},
-		driver.CreateTables(d.Tables, "bigint", ""))
+		"create table isovet_list(k bigint primary key, val " + p.text() + " not null)"}, tables)
 }
 
 // Statements returns the statements that sessions send.
@@ -182,6 +186,11 @@ func (p *server) Load(ctx context.Context, d driver.Data) error {
 	for _, q := range planSettings(planOf(d.Tables)) {
 		if !slices.Contains(p.settings, q) {
 			p.info.Settings = append(p.info.Settings, driver.Setting{SQL: q, Refused: driver.Refusal(run(c, q))})
+		}
+	}
+	if x := extension(planOf(d.Tables)); x != "" {
+		if n, _ := ask(c, "select count(*) from pg_extension where extname = '"+x+"'"); n == "0" {
+			p.added = append(p.added, "drop extension if exists "+x)
 		}
 	}
 	for _, q := range slices.Concat([]string{driver.DropAll()}, p.makes(d)) {
@@ -248,7 +257,7 @@ func (p *server) Close() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(run(c, driver.DropAll()), c.Close(ctx))
+	return errors.Join(run(c, strings.Join(append([]string{driver.DropAll()}, p.added...), ";")), c.Close(ctx))
 }
 
 // aborts are the codes by which the server refuses a transaction: serialization failure, deadlock, lock not available,
