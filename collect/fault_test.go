@@ -62,7 +62,7 @@ func TestFaultScript(t *testing.T) {
 	text := "#!/bin/sh\necho \"$@\" >> " + said + "\ntest ! -e " + filepath.Join(dir, "fail") +
 		" || { echo burnt; exit 3; }\n"
 	must.OK(t, os.WriteFile(program, []byte(text), 0o755))
-	c := collect.Config{DB: []string{"sqlite:"}, Workload: "rmw", Duration: time.Second, Sessions: 2,
+	c := collect.Config{DB: []string{"sqlite:"}, Workload: "rmw", Duration: 200 * time.Millisecond, Sessions: 2,
 		Fault: collect.Fault{Kind: collect.Scripted, Every: time.Millisecond, Program: program}}
 	run(t, c)
 	b := must.Get(os.ReadFile(said))(t)

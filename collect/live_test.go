@@ -138,7 +138,7 @@ func TestPast(t *testing.T) {
 			select {
 			case <-done:
 				over = true
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(20 * time.Millisecond):
 			}
 			if x := past(); x != nil {
 				moments++

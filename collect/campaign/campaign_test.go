@@ -125,7 +125,7 @@ func TestJobs(t *testing.T) {
 	file := "sqlite:" + filepath.Join(t.TempDir(), "db")
 	c := Config{Plan: planned(t, "databases: [{db: '"+file+"', isolations: [serializable]}, "+
 		"{db: '"+file+"', isolations: [immediate]}]\n"+
-		"workloads: [rmw, smallbank, longfork]\nsessions: 4\ntxns: 200"), Dir: t.TempDir(), For: 3 * time.Second,
+		"workloads: [rmw, smallbank, longfork]\nsessions: 4\ntxns: 200"), Dir: t.TempDir(), For: time.Second,
 		Jobs: 3}
 	c.Plan.Slice = 300 * time.Millisecond // less than a file may say
 	p, err := Start(t.Context(), c)

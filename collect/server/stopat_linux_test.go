@@ -6,12 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 )
 
 // TestStopAt: a process stops where it calls the function, goes on when the condition holds, and lives; one that does
-// not come there goes on too, one that has ended is no error, and a function that is not there is one.
+// not come there goes on too, one that has ended is no error, and a function that is not there is one. Each start of
+// gdb takes a second of CPU.
 func TestStopAt(t *testing.T) {
+	histtest.OnlyLong(t)
 	if _, err := exec.LookPath("gdb"); err != nil {
 		t.Skip("gdb is not installed")
 	}

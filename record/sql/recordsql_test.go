@@ -34,7 +34,7 @@ func open(t *testing.T, rec *record.Recorder, tables ...recordsql.Table) (*sql.D
 	t.Helper()
 	log := recordsql.New(rec, tables...)
 	db, err := log.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "db")+
-		"?_pragma=busy_timeout(5000)&_txlock=immediate")
+		"?_pragma=busy_timeout(5000)&_pragma=synchronous(off)&_txlock=immediate")
 	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {

@@ -131,10 +131,10 @@ const serialTables = `CREATE TABLE users (id INTEGER PRIMARY KEY, v INTEGER);
 
 func TestSerialSQLite(t *testing.T) {
 	serial(t, "serial-sqlite.txt", "sqlite", func() string {
-		file := "file:" + filepath.Join(t.TempDir(), "db") + "?_pragma=foreign_keys(1)"
+		file := "file:" + filepath.Join(t.TempDir(), "db") + "?_pragma=foreign_keys(1)&_pragma=synchronous(off)"
 		db := must.Get(sql.Open("sqlite", file))(t)
-		_, err := db.Exec(serialTables + `CREATE TABLE notes (id INTEGER PRIMARY KEY, v INTEGER,
-			of INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED); INSERT INTO notes VALUES (1, 13, 1)`)
+		_, err := db.Exec("BEGIN;" + serialTables + `CREATE TABLE notes (id INTEGER PRIMARY KEY, v INTEGER,
+			of INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED); INSERT INTO notes VALUES (1, 13, 1); COMMIT`)
 		must.OK(t, errors.Join(err, db.Close()))
 		return file
 	})

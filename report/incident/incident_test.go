@@ -82,7 +82,7 @@ func violated(t *testing.T, dir, history, certificate string) {
 
 // TestLostUpdate: what a database without conflict detection shows is told and repeated.
 func TestLostUpdate(t *testing.T) {
-	c := collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 4, Txns: 300,
+	c := collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 4, Txns: 100,
 		Think: 50 * time.Microsecond}
 	dir, x := found(t, c, level.SnapshotIsolation)
 	if x.Replay == nil || x.Replay.Violated != 3 || x.Replay.Steps > 10 {
