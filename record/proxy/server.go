@@ -256,7 +256,7 @@ func (s *session) ready(e *entry, body []byte) {
 		if s.alone != nil {
 			s.close(s.alone, nil)
 		}
-		if e.kind != 'S' && s.implicit {
+		if e.kind != 'S' && s.implicit && !s.explicit { // on PostgreSQL 18 it may go on
 			s.implicit = false
 			s.control(sqltext.Commit, s.broken)
 		}
