@@ -85,12 +85,12 @@ type relation struct {
 	oid, schema, name string
 	kind              string // r: a table
 	temporary         bool
-	unlogged          bool // a crash empties it
+	unlogged          bool   // a crash empties it
 	hidden            bool   // row-level security
 	rules             string // why writes are not as they seem; "": they are
-	family            bool // partitions, inheritance
-	cascades          bool // other tables' writes delete its rows, or change their keys
-	readable          bool // the role may read all columns
+	family            bool   // partitions, inheritance
+	cascades          bool   // other tables' writes delete its rows, or change their keys
+	readable          bool   // the role may read all columns
 	key               []keyColumn
 	columns           map[string]bool // those named as aggregates
 	called            string          // in the history

@@ -221,6 +221,10 @@ func abridged(s string, most int) string {
 
 // Dropped says that the statement was not sent after all.
 func (r *Run) Dropped() {
+	if r.p.kind() == sqltext.Begin {
+		r.End(errUnclear, nil)
+		return
+	}
 	if r.alone {
 		_ = r.t.Abort(nil)
 	}
