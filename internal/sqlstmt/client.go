@@ -221,8 +221,8 @@ func abridged(s string, most int) string {
 
 // Dropped says that the statement was not sent after all.
 func (r *Run) Dropped() {
-	if r.p.kind() == sqltext.Begin {
-		r.End(errUnclear, nil)
+	if k := r.p.kind(); k == sqltext.Begin || k == sqltext.Commit && r.t != nil { // COMMIT has been announced
+		r.End(errUnclear, &Result{})
 		return
 	}
 	if r.alone {

@@ -226,6 +226,12 @@ func TestPortals(t *testing.T) {
 			&pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{})
 		send(&pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{})
 		send(&pgproto3.Query{String: "ROLLBACK"})
+		send(&pgproto3.Query{String: "BEGIN"})
+		send(&pgproto3.Query{String: "SAVEPOINT a"})
+		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Parse{Query: "COMMIT"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+		send(&pgproto3.Query{String: "ROLLBACK TO a"})
+		send(&pgproto3.Query{String: "UPDATE accounts SET v = 2 WHERE id = 2"})
+		send(&pgproto3.Query{String: "COMMIT"})
 		return append(out, simple(t.Context(), c, "SELECT * FROM accounts ORDER BY id"))
 	}
 	want := run(direct.String())
