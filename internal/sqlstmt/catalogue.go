@@ -85,14 +85,15 @@ type relation struct {
 	oid, schema, name string
 	kind              string // r: a table
 	temporary         bool
-	unlogged          bool // a crash empties it
-	hidden            bool // row-level security
-	rules             bool
-	family            bool // partitions, inheritance
-	cascades          bool // other tables' writes delete its rows, or change their keys
-	readable          bool // the role may read all columns
+	unlogged          bool   // a crash empties it
+	hidden            bool   // row-level security
+	rules             string // why writes are not as they seem; "": they are
+	family            bool   // partitions, inheritance
+	cascades          bool   // other tables' writes delete its rows, or change their keys
+	readable          bool   // the role may read all columns
 	key               []keyColumn
-	called            string // in the history
+	columns           map[string]bool // those named as aggregates
+	called            string          // in the history
 }
 
 type keyColumn struct {
@@ -139,10 +140,11 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) == 1 && len(rows[0]) == 11 {
+	if len(rows) == 1 && len(rows[0]) == 12 {
 		x := rows[0]
 		r = &relation{oid: x[0], schema: x[1], name: x[2], kind: x[3], temporary: x[4] == "t", unlogged: x[4] == "u",
-			hidden: yes(x[5]), rules: yes(x[6]), family: yes(x[7]), cascades: yes(x[8]), readable: yes(x[9])}
+			hidden: yes(x[5]), rules: x[6], family: yes(x[7]), cascades: yes(x[8]), readable: yes(x[9]),
+			columns: set(x[11])}
 		for line := range strings.SplitSeq(x[10], "\n") {
 			if p := strings.Split(line, "\t"); len(p) == 7 {
 				r.key = append(r.key, keyColumn{p[0], p[1], yes(p[2]), p[3], yes(p[4]), p[5], p[6]})
@@ -211,15 +213,15 @@ func (r *relation) silent(writes bool) string {
 		return "the role may not SELECT the whole table"
 	case writes && r.hidden:
 		return "a table with row-level security"
-	case writes && r.rules:
-		return "a table with rules"
+	case writes:
+		return r.rules
 	}
 	return ""
 }
 
 // tells reports whether a row that is not returned does not exist: nothing else hides rows, or deletes them unseen.
 func (r *relation) tells() bool {
-	return !r.hidden && !r.cascades && !r.family && !r.rules && !r.unlogged
+	return !r.hidden && !r.cascades && !r.family && r.rules == "" && !r.unlogged
 }
 
 // text returns an SQL expression for the text of a key column, independent of the session's settings and of spelling.

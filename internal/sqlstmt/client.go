@@ -95,8 +95,8 @@ func (c *Client) Lost() {
 // Refused says that the database refused to prepare a statement.
 func (c *Client) Refused(err error) { c.failed = c.failed || c.t != nil && c.l.is && hasState(err) }
 
-// Within reports whether a transaction is being recorded.
-func (c *Client) Within() bool { return c.t != nil }
+// Within reports whether a transaction is being recorded. If one may be open, this includes one that is not recorded.
+func (c *Client) Within(open bool) bool { return c.t != nil || open && c.blind }
 
 // Close ends the session.
 func (c *Client) Close() error { return c.s.Close() }
@@ -221,6 +221,10 @@ func abridged(s string, most int) string {
 
 // Dropped says that the statement was not sent after all.
 func (r *Run) Dropped() {
+	if k := r.p.kind(); k == sqltext.Begin || k == sqltext.Commit && r.t != nil { // COMMIT has been announced
+		r.End(errUnclear, &Result{})
+		return
+	}
 	if r.alone {
 		_ = r.t.Drop()
 	}

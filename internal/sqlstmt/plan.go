@@ -388,7 +388,12 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 		p.why = "it uses a column name that isovet reserves"
 		return
 	}
-	for _, f := range slices.Concat(s.Outer, s.Nested) {
+	if slices.Contains(s.Calls, "current_query") {
+		p.why = "it reads its own text"
+		return
+	}
+	whole := slices.DeleteFunc(slices.Clone(s.Calls), func(f string) bool { return !c.whole(s, f) })
+	for _, f := range slices.Concat(s.Outer, s.Nested, whole) {
 		if c.facts.aggregates[f] {
 			p.why = "an aggregate: select the rows, or read them before"
 			return
@@ -418,6 +423,14 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 		p.Text = p.Text[:e.from] + e.text + p.Text[e.to:]
 	}
 	p.Hidden = len(columns)
+}
+
+// whole reports whether a name behind a dot is no column's, but a function's of the whole row: a.count is count(a).
+func (c *Client) whole(s *sqltext.Stmt, f string) bool {
+	return f[0] == '.' && s.Kind == sqltext.Select && !slices.ContainsFunc(s.Mentions, func(t sqltext.Table) bool {
+		r, _ := c.relation(t.Schema, t.Name)
+		return r != nil && r.columns[f[1:]]
+	})
 }
 
 // versions returns the columns with the versions of a statement's rows, and the clause that RETURNING needs before

@@ -1,5 +1,10 @@
 SELECT c.oid::text, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
-c.relrowsecurity::text, c.relhasrules::text,
+c.relrowsecurity::text,
+CASE WHEN c.relhasrules THEN 'a table with rules' WHEN EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid
+	AND NOT t.tgisinternal) AND EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace <>
+	'pg_catalog'::pg_catalog.regnamespace AND p.prosrc ~* 'current_query|pg_stat_activity') OR EXISTS (SELECT FROM
+	pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid AND pg_get_expr(d.adbin, d.adrelid) ~ 'current_query')
+	THEN 'a table with a trigger or default that reads the text of statements' ELSE '' END,
 (SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid OR i.inhparent = c.oid))::text,
 (SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'f'
 	AND (k.confdeltype IN ('c', 'd') OR k.confupdtype IN ('c', 'd'))))::text,
@@ -26,6 +31,8 @@ pg_catalog.has_table_privilege(c.oid, 'SELECT')::text,
 		JOIN pg_catalog.pg_operator o ON o.oid = ao.amopopr
 		JOIN pg_catalog.pg_namespace m ON m.oid = o.oprnamespace WHERE oc.oid = k.class) e
 	LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
-	WHERE k.n <= x.indnkeyatts)
+	WHERE k.n <= x.indnkeyatts),
+(SELECT coalesce(string_agg(DISTINCT a.attname, ','), '') FROM pg_catalog.pg_attribute a
+	JOIN pg_catalog.pg_proc p ON p.proname = a.attname AND p.prokind = 'a' WHERE a.attrelid = c.oid)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relname = $2::name AND (n.nspname = $1::name OR $1::name = '' AND pg_catalog.pg_table_is_visible(c.oid))

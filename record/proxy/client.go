@@ -247,6 +247,7 @@ func (s *session) named(e *entry, what []byte, name string) {
 		return
 	}
 	if what[0] == 'S' {
+		e.name, e.before = name, s.prepared[name]
 		delete(s.prepared, name)
 	} else {
 		delete(s.portals, name)
@@ -267,7 +268,7 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	e.plan, e.more, p.ran = p.st.plan, p.ran, true
 	p.at++
 	e.res.Unseen = p.st.fetch || p.at != s.ran // its rows do not show what other statements did since its Bind
-	e.alone = !s.explicit && !s.implicit && s.client.ahead() == 'S'
+	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && s.client.ahead() == 'S'
 	s.start(e, p.args)
 	if e.plan.Rewritten() && !e.plan.Returns() { // the program expects no rows, and so no end of a part of them
 		body = append([]byte(name), 0, 0, 0, 0, 0)

@@ -23,6 +23,7 @@ import (
 
 	"isovet/internal/safego"
 	"isovet/internal/sqlstmt"
+	"isovet/internal/sqltext"
 )
 
 // Options are the options of a proxy.
@@ -70,6 +71,7 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 	})
 	defer end()
 	defer p.wg.Wait()
+	p.wg.Go(func() { _, _ = sqltext.Parse("SELECT 1") }) // it starts the parser, so that no statement waits for it
 	for {
 		c, err := ln.Accept()
 		if err != nil {

@@ -194,23 +194,28 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 	}
 }
 
-// deallocated finds the names of the statements that an SQL text deallocates.
-var deallocated = regexp.MustCompile(`(?i)\bDEALLOCATE\s+(?:PREPARE\s+)?(?:"((?:[^"]|"")*)"|([^\s";]+))`)
+// deallocated finds the names of the statements that an SQL text deallocates, and of the cursors that it declares.
+var deallocated = regexp.MustCompile(
+	`(?i)\b(?:DEALLOCATE|DECLARE)\s+(?:PREPARE\s+)?(?:"((?:[^"]|"")*)"|([^\s";]+))`)
 
 // completed handles the end of a statement. It forgets statements that the server has deallocated, unless a statement
-// with the same name is being parsed.
+// with the same name is being parsed, and portals whose names cursors have taken.
 func (s *session) completed(e *entry, body []byte) {
 	e.res.Tag, e.res.Affected = tagOf(body)
 	if e.res.Tag == "BEGIN" || e.res.Tag == "START TRANSACTION" {
 		s.implicit = false // it goes on as a block
 	}
 	all := e.res.Tag == "DEALLOCATE ALL" || e.res.Tag == "DISCARD ALL"
-	if !all && e.res.Tag != "DEALLOCATE" || e.plan == nil {
+	declares := e.res.Tag == "DECLARE CURSOR"
+	if !all && !declares && e.res.Tag != "DEALLOCATE" || e.plan == nil {
 		return
 	}
 	gone, coming := map[string]bool{}, map[string]bool{}
 	for _, m := range deallocated.FindAllStringSubmatch(e.plan.SQL, -1) {
-		gone[strings.ReplaceAll(m[1], `""`, `"`)+strings.ToLower(m[2])] = true
+		name := strings.ReplaceAll(m[1], `""`, `"`) + strings.ToLower(m[2])
+		if gone[name] = !declares; declares {
+			delete(s.portals, name)
+		}
 	}
 	for _, later := range s.queue {
 		if later.kind == 'P' {
@@ -251,7 +256,7 @@ func (s *session) ready(e *entry, body []byte) {
 		if s.alone != nil {
 			s.close(s.alone, nil)
 		}
-		if e.kind != 'S' && s.implicit {
+		if e.kind != 'S' && s.implicit && !s.explicit { // on PostgreSQL 18 it may go on
 			s.implicit = false
 			s.control(sqltext.Commit, s.broken)
 		}

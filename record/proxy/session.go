@@ -32,7 +32,7 @@ type session struct {
 	prepared map[string]*prepared
 	portals  map[string]*portal
 	running  *entry        // the statement that the server is at, of those recorded; nil: none
-	explicit bool          // a transaction block is open
+	explicit bool          // a transaction block was open at the last ReadyForQuery
 	implicit bool          // several statements before one Sync are recorded as a transaction
 	broken   error         // what it failed by; nil: it has not failed
 	ran      int           // how many statements were sent
@@ -44,7 +44,7 @@ type session struct {
 type entry struct {
 	kind   byte // the message's type; askKind: a question of the proxy's own
 	st     *prepared
-	before *prepared // what had the name before, of a Parse
+	before *prepared // what had the name before, of a Parse or Close
 	name   string
 	plan   *sqlstmt.Plan
 	run    *sqlstmt.Run
@@ -290,7 +290,7 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 		if s.log == nil {
 			return
 		}
-		if e.kind == 'E' && !e.alone && e.plan.Concerns() && !s.explicit && !s.log.Within() {
+		if e.kind == 'E' && !e.alone && e.plan.Concerns() && !s.log.Within(s.explicit) {
 			s.implicit = true
 			s.control(sqltext.Begin, nil)
 		}
@@ -299,9 +299,10 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 	})
 }
 
-// restore undoes the effects of a Parse that failed or that the server ignored. The caller must hold mu.
+// restore undoes the effects of a Parse or Close that failed or that the server ignored. The caller must hold mu.
 func (s *session) restore(e *entry) {
-	if e.kind == 'P' && s.prepared[e.name] == e.st {
+	now := s.prepared[e.name]
+	if e.kind == 'P' && now == e.st || e.kind == 'C' && now == nil {
 		if s.prepared[e.name] = e.before; e.before == nil {
 			delete(s.prepared, e.name)
 		}

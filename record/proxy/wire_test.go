@@ -213,6 +213,24 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id = 1"}, &pgproto3.Bind{}, &pgproto3.Execute{})
 		send(&pgproto3.Query{String: "PREPARE w AS SELECT 1, 2, 3, 4, 5"})
 		send(&pgproto3.Bind{PreparedStatement: "w"}, &pgproto3.Execute{})
+		send(&pgproto3.Query{String: "CLOSE p"})
+		send(&pgproto3.Query{String: "DECLARE p CURSOR FOR SELECT 1, 2, 3, 4, 5"})
+		send(&pgproto3.Parse{Query: "FETCH ALL FROM p"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+		// Statements end the transaction, and an error behind them undoes what came between.
+		send(&pgproto3.Parse{Query: "COMMIT"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+			&pgproto3.Parse{Query: "UPDATE accounts SET v = 7 WHERE id = 1"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+			&pgproto3.Bind{PreparedStatement: "nothing"})
+		send(&pgproto3.Query{String: "UPDATE accounts SET v = v + 1 WHERE id = 1"})
+		// The server skips the end of a statement, and the beginning of a transaction.
+		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Close{ObjectType: 'S', Name: "s"},
+			&pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+		send(&pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{})
+		send(&pgproto3.Query{String: "ROLLBACK"})
+		send(&pgproto3.Query{String: "BEGIN"})
+		send(&pgproto3.Query{String: "SAVEPOINT a"})
+		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Parse{Query: "COMMIT"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+		send(&pgproto3.Query{String: "ROLLBACK TO a"})
+		send(&pgproto3.Query{String: "UPDATE accounts SET v = 2 WHERE id = 2"})
 		send(&pgproto3.Query{String: "COMMIT"})
 		return append(out, simple(t.Context(), c, "SELECT * FROM accounts ORDER BY id"))
 	}

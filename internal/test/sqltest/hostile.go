@@ -235,6 +235,13 @@ var hostile = []Scenario{
 		s("SELECT v FROM accounts WHERE id = 1"), s("SELECT go()"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("SET search_path = public"), s("SELECT v FROM accounts WHERE id = 2"), s("SELECT f()"),
 		s("SELECT v FROM accounts WHERE id = 2")}, 2},
+	{"what a statement's text is, and whole rows", append(Accounts[:2:2],
+		"CREATE TABLE log (count serial PRIMARY KEY, q text DEFAULT current_query())", "CREATE FUNCTION f() RETURNS "+
+			"trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO log (q) VALUES (current_query()); RETURN NULL; END$$",
+		"CREATE TRIGGER t AFTER UPDATE ON accounts FOR EACH ROW EXECUTE FUNCTION f()"), []Step{
+		s("SELECT id, current_query() FROM accounts"), s("UPDATE accounts SET v = 9 WHERE id = 1"),
+		s("INSERT INTO log DEFAULT VALUES"), s("SELECT q FROM log ORDER BY log.count"),
+		s("SELECT a.count FROM accounts a"), s("SELECT a.json_agg FROM accounts a WHERE id = 1")}, 1},
 	{"an argument with another value", nil, []Step{s("SELECT v FROM accounts WHERE id = 1"),
 		s("SELECT v FROM accounts WHERE id = $1", after(1)), s("SELECT v FROM accounts WHERE id = $1", after(8)),
 		s("SELECT v FROM accounts WHERE id = $1", (*after)(nil))}, 3},
