@@ -145,8 +145,9 @@ func TestCheckpoint(t *testing.T) {
 		check(uint64(m.apart), m.lines, func() Judge { return leopardOf(t, o) })
 	})
 	for seed := range uint64(histtest.Long(2, 8)) {
-		spec := datasets.Spec{Workload: "mix", Txns: histtest.Long(500, 800), Sessions: 8, Keys: 40, Ops: 5, Isolation: []string{
-			"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes, Seed: seed, UnknownRate: 0.05}
+		spec := datasets.Spec{Workload: "mix", Txns: histtest.Long(500, 800), Sessions: 8, Keys: 40, Ops: 5,
+			Isolation: []string{"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes,
+			Seed: seed, UnknownRate: 0.05}
 		h := must.Get(datasets.Generate(t.Context(), spec))(t)
 		lines, lateness := arriving(t, h, rand.New(rand.NewPCG(seed, 3)))
 		if seed%3 == 0 {

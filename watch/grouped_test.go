@@ -50,7 +50,7 @@ func grouped(t *testing.T, dir string, j Judge, lines [][]byte, change func(*Con
 	return said, all, m.Get()
 }
 
-// TestGroupedBound: 4,000 transactions (20,000 with ISOVET_LONG) that are wrong take 200 kB, on standard output and on disk.
+// TestGroupedBound: 4,000 transactions that are wrong (ISOVET_LONG: 20,000) take 200 kB, on standard output and disk.
 func TestGroupedBound(t *testing.T) {
 	dir, txns := t.TempDir(), histtest.Long(4000, 20_000)
 	said, _, s := grouped(t, dir, aionOf(si, 400), badLines(t, "read-uncommitted", txns), nil)
