@@ -123,7 +123,8 @@ func TestDuckDB(t *testing.T) {
 
 // TestPandas has pandas copy a history.
 func TestPandas(t *testing.T) {
-	if exec.Command("python3", "-c", "import pandas, pyarrow").Run() != nil {
+	if exec.Command("python3", "-c",
+		"import importlib.util as u; assert u.find_spec('pandas') and u.find_spec('pyarrow')").Run() != nil {
 		t.Skip("SKIPPED, NOTHING TESTED: no Python here that has pandas and pyarrow")
 	}
 	dir := t.TempDir()
