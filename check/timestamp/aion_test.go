@@ -20,7 +20,9 @@ func TestAionIsChronos(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			flips, wrong := int64(0), 0
-			histtest.Each(t, histtest.Long[uint64](1250, 2500), func(seed uint64) *history.History { return random.Stamped(seed, c.o) },
+			histtest.Each(t, histtest.Long[uint64](1250, 2500), func(seed uint64) *history.History {
+				return random.Stamped(seed, c.o)
+			},
 				func(t testing.TB, seed uint64, h *history.History) {
 					rng := rand.New(rand.NewPCG(seed, 0xa10))
 					for _, o := range allOptions() {
