@@ -230,7 +230,7 @@ func TestEvictionSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, spilled, restarts := 0, int64(0), 0
-			seeds, often := histtest.Long(6, 5000), 6
+			seeds, often := histtest.Long(12, 5000), 12
 			if name == "replay" {
 				seeds, often = histtest.Long(8, 5000), 8
 			}
@@ -262,7 +262,7 @@ func TestEvictionSays(t *testing.T) {
 				spilled += closeStore(t, j)
 				nearby()
 			}
-			if found < 100 || spilled < 10 || restarts < 5 {
+			if found < 200 || spilled < 20 || restarts < 5 {
 				t.Error("too few")
 			}
 			t.Logf("%d findings, %d keys and sessions on disk, %d times from a checkpoint", found, spilled, restarts)
