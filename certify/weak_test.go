@@ -45,6 +45,9 @@ func chainWith(t *testing.T, n, seen, old int64) (*history.History, []uint32) {
 func TestCausalManyWriters(t *testing.T) {
 	for seen := range int64(60) {
 		for old := range int64(60) {
+			if (old-seen)*(old-seen) > 4 && (old+7*seen)%5 > 0 && !histtest.Long(false, true) {
+				continue // next to the diagonal is where the answer changes
+			}
 			h, order := chainWith(t, 200, seen+1, old+1)
 			r := &evidence.Result{Level: level.Causal, Checker: "test", H: h, Verdict: evidence.Holds, Order: order}
 			err := Check(r, Options{})

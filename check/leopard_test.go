@@ -41,7 +41,7 @@ func TestLeopardAgreesWithReplay(t *testing.T) {
 			if _, err := datasets.LookupFault(fault); fault != "" && err != nil {
 				continue
 			}
-			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix", Txns: 300,
+			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix", Txns: 120,
 				Isolation: iso, Seed: uint64(i), Fault: fault}))(t)
 			for _, l := range []level.Level{level.Serializable, level.StrictSerializable,
 				level.StrictSnapshotIsolation} {

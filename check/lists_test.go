@@ -202,7 +202,7 @@ func doubledList(seed uint64) *history.History {
 // TestDoubledElementsAgainstBruteForce holds elle and replay against the oracle on tiny histories with list elements
 // that were appended more than once. An answer of "unknown" is allowed where outcomes are unknown, and nowhere else.
 func TestDoubledElementsAgainstBruteForce(t *testing.T) {
-	n := histtest.Long[uint64](1600, 40_000)
+	n := histtest.Long[uint64](800, 40_000)
 	verdicts := map[string]int{}
 	histtest.Each(t, n, func(seed uint64) *history.History { return doubledList(seed) }, func(t testing.TB, seed uint64,
 		h *history.History) {

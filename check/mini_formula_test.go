@@ -38,7 +38,7 @@ func TestMiniFormulaLevels(t *testing.T) {
 		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
 	replay := must.Get(check.ByName("replay"))(t)
 	answers := map[bool]int{}
-	for seed := range uint64(histtest.Long(10, 16)) {
+	for seed := range uint64(histtest.Long(6, 16)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		f := hard.Formula{Vars: 1 + rng.IntN(3)}
 		for n := 0; n < 2+int(seed)/2; n++ {
@@ -62,10 +62,10 @@ func TestMiniFormulaLevels(t *testing.T) {
 			}
 		}
 	}
-	if min(answers[true], answers[false]) < histtest.Long(3, 4) {
+	if min(answers[true], answers[false]) < histtest.Long(2, 4) {
 		t.Errorf("%v: one answer is hardly tested", answers)
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		f    hard.Formula
 		want evidence.Verdict
 	}{
@@ -74,7 +74,10 @@ func TestMiniFormulaLevels(t *testing.T) {
 		{hard.Formula{Vars: 1, Clauses: [][]int{{1}, {1}}}, evidence.Holds},
 	} {
 		h := must.Get(hard.MiniFormula(c.f, 1))(t)
-		for _, l := range levels {
+		for j, l := range levels {
+			if (i+j)%histtest.Long(2, 1) > 0 {
+				continue
+			}
 			r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 32})
 			if err != nil || r.Verdict != c.want {
 				t.Errorf("%v at %s: %v by definition, %v, %s; want %v", c.f, l, r.Verdict, err, r.Reason, c.want)

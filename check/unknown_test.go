@@ -94,8 +94,8 @@ func TestStopped(t *testing.T) {
 	cancel()
 	late, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	plain := datasets.Spec{Txns: 2000, Times: datasets.NoTimes, Keys: 100}
-	contended := datasets.Spec{Workload: "contended", Txns: 2000, Sessions: 50, Keys: 50, Times: datasets.NoTimes}
+	plain := datasets.Spec{Txns: 600, Times: datasets.NoTimes, Keys: 100}
+	contended := datasets.Spec{Workload: "contended", Txns: 600, Sessions: 50, Keys: 50, Times: datasets.NoTimes}
 	for _, x := range []struct {
 		spec     datasets.Spec
 		checkers []Checker
@@ -104,7 +104,7 @@ func TestStopped(t *testing.T) {
 		{plain, []Checker{run.Vbox{}, called("cobra")}, []level.Level{level.Serializable}},
 		{contended, []Checker{run.Replay{}}, []level.Level{level.Serializable, level.SessionSerializable,
 			level.SnapshotIsolation, level.SessionSnapshotIsolation}},
-		{datasets.Spec{Workload: "lwt", Txns: 2000, Keys: 2}, []Checker{called("porcupine")},
+		{datasets.Spec{Workload: "lwt", Txns: 600, Keys: 2}, []Checker{called("porcupine")},
 			[]level.Level{level.Linearizable}},
 	} {
 		h := must.Get(datasets.Generate(t.Context(), x.spec))(t)

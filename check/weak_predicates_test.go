@@ -94,8 +94,8 @@ func TestWeakWithout(t *testing.T) {
 	for _, fault := range []string{"long-fork", "lost-update", "lost-predicate-update", "causality-violation",
 		"fractured-read", "phantom-read", "missed-row"} {
 		for seed := range histtest.Long[uint64](1, 60) {
-			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred", Txns: 100,
-				Keys: 130, Sessions: 8, Fault: fault, Seed: seed}))(t)
+			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw-pred",
+				Txns: histtest.Long(50, 100), Keys: histtest.Long(65, 130), Sessions: 8, Fault: fault, Seed: seed}))(t)
 			for _, l := range []level.Level{level.Causal, level.ReadAtomic} {
 				want := answer(t, weakly{}, h, Options{Level: l})
 				usual := low("check.fewVersions")

@@ -82,14 +82,14 @@ func TestDeterminism(t *testing.T) {
 		return b.Bytes()
 	}
 	for i, s := range specs() {
-		if i%2 > 0 && !histtest.Long(false, true) {
+		if i%4 > 0 && !histtest.Long(false, true) {
 			continue
 		}
-		s.Isolation = Isolations()[i/2%len(Isolations())]
+		s.Isolation = Isolations()[i/4%len(Isolations())]
 		s.Seed = uint64(i)
 		s.Skew = int64(i%3) * 1000
 		s.Hint = Hint(i % 3)
-		s.Times = Times(i / 2 % 3)
+		s.Times = Times(i / 4 % 3)
 		a := dump(s)
 		if !bytes.Equal(a, dump(s)) {
 			t.Errorf("%+v: two runs differ", s)

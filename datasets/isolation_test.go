@@ -93,7 +93,7 @@ func checked(t *testing.T, h *history.History, l level.Level) evidence.Verdict {
 // TestIsolation: the order of the store's own timestamps explains a run at what its isolation promises, and real time.
 func TestIsolation(t *testing.T) {
 	for i, s := range specs() {
-		if i%3 > 0 && !histtest.Long(false, true) {
+		if i%5 > 0 && !histtest.Long(false, true) {
 			continue
 		}
 		for s.Seed = range histtest.Long[uint64](1, 3) {

@@ -48,7 +48,7 @@ func TestFaultsOfEmptyTables(t *testing.T) {
 				t.Fatalf("%+v: %d transactions planted, %d committed", spec, n, r.Stats.Committed)
 			}
 		}
-		if i%5 > 0 && histtest.Long(0, 1) == 0 {
+		if i%10 > 0 && histtest.Long(0, 1) == 0 {
 			continue
 		}
 		for seed := range uint64(histtest.Long(1, 3)) {

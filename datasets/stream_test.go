@@ -41,7 +41,7 @@ func TestStream(t *testing.T) {
 			if variant.SQL {
 				continue // TestForSQL
 			}
-			spec := Spec{Workload: info.Name, Variant: variant.Name, Txns: histtest.Long(120, 1200), Sessions: 9,
+			spec := Spec{Workload: info.Name, Variant: variant.Name, Txns: histtest.Long(60, 1200), Sessions: 9,
 				Seed:      uint64(i + v),
 				Isolation: Isolations()[(i+v)%len(Isolations())], AbortRate: 0.05, UnknownRate: 0.03, Skew: 1000,
 				DBTimes: i%2 == 0, NoAborted: i%3 == 0, UnknownOld: 0.2, LongTxn: i%4 == 1}

@@ -122,7 +122,7 @@ func TestCheckpoint(t *testing.T) {
 			return aionWith(t, o)
 		})
 	}
-	for seed := range uint64(24) { // one is far ahead, and later all are
+	for seed := range uint64(histtest.Long(8, 24)) { // one is far ahead, and later all are
 		var lines [][]byte
 		for i := range uint64(40) {
 			at := 10 * i
@@ -138,15 +138,16 @@ func TestCheckpoint(t *testing.T) {
 	}
 	broken := 0
 	eachBroken(t, 1, func(m *mechanisms) {
-		if broken++; broken%histtest.Long(3, 1) > 0 {
+		if broken++; broken%histtest.Long(4, 1) > 0 {
 			return
 		}
 		o := LeopardOptions{Skew: m.skew, Lateness: m.apart / 3, Attach: AttachAuto, Gate: gates[total%2]}
 		check(uint64(m.apart), m.lines, func() Judge { return leopardOf(t, o) })
 	})
 	for seed := range uint64(histtest.Long(2, 8)) {
-		spec := datasets.Spec{Workload: "mix", Txns: 800, Sessions: 8, Keys: 40, Ops: 5, Isolation: []string{
-			"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes, Seed: seed, UnknownRate: 0.05}
+		spec := datasets.Spec{Workload: "mix", Txns: histtest.Long(500, 800), Sessions: 8, Keys: 40, Ops: 5,
+			Isolation: []string{"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes,
+			Seed: seed, UnknownRate: 0.05}
 		h := must.Get(datasets.Generate(t.Context(), spec))(t)
 		lines, lateness := arriving(t, h, rand.New(rand.NewPCG(seed, 3)))
 		if seed%3 == 0 {
@@ -158,7 +159,7 @@ func TestCheckpoint(t *testing.T) {
 			return replayOf(t, o)
 		})
 	}
-	if turns < 50 || total < 400 {
+	if turns < 50 || total < 300 {
 		t.Errorf("%d restarts, %d findings: too few to be a test", turns, total)
 	}
 	t.Logf("%d restarts, %d findings", turns, total)

@@ -184,9 +184,9 @@ func TestKilled(t *testing.T) {
 		lines    [][]byte
 		want     []string
 	}
-	_, lines := arrivals(t, 2, histtest.Long(1200, 3000))
+	_, lines := arrivals(t, 2, histtest.Long(600, 3000))
 	streams := []*stream{{judge: "aion", lateness: 400, lines: lines}}
-	m := brokenRun(t, "blindw", "snapshot", "version", 0, histtest.Long(1000, 2000))
+	m := brokenRun(t, "blindw", "snapshot", "version", 0, histtest.Long(500, 2000))
 	// some come late
 	streams = append(streams, &stream{judge: "leopard", lateness: m.apart / 3, lines: m.lines})
 	for _, s := range streams {

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -33,9 +34,14 @@ type mechanisms struct {
 	skew  int64
 }
 
+var brokenRuns sync.Map // those that were made: tests share them, and change none
+
 func brokenRun(t *testing.T, workload, iso, part string, seed uint64, txns int) *mechanisms {
 	t.Helper()
 	m := &mechanisms{name: fmt.Sprintf("%s, %s, %s, seed %d", workload, iso, part, seed), skew: int64(seed%2) * 10_000}
+	if was, there := brokenRuns.Load(fmt.Sprint(m.name, txns)); there {
+		return was.(*mechanisms)
+	}
 	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Isolation: iso, Break: part,
 		Seed: seed, Txns: txns, Keys: 30, AbortRate: .1, UnknownRate: .02, Skew: m.skew}))(t)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
@@ -83,6 +89,7 @@ func brokenRun(t *testing.T, workload, iso, part string, seed uint64, txns int) 
 		}
 	}
 	m.lines = lines
+	brokenRuns.Store(fmt.Sprint(m.name, txns), m)
 	return m
 }
 

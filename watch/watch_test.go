@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/history/format"
+	_ "isovet/internal/test/memdir"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
@@ -41,7 +41,6 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	debug.SetGCPercent(400) // a quarter less time: the tests' heaps are small, and collected all the while
 	os.Exit(m.Run())
 }
 

@@ -37,7 +37,7 @@ func TestFirstOrderByDepth(t *testing.T) {
 		{datasets.Spec{Workload: "blindw", Txns: 10000, Seed: 1}, 0.75},
 		{datasets.Spec{Workload: "blindw", Txns: 10000, Keys: 1000, Seed: 2}, 0.75},
 		{datasets.Spec{Workload: "longfork", Txns: 5000, Seed: 3}, 1},
-	} {
+	}[histtest.Long(1, 0):] {
 		v := prepass.Run(generated(t, c.o))
 		for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation} {
 			place := make([]int64, v.H.NumTxns())

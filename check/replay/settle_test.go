@@ -124,8 +124,9 @@ func TestSettlingLater(t *testing.T) {
 	randtest.Seeds(t, histtest.Long[uint64](1, 40), func(t testing.TB, seed uint64) {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
 			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix",
-				Variant: "duplicates", Values: 7 + int(seed%3)*7, Txns: 1200, Keys: 600, Seed: seed,
-				Isolation: isolation, Hint: datasets.RandomTimes, UnknownRate: 0.01}))(t)
+				Variant: "duplicates", Values: 7 + int(seed%3)*7, Txns: histtest.Long(600, 1200),
+				Keys: histtest.Long(300, 600), Seed: seed, Isolation: isolation,
+				Hint: datasets.RandomTimes, UnknownRate: 0.01}))(t)
 			for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation} {
 				want := evidence.Holds
 				if isolation != "serializable" && l == level.SessionSerializable {

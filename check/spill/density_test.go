@@ -97,7 +97,7 @@ func coarse(h *history.History, tick int64) {
 
 // Windows are as large as they may be, however unevenly the transactions stand in time.
 func TestWindowsOfBursts(t *testing.T) {
-	n := histtest.Long(2200, 20_000)
+	n := histtest.Long(1200, 20_000)
 	most := n * 3 / 100
 	for seed := range histtest.Long[uint64](1, 8) {
 		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: n, Keys: 1000, Seed: seed,

@@ -10,6 +10,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	_ "isovet/internal/test/memdir"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
@@ -105,8 +106,8 @@ func lateAnswers(t *testing.T, seed uint64, by int64) *history.History {
 func TestRefutedStretchesStay(t *testing.T) {
 	for seed := range histtest.Long[uint64](1, 4) {
 		const faults = 12
-		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 12_000, Keys: 1200, Seed: seed,
-			Fault: "write-skew,lost-update", Faults: faults, Times: datasets.TxnTimes}))(t)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: histtest.Long(5000, 12_000), Keys: 1200,
+			Seed: seed, Fault: "write-skew,lost-update", Faults: faults, Times: datasets.TxnTimes}))(t)
 		r := rand.New(rand.NewPCG(seed, 3))
 		a := must.Get(Check(t.Context(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
 			Level: level.Serializable, MaxWindow: 400}))(t)

@@ -20,7 +20,9 @@ func TestAionIsChronos(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			flips, wrong := int64(0), 0
-			histtest.Each(t, uint64(2500), func(seed uint64) *history.History { return random.Stamped(seed, c.o) },
+			histtest.Each(t, histtest.Long[uint64](1250, 2500), func(seed uint64) *history.History {
+				return random.Stamped(seed, c.o)
+			},
 				func(t testing.TB, seed uint64, h *history.History) {
 					rng := rand.New(rand.NewPCG(seed, 0xa10))
 					for _, o := range allOptions() {
@@ -55,7 +57,7 @@ func TestAionIsChronos(t *testing.T) {
 
 // TestAionLong: histories long enough for versions and readers to be dropped.
 func TestAionLong(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range histtest.Long[uint64](2, 6) {
 		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "gt", Txns: 3000, Sessions: 20,
 			Keys: 30, Isolation: []string{"snapshot-isolation", "read-committed"}[seed%2], DBTimes: true,
 			Times: datasets.NoTimes, NoAborted: true, Seed: seed}))(t)

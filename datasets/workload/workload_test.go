@@ -233,7 +233,7 @@ func TestBooking(t *testing.T) {
 func TestBlindWPred(t *testing.T) {
 	var sum, square, n float64
 	i := 0
-	drive(t, build(t, "blindw-pred", "", 1000, 0), 3000, func(x *Txn) {
+	drive(t, build(t, "blindw-pred", "", 1000, 0), 2000, func(x *Txn) {
 		if i++; i < 1000 {
 			return
 		}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
-	"isovet/internal/test/must"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestProgress: how much of a file was read only grows, up to nearly all of it: plain, compressed, on several cores.
@@ -18,7 +20,7 @@ func TestProgress(t *testing.T) {
 		fmt.Fprintf(&text, `{"id":%d,"session":%d,"ops":[["w","k%d",%d]],"name":"%x"}`+"\n", i, i%8, i%1000, i,
 			[4]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64(), rand.Uint64()})
 	}
-	z := gzip.NewWriter(&packed)
+	z := must.Get(gzip.NewWriterLevel(&packed, gzip.BestSpeed))(t)
 	if _, err := z.Write(text.Bytes()); err != nil || z.Close() != nil {
 		t.Fatal(err)
 	}
@@ -27,6 +29,9 @@ func TestProgress(t *testing.T) {
 		path := filepath.Join(dir, name)
 		must.OK(t, os.WriteFile(path, data, 0o644))
 		for _, workers := range []int{1, 4} {
+			if name != "h.jsonl" && workers > 1 && !randtest.Long(false, true) {
+				continue // one unpacks and counts, however many parse
+			}
 			last, calls := int64(0), 0
 			must.Get(Read(t.Context(), path, Options{Workers: workers, Progress: func(done, total int64) {
 				if done <= last || done > total || total != int64(len(data)) {

@@ -15,6 +15,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/bounds"
 	"isovet/internal/test/histtest/diff"
+	_ "isovet/internal/test/memdir"
 	"isovet/internal/test/must"
 )
 
@@ -24,7 +25,7 @@ func TestReadMapped(t *testing.T) {
 	defer bounds.Set("split.copy-from", 1)()
 	in, dir := t.TempDir(), t.TempDir()
 	made := func(workload string) *history.History {
-		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 300, Keys: 20,
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 100, Keys: 20,
 			Seed: 3, Times: datasets.TxnTimes}))(t)
 		return h
 	}
