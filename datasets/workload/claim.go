@@ -17,15 +17,21 @@ func newClaim(p Params) (Workload, error) {
 	if w.end = End(max(0, slices.Index(Ends[:], p.Variant))); w.end != Whole {
 		w.tables = claimTables
 	}
+	if p.Variant == "gist" {
+		w.tables, w.loaded = gistTables, gistRows
+	}
 	return w, needKeys(p, 1)
 }
 
 // claimTables is the number of tables of fresh and the variants of ends, so that many tables are empty at first.
 const claimTables = 80
 
+// gistTables and gistRows are the tables of gist, and their first rows: the root of a GiST index splits at 290 numbers.
+const gistTables, gistRows = 8, 300
+
 type claim struct {
 	width, sessions int64
-	tables          int64
+	tables, loaded  int64
 	byKey, unique   bool
 	insert          bool
 	plan            Plan
@@ -43,6 +49,7 @@ func (w *claim) Tables() []Table {
 	if w.tables == 1 {
 		return []Table{t}
 	}
+	t.Rows, t.Load = int(w.loaded), func(pk int64, row []int64) { row[0] = pk - w.loaded } // below what is asked for
 	var all []Table
 	for i := range w.tables {
 		n := strconv.FormatInt(i, 10)
@@ -53,7 +60,7 @@ func (w *claim) Tables() []Table {
 }
 
 func (w *claim) Client(session int, rng *rand.Rand) Client {
-	return &claimClient{w: w, rng: rng, next: int64(session)}
+	return &claimClient{w: w, rng: rng, next: w.loaded + int64(session)}
 }
 
 // claimClient moves on to the next numbers with each transaction, at the same pace as all other clients.
