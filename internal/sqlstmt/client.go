@@ -327,8 +327,8 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		}
 	case err != nil && p.kind() == sqltext.Savepoint && c.outer && len(c.marks) == 0:
 		c.end(finish{aborted: true}, false)
-	case p.writes && (!sure || len(p.stmts) == 0 && c.l.sqlite || r.alone && p.commits()): // others may see it
-		if !r.alone {
+	case p.writes && (!sure || len(p.stmts) == 0 && c.l.sqlite || (r.alone || !c.l.is) && p.commits()): // seen, perhaps
+		if !r.alone && !p.commits() {
 			c.unclear = append(c.unclear, p)
 			break
 		}

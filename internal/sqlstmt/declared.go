@@ -147,7 +147,12 @@ func (l *Log) declared(r *Run, res *Result) (why string) {
 		return why
 	}
 	for _, row := range res.Rows {
-		x.ambiguous = x.ambiguous || x.key >= 0 && x.key < len(row) && x.spelled(row[x.key])
+		if x.key < 0 || x.key >= len(row) {
+			break
+		} else if x.l.sqlite && x.odd(sqltext.Operand{}, row[x.key]) {
+			return oddKey
+		}
+		x.ambiguous = x.spelled(row[x.key]) || x.ambiguous
 	}
 	if x.ambiguous {
 		return "keys 1 and 1.0 as texts, which may be one row or two"

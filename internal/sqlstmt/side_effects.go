@@ -50,7 +50,7 @@ const (
 	WHERE table_schema = %[2]s AND lower(table_name) = lower('%[1]s') AND lower(column_name) = lower('%[3]s')))
 	FROM (SELECT count(*) = 0 AS other FROM information_schema.tables WHERE table_schema = %[2]s AND
 	lower(table_name) = lower('%[1]s') AND table_type NOT LIKE '%%VIEW') AS named`
-	askSidesSQLite = `SELECT ((SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR sql LIKE '%%on conflict%%') +
+	askSidesSQLite = `SELECT ((SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR sql LIKE '%%on%%conflict%%') +
 	(SELECT count(*) FROM sqlite_temp_master WHERE type = 'trigger') + (SELECT count(*)
 	FROM pragma_foreign_key_list('%[1]s') WHERE NOT (on_delete IN ('NO ACTION', 'RESTRICT') AND
 	on_update IN ('NO ACTION', 'RESTRICT'))) + other) || ',' || ((SELECT count(*) = 1 AND

@@ -60,12 +60,18 @@ func (x *effect) numbered() bool { return x.l.own || x.r.p.does.kind <= counted 
 
 // odd reports whether the database may take a value v of the program's for another key than it looks like.
 func (x *effect) odd(o sqltext.Operand, v any) bool {
-	bytes, kind := false, x.r.p.does.kind
+	_, bytes := v.([]byte)
+	kind := x.r.p.does.kind
 	if o.Param > 0 && o.Param <= len(x.r.args) {
 		_, bytes = x.r.args[o.Param-1].Value.([]byte)
 	}
-	_, integer := normal(v).(int64)
-	_, text := v.(string)
+	n, integer := normal(v).(int64)
+	s, text := scalar(v).(string)
+	_, number := scalar(v).(int64)
+	if x.l.sqlite && kind > texts { // of other types, it converts numbers to decimals, and the driver texts to times
+		_, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+		number, text = integer && max(n, -n) < 1<<53, text && err != nil
+	}
 	return v != nil && !x.l.own && kind != unknown && (bytes && x.l.sqlite || !integer && kind <= counted ||
-		!text && kind == texts && x.l.mysql)
+		!text && kind == texts && x.l.mysql || !text && !number && kind >= texts && x.l.sqlite)
 }

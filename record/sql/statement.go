@@ -42,7 +42,7 @@ func (c *conn) exec(ctx context.Context, plan *sqlstmt.Plan, args []driver.Named
 		return res, err
 	}
 	out := &sqlstmt.Result{Affected: -1, Unseen: true}
-	if err == nil {
+	if err == nil && res != nil { // SQLite has none of an empty text
 		if n, err := res.RowsAffected(); err == nil {
 			out.Affected = n
 		}
