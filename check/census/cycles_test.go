@@ -125,11 +125,9 @@ func TestCycles(t *testing.T) {
 
 // TestEachSkew: separate write skews count separately, on the state before the history too, whatever that holds.
 func TestEachSkew(t *testing.T) {
-	const pair = "s0: r(X,V) r(Y,V) w(X,1) | s1: r(X,V) r(Y,V) w(Y,1)"
+	const two = "_: r(a,V) r(b,V) w(a,1) | _: r(a,V) r(b,V) w(b,1) | _: r(c,V) r(d,V) w(c,1) | _: r(c,V) r(d,V) w(d,1)"
 	for init, v := range map[string]string{"": "_", "init: w(a,0) w(b,0) w(c,0) w(d,0) | ": "0"} {
-		one, two := strings.NewReplacer("V", v, "X", "a", "Y", "b"), strings.NewReplacer("V", v, "X", "c", "Y", "d",
-			"s0", "s2", "s1", "s3")
-		h := must.Get(notation.Parse(init + one.Replace(pair) + " | " + two.Replace(pair)))(t)
+		h := must.Get(notation.Parse(init + strings.ReplaceAll(two, "V", v)))(t)
 		if found, _ := Of(t.Context(), h, level.Serializable, 0); len(found) != 2 {
 			t.Errorf("%q: %d of 2 write skews", init, len(found))
 		}

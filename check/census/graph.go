@@ -305,7 +305,7 @@ func (g *dependencies) prefix(t, k uint32, elems []uint32, c appenders) {
 	} else if len(elems) > 0 {
 		missed.Ver, missed.Writer = elems[len(elems)-1], g.h.Init
 	}
-	if at < len(c.txns) {
+	if at < len(c.txns) && missed.Writer != t { // else it read an element before it appended it
 		missed.To = c.txns[at]
 		g.add(missed)
 	}
