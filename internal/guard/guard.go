@@ -45,8 +45,8 @@ var LeftBehind atomic.Bool
 
 // Run runs work within limits, in its own goroutine, so that work that ignores its context cannot delay the answer. A
 // panic is returned as a fault. If work was stopped, the error is a *StoppedError, unless work itself returned in time
-// without error. Work that needs longer than Grace to stop, or still takes memory beyond the bound, is left behind. Work
-// whose limit has passed already does not begin.
+// without error. Work that needs longer than Grace to stop, or still takes memory beyond the bound, is left behind.
+// Work whose limit has passed already does not begin.
 func Run[T any](ctx context.Context, l Limits, stage func() string, work func(context.Context) (T, error)) (T,
 	error) {
 	ctx, cancel := context.WithCancelCause(ctx)
