@@ -2,11 +2,13 @@ package census
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
@@ -119,6 +121,17 @@ func TestCycles(t *testing.T) {
 	})
 	randtest.Mix(t, slices.Min(found[:]) < 5 || missed > found[4]/20, "cycles of the classes in so many histories: %v"+
 		", and %d missed", found, missed)
+}
+
+// TestEachSkew: separate write skews count separately, on the state before the history too, whatever that holds.
+func TestEachSkew(t *testing.T) {
+	const two = "_: r(a,V) r(b,V) w(a,1) | _: r(a,V) r(b,V) w(b,1) | _: r(c,V) r(d,V) w(c,1) | _: r(c,V) r(d,V) w(d,1)"
+	for init, v := range map[string]string{"": "_", "init: w(a,0) w(b,0) w(c,0) w(d,0) | ": "0"} {
+		h := must.Get(notation.Parse(init + strings.ReplaceAll(two, "V", v)))(t)
+		if found, _ := Of(t.Context(), h, level.Serializable, 0); len(found) != 2 {
+			t.Errorf("%q: %d of 2 write skews", init, len(found))
+		}
+	}
 }
 
 // TestManyOverwrite: where many transactions read one version and overwrote it, there are as many edges, not their

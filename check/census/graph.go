@@ -17,6 +17,7 @@ type edge = evidence.Edge
 type dependencies struct {
 	h     *history.History
 	w     []uint32 // see writers
+	early []bool   // version → its transaction appended to the same list after it
 	l     level.Level
 	n     int // nodes
 	edges []edge
@@ -64,6 +65,7 @@ func (g *dependencies) add(e evidence.Edge) {
 func (g *dependencies) writers(counts []bool) []uint32 {
 	h := g.h
 	w := slices.Repeat([]uint32{none}, h.NumVersions())
+	g.early = make([]bool, len(w))
 	last := map[uint32]uint32{} // key → the version that the transaction installs
 	for t := range uint32(h.NumTxns()) {
 		clear(last)
@@ -74,9 +76,13 @@ func (g *dependencies) writers(counts []bool) []uint32 {
 					w[before] = many // it is intermediate: no transaction may read it
 				}
 				last[h.VerKey[ver]] = ver
-				w[ver] = writer(w[ver], t, counts[t])
+				w[ver] = writer(w[ver], t, counts[t] || t == h.Init)
 			case history.Append:
-				w[ver] = writer(w[ver], t, counts[t])
+				if before, ok := last[h.VerKey[ver]]; ok {
+					g.early[before] = true
+				}
+				last[h.VerKey[ver]] = ver
+				w[ver] = writer(w[ver], t, counts[t] || t == h.Init)
 			}
 		}
 	}
@@ -222,8 +228,10 @@ func (g *dependencies) lists(counts []bool) {
 	for k, elems := range longest {
 		c := g.appenders(elems)
 		for i := 1; i < len(c.txns); i++ {
-			g.add(evidence.Edge{From: c.txns[i-1], To: c.txns[i], Dep: evidence.WW, Key: uint32(k),
-				Ver: elems[c.ends[i]-1], Writer: none})
+			if ver := elems[c.ends[i]-1]; !g.early[ver] && !g.early[elems[c.ends[i-1]-1]] {
+				g.add(evidence.Edge{From: c.txns[i-1], To: c.txns[i], Dep: evidence.WW, Key: uint32(k), Ver: ver,
+					Writer: none})
+			}
 		}
 		chains[k] = c
 	}
@@ -297,7 +305,7 @@ func (g *dependencies) prefix(t, k uint32, elems []uint32, c appenders) {
 	} else if len(elems) > 0 {
 		missed.Ver, missed.Writer = elems[len(elems)-1], g.h.Init
 	}
-	if at < len(c.txns) {
+	if at < len(c.txns) && missed.Writer != t { // else it read an element before it appended it
 		missed.To = c.txns[at]
 		g.add(missed)
 	}

@@ -46,6 +46,7 @@ var LeftBehind atomic.Bool
 // Run runs work within limits, in its own goroutine, so that work that ignores its context cannot delay the answer. A
 // panic is returned as a fault. If work was stopped, the error is a *StoppedError, unless work itself returned in time
 // without error. Work that needs longer than Grace to stop, or still takes memory beyond the bound, is left behind.
+// Work whose limit has passed already does not begin.
 func Run[T any](ctx context.Context, l Limits, stage func() string, work func(context.Context) (T, error)) (T,
 	error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -60,6 +61,9 @@ func Run[T any](ctx context.Context, l Limits, stage func() string, work func(co
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(m.soft()))
 	finished, watched := make(chan struct{}), make(chan struct{})
 	again := m.look(cancel, urgent) // with a high load the work may end before the next look
+	if ctx.Err() != nil {           // a limit that has passed leaves no work to a fast machine
+		return *new(T), &StoppedError{Cause: context.Cause(ctx), Text: l.Reason(context.Cause(ctx), stage())}
+	}
 	go func() {
 		defer close(watched)
 		if again {
@@ -80,9 +84,7 @@ func Run[T any](ctx context.Context, l Limits, stage func() string, work func(co
 			}
 			done <- a
 		}()
-		if a.err = ctx.Err(); a.err == nil { // a limit that has passed leaves no work to a fast machine
-			a.v, a.err = work(ctx)
-		}
+		a.v, a.err = work(ctx)
 	}()
 	var a answer
 	select {

@@ -210,7 +210,10 @@ func (f *CheckFlags) checkAll(ctx context.Context, e *console.Env, args []string
 			}
 			to.limits.Memory = 0
 		} else {
-			o = checkOne(ctx, e, f, path, p, e.Kept.Started(i))
+			if o = checkOne(ctx, e, f, path, p, e.Kept.Started(i)); f.spills(ctx, o) {
+				p.Hide()
+				e.Kept.Leaves(guard.ErrMemory)
+			}
 		}
 		if o.result != nil {
 			if err := to.outputs(ctx, e, o, i, len(args)); err != nil {
@@ -277,7 +280,9 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 		})
 	var stopped *guard.StoppedError
 	if errors.As(err, &stopped) {
-		e.Kept.Leaves(stopped)
+		if guard.LeftBehind.Load() {
+			e.Kept.Leaves(stopped.Cause)
+		}
 		k := *soFar.Load()
 		if r, err = &k, nil; k.Verdict == evidence.Unknown {
 			k.Reason = stopped.Text

@@ -166,16 +166,21 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 	return outcome{path, r, f.certifySpilled(e, path, i, n, a), began, nil}, true
 }
 
-// spillInstead repeats a check with files on disk if memory did not suffice, unless the user requested a checker that
-// needs memory. If that gives no answer either, the first answer stays.
-func (f *CheckFlags) spillInstead(ctx context.Context, e *console.Env, o outcome, i, n int) outcome {
+// spills reports whether a check that found memory not enough is repeated with files on disk: unless the user requested
+// a checker that needs memory.
+func (f *CheckFlags) spills(ctx context.Context, o outcome) bool {
 	r := o.result
-	if r == nil || o.err != nil || r.Verdict != evidence.Unknown || !forMemory(r.Reason) || o.path == "-" ||
-		f.judge.name != console.Auto || f.all || f.solver+f.shrunk+f.proof != "" || f.spill.engine != nil ||
-		ctx.Err() != nil ||
-		!limits.Spills(r.Level, f.limits.Memory) {
+	return r != nil && o.err == nil && r.Verdict == evidence.Unknown && forMemory(r.Reason) && o.path != "-" &&
+		f.judge.name == console.Auto && !f.all && f.solver+f.shrunk+f.proof == "" && f.spill.engine == nil &&
+		ctx.Err() == nil && limits.Spills(r.Level, f.limits.Memory)
+}
+
+// spillInstead repeats a check with files on disk if it spills. If that gives no answer either, the first answer stays.
+func (f *CheckFlags) spillInstead(ctx context.Context, e *console.Env, o outcome, i, n int) outcome {
+	if !f.spills(ctx, o) {
 		return o
 	}
+	r := o.result
 	g := *f
 	if g.limits.Timeout > 0 {
 		if o.began.IsZero() || time.Since(o.began) >= g.limits.Timeout {

@@ -65,6 +65,8 @@ func TestGuardLeavesTheDeafBehind(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		start := time.Now() // of a clock that goes on while all wait
+		guard.LeftBehind.Store(false)
+		Cleaned(make(chan struct{})) // of work that never began
 		_, err := guard.Run(context.Background(), guard.Limits{Timeout: 10 * time.Millisecond}, text("testing"),
 			func(context.Context) (int, error) {
 				<-release

@@ -265,9 +265,10 @@ func Writable(out, to, flag string) error {
 	return err
 }
 
-// Cleaned waits until failed work has removed its files. It was told to stop, but a current write may be large.
-func Cleaned(err error, finished <-chan struct{}) {
-	if err == nil {
+// Cleaned waits until work that was left behind has removed its files. It was told to stop, but a current write may be
+// large.
+func Cleaned(finished <-chan struct{}) {
+	if !guard.LeftBehind.Load() {
 		return
 	}
 	select {

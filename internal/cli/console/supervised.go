@@ -172,12 +172,13 @@ func (k *kept) Started(i int) time.Duration {
 	return max(time.Since(k.began), 0)
 }
 
-// Leaves makes the keeper answer for work that did not stop in time. It then does not return.
-func (k *kept) Leaves(stopped *guard.StoppedError) {
-	if k == nil || !guard.LeftBehind.Load() {
+// Leaves makes the keeper answer, for cause: the work did not stop in time, or the keeper can go on with files on disk.
+// It then does not return.
+func (k *kept) Leaves(cause error) {
+	if k == nil {
 		return
 	}
-	k.say(SaysLeft, stopped.Cause.Error())
+	k.say(SaysLeft, cause.Error())
 	select {}
 }
 

@@ -90,7 +90,7 @@ func runConvert(ctx context.Context, e *console.Env, v *conversion) error {
 		e.SayNotes(v.in, h)
 		return struct{}{}, format.WriteContext(ctx, v.out, h, v.to, v.lossy)
 	})
-	console.Cleaned(err, finished)
+	console.Cleaned(finished)
 	return console.OrInterrupted(err, "converting "+v.in+"; nothing was written")
 }
 

@@ -99,7 +99,7 @@ func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) er
 			r, out, meta, err = genShards(ctx, g.Spec, o, ending, p)
 			return struct{}{}, err
 		})
-	console.Cleaned(err, finished)
+	console.Cleaned(finished)
 	if err == nil {
 		err = writeTruth(e, o.truth, r.Faults)
 	}
