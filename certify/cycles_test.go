@@ -410,9 +410,7 @@ T11: r(y,2) r(p3,1)
 T12: r(y,2) r(p7,1)`)
 	for _, l := range []level.Level{level.Serializable, level.SnapshotIsolation} {
 		r := must.Get(oracle.Check(h, oracle.Options{Level: l, MaxTxns: 12}))(t)
-		if r.Verdict != evidence.Violated {
-			t.Fatalf("%s: %s", l, r.Verdict)
-		}
+		must.Same(t, r.Verdict, evidence.Violated, "%s", l)
 		a := r.Anomalies[0]
 		if a.Kind != level.NoOrder || len(a.Cycles) != 4 || len(a.Cycle) != 0 {
 			t.Errorf("%s: %s", l, a.Text)

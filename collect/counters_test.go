@@ -30,9 +30,7 @@ func lostCounts(t *testing.T, h *history.History) (lost, counted int64) {
 		if x == h.Init || h.Txns.Status[x] == history.Aborted {
 			continue
 		}
-		if h.Txns.Status[x] != history.Committed {
-			t.Fatalf("transaction %d: its outcome is unknown", h.Txns.ID[x])
-		}
+		must.Same(t, h.Txns.Status[x], history.Committed, "transaction %d", h.Txns.ID[x])
 		for lo, hi := h.TxnOps(x); lo < hi; lo++ {
 			if h.Ops.Kind[lo] != history.Write {
 				continue

@@ -183,8 +183,6 @@ func askNumber(t *testing.T, url, query string) int64 {
 		t.Fatalf("%s: %v, %v", query, got, err)
 	}
 	n, err := strconv.ParseInt(fmt.Sprint(got.Rows[0][0]), 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	must.OK(t, err, "%s", query)
 	return n
 }

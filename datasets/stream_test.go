@@ -83,9 +83,7 @@ func TestStream(t *testing.T) {
 				got = append(got, lines(t, h)...)
 				return nil
 			})
-			if err != nil {
-				t.Fatalf("%s %s: %v", info.Name, variant.Name, err)
-			}
+			must.OK(t, err, "%s %s", info.Name, variant.Name)
 			want := lines(t, whole.History)
 			got = append(first, got...)
 			if i := slices.Index(want, ""); i >= 0 || !slices.Equal(got, want) {

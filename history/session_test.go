@@ -223,9 +223,7 @@ func TestNotes(t *testing.T) {
 	h.AddNote(NoteInvented, 5, "other writers")
 	want := []Note{{NoteSkipped, 6, "lines were passed over"}, {NoteInvented, 4, "writers"}, {NoteInvented, 5,
 		"other writers"}}
-	if len(h.Notes) != len(want) {
-		t.Fatalf("%v; want %v", h.Notes, want)
-	}
+	must.Same(t, len(h.Notes), len(want), "notes %v", h.Notes)
 	for i, n := range h.Notes {
 		must.Equal(t, n, want[i], "note %d", i)
 	}

@@ -236,9 +236,7 @@ func TestPipeLines(t *testing.T) {
 				got, place = got+1, l.Place
 			}
 		}
-		if got != len(want) {
-			t.Fatalf("seed %d: %d lines of %d", seed, got, len(want))
-		}
+		must.Same(t, got, len(want), "seed %d", seed)
 		must.OK(t, errors.Join(p.Close(), r.Close()))
 	}
 }

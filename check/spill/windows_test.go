@@ -35,9 +35,7 @@ func TestWindowsGrowOnce(t *testing.T) {
 	}
 	for round := range 5 {
 		ws := e.windows([]plan.Span{{From: at(15_010), To: at(15_012)}})
-		if len(ws) != 1 {
-			t.Fatalf("round %d: %d windows of one stretch", round, len(ws))
-		}
+		must.Same(t, len(ws), 1, "round %d: windows of one stretch", round)
 		had, most := e.count(ws[0].span), float64(30+round*120+4*few<<round)
 		if had < 30 || had > most {
 			t.Errorf("round %d: the window has %.0f transactions; expected 30 to %.0f", round, had, most)

@@ -71,9 +71,7 @@ func TestKeptMariaDB(t *testing.T) {
 	if errors.Is(err, server.ErrMissing) {
 		t.Fatalf("MariaDB is missing: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	name := d.Info().Name
 	if err := d.Close(); err != nil {
 		t.Error(err)

@@ -6,6 +6,7 @@ import (
 
 	"isovet/internal/graph"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -112,9 +113,7 @@ func TestWindowPropagatesAll(t *testing.T) {
 			}
 			impossible[len(trail)] = slices.Clone(w.Propagate())
 			propagated += len(impossible[len(trail)])
-			if err := w.CheckIntegrity(); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			must.OK(t, w.CheckIntegrity(), "seed %d", seed)
 			for _, g := range guards {
 				if value[g.Lit.Var()] {
 					continue

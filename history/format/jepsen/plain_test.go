@@ -9,6 +9,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // slowly is Read, or for a log ReadLog, by way of the scanner alone: the twin of what reads plain text.
@@ -40,9 +41,7 @@ func same(t testing.TB, data []byte) (good bool) {
 		} else {
 			h, err = Read(data, "f", c.o)
 		}
-		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
-			t.Fatalf("%+v: %q\nplain: %v\n twin: %v", c, data, err, wantErr)
-		}
+		must.Same(t, fmt.Sprint(err), fmt.Sprint(wantErr), "%+v: %q", c, data)
 		if err != nil {
 			continue
 		}

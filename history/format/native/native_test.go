@@ -43,9 +43,7 @@ func TestRoundTrip(t *testing.T) {
 		data := written(t, name, h)
 		check := func(how string, g *history.History, err error) {
 			t.Helper()
-			if err != nil {
-				t.Fatalf("%s: %s: %v", name, how, err)
-			}
+			must.OK(t, err, "%s: %s", name, how)
 			must.Equal(t, differs(h, g), "", "%s: %s", name, how)
 			if !bytes.Equal(written(t, name, g), data) {
 				t.Fatalf("%s: %s: written again, it is another file", name, how)
