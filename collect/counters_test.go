@@ -105,9 +105,7 @@ func TestCountersOnServers(t *testing.T) {
 		cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, urls[0])
 		db := must.Get(sql.Open("mysql", cfg.FormatDSN()))(t)
 		lost := agree(t, d, c, db)
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, db.Close())
 		t.Logf("%s, %s: %d lost", e.isolation, e.variant, lost)
 		must.Equal(t, lost > 0, e.loses, "%s, %s: some of %d lost", e.isolation, e.variant, lost)
 	}

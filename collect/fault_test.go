@@ -126,9 +126,7 @@ func TestSplit(t *testing.T) {
 					t.Errorf("nothing was committed: %+v", r.Summary.Aborts)
 				}
 			}
-			if err := target.Close(); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, target.Close())
 			left, err := filepath.Glob("/run/netns/isovet-" + strconv.Itoa(os.Getpid()) + "-*")
 			if err != nil || len(left) > 0 {
 				t.Errorf("namespaces are left: %v, %v", left, err)

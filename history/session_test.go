@@ -59,9 +59,7 @@ func TestSessions(t *testing.T) {
 			var got []int
 			for _, x := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
 				got = append(got, int(x))
-				if h.Txns.Sess[x] != uint32(s) {
-					t.Fatalf("seed %d: transaction %d stands in session %d and says %d", seed, x, s, h.Txns.Sess[x])
-				}
+				must.Same(t, h.Txns.Sess[x], uint32(s), "seed %d: the session of transaction %d", seed, x)
 			}
 			if name == NoTime {
 				if len(got) != 1 || heads[got[0]].HasSess {
@@ -181,9 +179,7 @@ func TestListsAndRegisters(t *testing.T) {
 		}
 		must.Equal(t, fmt.Sprint(kinds), c.want, "%s: kinds", c.name)
 		for op, kind := range h.Ops.Kind {
-			if h.OpKey(uint32(op)) != k {
-				t.Errorf("%s: operation %d (%v) has key %d", c.name, op, kind, h.OpKey(uint32(op)))
-			}
+			must.Equal(t, h.OpKey(uint32(op)), k, "%s: operation %d (%v)", c.name, op, kind)
 		}
 	}
 }

@@ -45,9 +45,7 @@ func TestLog(t *testing.T) {
 	if err != nil || n != 6 || l.places.Last() != 50 {
 		t.Fatal(err, n)
 	}
-	if err := put(l, logged(60, "whole")); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, put(l, logged(60, "whole")))
 	must.OK(t, l.Close())
 	b, err := os.ReadFile(segmentName(dir, 2))
 	record := func(place int64, text string) string { return string(logline.Append(nil, place, "", text)) }

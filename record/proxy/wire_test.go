@@ -424,7 +424,5 @@ func TestCancel(t *testing.T) {
 	if err := <-done; !errors.As(err, &e) || e.Code != "57014" {
 		t.Fatalf("%v; expected 57014, query_canceled", err)
 	}
-	if err := c.Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, c.Ping(t.Context()))
 }

@@ -73,9 +73,7 @@ func TestKeptMariaDB(t *testing.T) {
 	}
 	must.OK(t, err)
 	name := d.Info().Name
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, d.Close())
 	r := replays(t, dir, c, 10)
 	if r.Violated < 8 {
 		t.Errorf("%s: violated in %d of %d runs, %d undecided; expected 8 at least of 10.11", name, r.Violated, r.Runs,

@@ -49,9 +49,7 @@ func TestWindowPropagatesAll(t *testing.T) {
 					t.Fatalf("seed %d: %d is open to %d and outside its window", seed, x, v)
 				}
 			}
-			if got := w.Middle(v); got != before-after {
-				t.Fatalf("seed %d: the middle of %d is %d, expected %d", seed, v, got, before-after)
-			}
+			must.Same(t, w.Middle(v), before-after, "seed %d: the middle of %d", seed, v)
 		}
 		s := solver.New(solver.Options{})
 		vars := 150

@@ -48,9 +48,7 @@ func same(t testing.TB, data []byte) (good bool) {
 		good = true
 		diff.Same(t, want, h, "%+v: %q", c, data)
 		// Keys are numbered as they are met, which is the order in which results name them.
-		if h.NumKeys() != want.NumKeys() {
-			t.Fatalf("%+v: %q\n%d keys; twin: %d", c, data, h.NumKeys(), want.NumKeys())
-		}
+		must.Same(t, h.NumKeys(), want.NumKeys(), "%+v: %q: keys", c, data)
 		for k := range want.Keys {
 			if got, want := h.KeyString(uint32(k)), want.KeyString(uint32(k)); got != want {
 				t.Fatalf("%+v: %q\nkey %d: %s; twin: %s", c, data, k, got, want)

@@ -122,9 +122,7 @@ func TestMetricsTaken(t *testing.T) {
 	if err != nil || s.Addr().String() != f.metric {
 		t.Fatalf("%v; expected to get the address", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, s.Close())
 }
 
 func TestKeeping(t *testing.T) {
