@@ -178,9 +178,7 @@ func TestInstances(t *testing.T) {
 				}
 			}
 			r := &evidence.Result{Verdict: evidence.Holds, Level: in.Level, H: h, Order: committed(h)}
-			if err := certify.Check(r, certify.Options{}); err != nil {
-				t.Errorf("%s: %v", in.Name, err)
-			}
+			must.OK(t, certify.Check(r, certify.Options{}), "%s", in.Name)
 		}
 	}
 }
