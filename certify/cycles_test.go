@@ -428,4 +428,12 @@ T12: r(y,2) r(p7,1)`)
 			}
 		}
 	}
+	// One of the two that may have written x = 1 contradicts itself, and the other one comes later in the session.
+	h = oracletest.Parse("T1 s1: r(x,1)\nT2 s1: w(x,1) w(d,1)\nT3 UNKNOWN: w(d,1) r(d,0) w(x,1)")
+	none, x := history.None, h.Ops.Ver[0]
+	a := evidence.Anomaly{Cycle: []evidence.Edge{{From: 1, To: 0, Dep: evidence.WR, Key: h.VerKey[x], Ver: x,
+		Writer: none}, {From: 0, To: 1, Dep: evidence.SO, Key: none, Ver: none, Writer: none}}}
+	a.Complete(h, level.SessionSerializable, 0)
+	must.OK(t, certify.Check(&evidence.Result{H: h, Level: level.SessionSerializable, Verdict: evidence.Violated,
+		Anomalies: []evidence.Anomaly{a}}, certify.Options{}))
 }
