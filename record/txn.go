@@ -355,8 +355,8 @@ func (t *Txn) Abort(rollback func() error) error {
 	return errors.Join(rollback(), t.finish(history.Aborted))
 }
 
-// Drop forgets a transaction that was not sent after all. One with operations, or with a line in the stream, is recorded
-// as aborted.
+// Drop forgets a transaction that was not sent after all. One with operations, or with a line in the stream, is
+// recorded as aborted.
 func (t *Txn) Drop() error {
 	if t.ended || len(t.ops) > 0 || t.intent != 0 || t.open != nil {
 		return t.Abort(nil)
