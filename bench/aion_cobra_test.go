@@ -52,9 +52,7 @@ func TestFollowed(t *testing.T) {
 		if none := c.name == "nothing"; p == nil != none || p != nil && p.Value != float64(c.txns) {
 			t.Errorf("%s: whole %+v", c.name, p)
 		}
-		if told := len(r.Notes) > 0; told != (c.m.Verdict == evidence.Unknown) {
-			t.Errorf("%s: %q", c.name, r.Notes)
-		}
+		must.Equal(t, len(r.Notes) > 0, c.m.Verdict == evidence.Unknown, "%s: %q", c.name, r.Notes)
 	}
 }
 

@@ -321,9 +321,7 @@ func askedFor(t *testing.T, id string) (txns, histories int) {
 		txns = max(txns, s.Txns)
 		s.Txns, s.Keys, s.Sessions = min(s.Txns, 20), min(s.Keys, 20), min(s.Sessions, 5)
 	}
-	if err := figures[0].Measure(t.Context(), l, newReport(figures[0], l, ReproduceOptions{})); err != nil {
-		t.Fatalf("%s: %v", id, err)
-	}
+	must.OK(t, figures[0].Measure(t.Context(), l, newReport(figures[0], l, ReproduceOptions{})), "%s", id)
 	return txns, histories
 }
 

@@ -116,9 +116,7 @@ func TestSingleReads(t *testing.T) {
 		a := r.Anomalies[0]
 		seen[a.Kind]++
 		r.Anomalies = []evidence.Anomaly{a}
-		if err := certify.Check(r, certify.Options{}); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.OK(t, certify.Check(r, certify.Options{}), "seed %d", seed)
 		kind := h.Ops.Kind[a.Ops[0]]
 		for i := range a.Ops {
 			for op := range uint32(h.NumOps()) {

@@ -12,6 +12,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -48,9 +49,7 @@ func TestDead(t *testing.T) {
 			Anomalies: []evidence.Anomaly{a}}, certify.Options{})
 	}
 	for _, l := range six {
-		if err := try(l, func(*evidence.Anomaly) {}); err != nil {
-			t.Errorf("%s: %v", l, err)
-		}
+		must.OK(t, try(l, func(*evidence.Anomaly) {}), "%s", l)
 	}
 	if err := try(level.ReadCommitted, func(*evidence.Anomaly) {}); err == nil || !strings.Contains(err.Error(),
 		"impossible") {

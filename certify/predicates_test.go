@@ -10,6 +10,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -28,13 +29,9 @@ func TestPredicateOrders(t *testing.T) {
 		func(t testing.TB, seed uint64, h *history.History) {
 			for _, l := range []level.Level{level.Serializable, level.SnapshotIsolation} {
 				want, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-				if err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
+				must.OK(t, err, "seed %d", seed)
 				if want.Verdict == evidence.Holds {
-					if err := certify.Check(want, certify.Options{}); err != nil {
-						t.Fatalf("seed %d, %s: brute force's order: %v", seed, l, err)
-					}
+					must.OK(t, certify.Check(want, certify.Options{}), "seed %d, %s: brute force's order", seed, l)
 				}
 			}
 			var sure, perhaps []uint32

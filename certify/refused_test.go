@@ -68,9 +68,7 @@ func refusals(t *testing.T) (out []refusal) {
 	for _, block := range strings.Split(strings.TrimSpace(string(data)), "\n\n") {
 		lines := strings.Split(block, "\n")
 		r := refusal{want: lines[0], text: strings.Join(lines[1:len(lines)-1], "\n")}
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r.claim); err != nil {
-			t.Fatalf("%s: %v", lines[0], err)
-		}
+		must.OK(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r.claim), "%s", lines[0])
 		out = append(out, r)
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -53,9 +54,7 @@ type both struct{ accepted, refused int }
 
 func (b *both) compare(t testing.TB, what string, seed uint64, fast, plain error) {
 	t.Helper()
-	if fmt.Sprint(fast) != fmt.Sprint(plain) {
-		t.Fatalf("%s, seed %d: %v; its plain twin: %v", what, seed, fast, plain)
-	}
+	must.Same(t, fmt.Sprint(fast), fmt.Sprint(plain), "%s, seed %d, beside its plain twin", what, seed)
 	if plain == nil {
 		b.accepted++
 	} else {

@@ -9,6 +9,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/level"
 )
 
@@ -32,9 +33,7 @@ func TestCensus(t *testing.T) {
 			violated++
 			before := slices.Clone(r.Anomalies)
 			Census(t.Context(), r, Options{Level: l}, most)
-			if err := certify.Check(r, certify.Options{}); err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			must.OK(t, certify.Check(r, certify.Options{}), "seed %d, %s", seed, l)
 			more += len(r.Anomalies) - len(before)
 			if identity(&before[0]) != identity(&r.Anomalies[0]) {
 				t.Errorf("seed %d, %s: the proof is not first", seed, l)

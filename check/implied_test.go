@@ -54,9 +54,7 @@ func TestImplied(t *testing.T) {
 				if want.Verdict != evidence.Unknown && s.Verdict != want.Verdict {
 					t.Errorf("seed %d: %s is %s by %s, %s by itself", seed, to, s.Verdict, from, want.Verdict)
 				}
-				if err := certify.Check(s, certify.Options{}); err != nil {
-					t.Errorf("seed %d: from %s to %s: %v", seed, from, to, err)
-				}
+				must.OK(t, certify.Check(s, certify.Options{}), "seed %d: from %s to %s", seed, from, to)
 			}
 			if r.Verdict == evidence.Holds && r.Level == level.SessionSerializable && !h.HasLists() &&
 				!h.HasPredicates() {

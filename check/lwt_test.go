@@ -231,7 +231,7 @@ func TestLWTLarge(t *testing.T) {
 }
 
 // TestLWTFewValues: operations one after the other on one key take memory linear in their number, where all write one
-// of three values. The pairs of a read and a possible writer alone would be more than 25,000 bytes for each read.
+// of three values: 7,500 bytes at most. The pairs of a read and a possible writer would add 6,600 bytes for each read.
 func TestLWTFewValues(t *testing.T) {
 	const n = 5_000
 	for _, want := range []evidence.Verdict{evidence.Holds, evidence.Violated} {

@@ -139,9 +139,7 @@ func TestPredicateCertificates(t *testing.T) {
 					continue
 				}
 				var b bytes.Buffer
-				if err := evidence.WriteCertificate(&b, r); err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
+				must.OK(t, evidence.WriteCertificate(&b, r), "seed %d", seed)
 				text := b.String()
 				again, err := evidence.ReadCertificate(strings.NewReader(text), h)
 				if err == nil {

@@ -130,9 +130,7 @@ func TestReplayCertificates(t *testing.T) {
 		}
 		kinds[kind]++
 		var b bytes.Buffer
-		if err := evidence.WriteCertificate(&b, r); err != nil {
-			t.Fatalf("%s, %s: %v", name, l, err)
-		}
+		must.OK(t, evidence.WriteCertificate(&b, r), "%s, %s", name, l)
 		back := must.Get(evidence.ReadCertificate(bytes.NewReader(b.Bytes()), h))(t)
 		if back.Verdict != r.Verdict || back.Level != l || back.Reason != r.Reason {
 			t.Fatalf("%s, %s: read back: %s at %s", name, l, back.Verdict, back.Level)

@@ -64,9 +64,7 @@ func TestSweep(t *testing.T) {
 				r, err := Run(ctx, c, h, Options{Level: l})
 				cancel()
 				what := fmt.Sprintf("%+v, %s at %s", s, c.Info().Name, l)
-				if err != nil {
-					t.Fatalf("%s: %v", what, err)
-				}
+				must.OK(t, err, "%s", what)
 				if r.Verdict == evidence.Violated && s.Isolation == "serializable" {
 					t.Fatalf("%s: a violation of what was run serially", what)
 				}

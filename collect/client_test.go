@@ -130,9 +130,7 @@ func TestStatuses(t *testing.T) {
 		target := &Target{DB: db}
 		r, err := target.Collect(context.Background(), Config{DB: []string{"fake"}, Workload: "rmw", Keys: 10,
 			Txns: 200, Sessions: 5, Seed: seed})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.OK(t, err, "seed %d", seed)
 		h := r.History
 		var count [3]int
 		for x := range uint32(h.NumTxns()) {

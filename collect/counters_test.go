@@ -30,9 +30,7 @@ func lostCounts(t *testing.T, h *history.History) (lost, counted int64) {
 		if x == h.Init || h.Txns.Status[x] == history.Aborted {
 			continue
 		}
-		if h.Txns.Status[x] != history.Committed {
-			t.Fatalf("transaction %d: its outcome is unknown", h.Txns.ID[x])
-		}
+		must.Same(t, h.Txns.Status[x], history.Committed, "transaction %d", h.Txns.ID[x])
 		for lo, hi := h.TxnOps(x); lo < hi; lo++ {
 			if h.Ops.Kind[lo] != history.Write {
 				continue
@@ -107,9 +105,7 @@ func TestCountersOnServers(t *testing.T) {
 		cfg.User, cfg.Net, cfg.Addr, cfg.DBName = urlParts(t, urls[0])
 		db := must.Get(sql.Open("mysql", cfg.FormatDSN()))(t)
 		lost := agree(t, d, c, db)
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, db.Close())
 		t.Logf("%s, %s: %d lost", e.isolation, e.variant, lost)
 		must.Equal(t, lost > 0, e.loses, "%s, %s: some of %d lost", e.isolation, e.variant, lost)
 	}

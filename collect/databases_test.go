@@ -31,11 +31,7 @@ func TestBuiltDatabases(t *testing.T) {
 	for _, db := range []string{"dolt:start", "tidb:start"} {
 		t.Run(db, func(t *testing.T) {
 			c := must.Get(server.Start(context.Background(), db+"?bin="+dir))(t)
-			defer func() {
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
+			defer func() { must.OK(t, c.Close()) }()
 			for _, e := range built {
 				if e.db == db {
 					t.Run(e.isolation+"/"+e.workload, func(t *testing.T) { e.test(t, c.URLs) })

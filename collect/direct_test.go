@@ -41,11 +41,7 @@ func twins() (d driver.Data) {
 func database(t *testing.T, url string) driver.DB {
 	t.Helper()
 	db := must.Get(driver.Open(t.Context(), []string{url}, driver.Options{}))(t)
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, db.Close()) })
 	return db
 }
 
@@ -91,9 +87,7 @@ func direct(t *testing.T, url string, n int) {
 			said[table] = fmt.Sprint(found, all)
 			fail(s.Commit())
 		}
-		if said[0] != said[1] {
-			t.Fatalf("%d: %v, %+v:\n%s\nin one statement\n%s", i, where, change, said[0], said[1])
-		}
+		must.Same(t, said[0], said[1], "%d: %v, %+v beside one statement", i, where, change)
 	}
 }
 

@@ -126,9 +126,7 @@ func TestSplit(t *testing.T) {
 					t.Errorf("nothing was committed: %+v", r.Summary.Aborts)
 				}
 			}
-			if err := target.Close(); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, target.Close())
 			left, err := filepath.Glob("/run/netns/isovet-" + strconv.Itoa(os.Getpid()) + "-*")
 			if err != nil || len(left) > 0 {
 				t.Errorf("namespaces are left: %v, %v", left, err)
@@ -183,8 +181,6 @@ func askNumber(t *testing.T, url, query string) int64 {
 		t.Fatalf("%s: %v, %v", query, got, err)
 	}
 	n, err := strconv.ParseInt(fmt.Sprint(got.Rows[0][0]), 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	must.OK(t, err, "%s", query)
 	return n
 }

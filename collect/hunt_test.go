@@ -119,10 +119,6 @@ func started(t *testing.T, db string) []string {
 		t.Skipf("NOT RUN, a server is missing: %v", err)
 	}
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, s.Close()) })
 	return s.URLs
 }

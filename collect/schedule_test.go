@@ -51,9 +51,7 @@ func TestPlay(t *testing.T) {
 		statuses = statuses[1:]
 	}
 	want := []history.Status{history.Committed, history.Aborted, history.Aborted, history.Committed}
-	if len(statuses) != len(want) {
-		t.Fatalf("%d transactions, expected %d", len(statuses), len(want))
-	}
+	must.Same(t, len(statuses), len(want), "transactions")
 	for i := range want {
 		must.Equal(t, statuses[i], want[i], "transaction %d", i)
 	}

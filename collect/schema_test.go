@@ -29,9 +29,7 @@ func beside(t *testing.T, db string, txns int, every time.Duration) {
 		w := loads[i%len(loads)]
 		c.Workload, c.Variant, c.Seed = w[0], w[1], uint64(i)
 		r, err := d.Collect(t.Context(), c)
-		if err != nil {
-			t.Fatalf("%s: %v", w[0], err)
-		}
+		must.OK(t, err, "%s", w[0])
 		sound(t, r)
 		verdict(t, r.History, level.Serializable, evidence.Holds)
 		s := &r.Summary

@@ -63,9 +63,7 @@ func TestSetup(t *testing.T) {
  "tables":[{"name":"t","columns":[{"name":"a","index":true}],"rows":[[1,2]],"plan":"index"}],
  "steps":[{"session":1,"do":"begin"},{"session":1,"do":"select","where":[{"column":0,"min":2,"max":3}]},
   {"session":1,"do":"commit"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := Config{DB: []string{"sqlite:"}}
 	d := must.Get(Open(t.Context(), c))(t)
 	defer d.Close()

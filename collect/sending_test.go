@@ -48,9 +48,7 @@ func TestStatementsSent(t *testing.T) {
 					}
 				}
 				prepared(t, s.URLs, mode)
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
+				must.OK(t, s.Close())
 			}
 		})
 	}

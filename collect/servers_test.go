@@ -38,11 +38,7 @@ func open(t *testing.T, c collect.Config) *collect.Target {
 		t.Skipf("NOT RUN, a server is missing: %v", err)
 	}
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, d.Close()) })
 	return d
 }
 
@@ -168,11 +164,7 @@ func TestGroundTruth(t *testing.T) {
 					t.Skipf("NOT RUN, a server is missing: %v", err)
 				}
 				must.OK(t, err)
-				defer func() {
-					if err := c.Close(); err != nil {
-						t.Error(err)
-					}
-				}()
+				defer func() { must.OK(t, c.Close()) }()
 				at = c.URLs
 			}
 			for _, e := range matrix {
@@ -226,9 +218,7 @@ func (e expectation) look(t *testing.T, r *collect.Result, l level.Level, want e
 	res := must.Get(check.Run(context.Background(), c, r.History, check.Options{Level: l}))(t)
 	if res.Verdict == evidence.Unknown || want == holds && res.Verdict != holds {
 		var why strings.Builder
-		if err := report.Text(&why, "why", res, report.TextOptions{}); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, report.Text(&why, "why", res, report.TextOptions{}))
 		t.Errorf("%v: %v, expected %v\n%s", l, res.Verdict, want, why.String())
 	}
 	return res

@@ -81,9 +81,7 @@ func TestStuck(t *testing.T) {
 		}
 		target := must.Get(Open(t.Context(), c))(t)
 		r, err := target.Collect(t.Context(), c)
-		if err != nil {
-			t.Fatalf("%s: %v", call, err)
-		}
+		must.OK(t, err, "%s", call)
 		if sum := &r.Summary; sum.Committed < 150 || !strings.Contains(fmt.Sprint(sum.Aborts),
 			"the database has not answered for 500ms") || (call == "commit") != (sum.Unknown > 0) {
 			t.Errorf("%s: %+v", call, sum)
@@ -104,9 +102,7 @@ func TestStuck(t *testing.T) {
 		if err := target.hung.await(time.Minute); err != nil || ends && s.shut.Load() == before {
 			t.Errorf("%s: %v; expected that the late session ends its transaction", call, err)
 		}
-		if late.o != was {
-			t.Errorf("%s: %+v, and it was %+v; expected that the late session leaves it alone", call, late.o, was)
-		}
+		must.Equal(t, late.o, was, "%s", call)
 	}
 }
 

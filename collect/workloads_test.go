@@ -142,9 +142,7 @@ func workloadsAlone(t *testing.T, dbs []string) {
 				}
 				r, err := d.Collect(t.Context(), collect.Config{DB: []string{db}, Workload: in.Name, Variant: v.Name,
 					Keys: keys, Txns: txns, Sessions: 1, Seed: seed})
-				if err != nil {
-					t.Fatalf("%s, %s %s: %v", db, in.Name, v.Name, err)
-				}
+				must.OK(t, err, "%s, %s %s", db, in.Name, v.Name)
 				got, want := recorded(r.History), alone(w, seed, txns)
 				if !slices.Equal(got, want) {
 					i := 0

@@ -115,9 +115,7 @@ func TestFaultsEverywhere(t *testing.T) {
 			for _, w := range []string{"contended", "smallbank", "rmw"} {
 				spec := Spec{Workload: w, Txns: 150, Sessions: 20, Keys: 6, Fault: f.Name, Isolation: iso, Seed: 3}
 				r, err := Run(context.Background(), spec)
-				if err != nil {
-					t.Fatalf("%+v: %v", spec, err)
-				}
+				must.OK(t, err, "%+v", spec)
 				if r.Stats.Committed != spec.Txns || len(r.Planted) == 0 {
 					t.Fatalf("%+v: %d committed, planted %v", spec, r.Stats.Committed, r.Planted)
 				}

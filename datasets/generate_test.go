@@ -69,9 +69,7 @@ func specs() []Spec {
 func generate(t *testing.T, s Spec) *history.History {
 	t.Helper()
 	h, err := Generate(context.Background(), s)
-	if err != nil {
-		t.Fatalf("%+v: %v", s, err)
-	}
+	must.OK(t, err, "%+v", s)
 	return h
 }
 

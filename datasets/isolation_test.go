@@ -100,19 +100,13 @@ func TestIsolation(t *testing.T) {
 			for _, s.Isolation = range []string{"serializable", "snapshot-isolation", "serializable-snapshot"} {
 				h := generate(t, s)
 				must.Equal(t, len(committed(h)), s.Txns, "%+v: committed", s)
-				if err := intervals(h); err != nil {
-					t.Errorf("%+v: %v", s, err)
-				}
+				must.OK(t, intervals(h), "%+v", s)
 				if s.UnknownRate > 0 {
 					continue // some of them took effect
 				}
-				if err := explains(h, level.StrictSnapshotIsolation); err != nil {
-					t.Errorf("%+v: %v", s, err)
-				}
+				must.OK(t, explains(h, level.StrictSnapshotIsolation), "%+v", s)
 				if s.Isolation == "serializable" {
-					if err := explains(h, level.StrictSerializable); err != nil {
-						t.Errorf("%+v: %v", s, err)
-					}
+					must.OK(t, explains(h, level.StrictSerializable), "%+v", s)
 				} else if s.Isolation == "serializable-snapshot" {
 					must.Equal(t, checked(t, h, level.Serializable), evidence.Holds, "%+v", s)
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // TestPredicateFaultsEverywhere plants them in contended runs at every isolation.
@@ -22,9 +23,7 @@ func TestPredicateFaultsEverywhere(t *testing.T) {
 				spec.Ops = 2
 			}
 			r, err := Run(context.Background(), spec)
-			if err != nil {
-				t.Fatalf("%+v: %v", spec, err)
-			}
+			must.OK(t, err, "%+v", spec)
 			if r.Stats.Committed != spec.Txns || len(r.Planted) == 0 {
 				t.Fatalf("%+v: %d committed, planted %v", spec, r.Stats.Committed, r.Planted)
 			}
@@ -41,9 +40,7 @@ func TestFaultsOfEmptyTables(t *testing.T) {
 				Isolation: []string{"serializable", "snapshot-isolation", "serializable-snapshot",
 					"read-committed"}[seed/2], FaultAt: 1, Fault: f.Name}
 			r, err := Run(t.Context(), spec)
-			if err != nil {
-				t.Fatalf("%+v: %v", spec, err)
-			}
+			must.OK(t, err, "%+v", spec)
 			if n := len(r.Planted); n != strings.Count(f.Text, "\n")+1 || r.Stats.Committed != spec.Txns {
 				t.Fatalf("%+v: %d transactions planted, %d committed", spec, n, r.Stats.Committed)
 			}

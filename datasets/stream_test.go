@@ -83,17 +83,12 @@ func TestStream(t *testing.T) {
 				got = append(got, lines(t, h)...)
 				return nil
 			})
-			if err != nil {
-				t.Fatalf("%s %s: %v", info.Name, variant.Name, err)
-			}
+			must.OK(t, err, "%s %s", info.Name, variant.Name)
 			want := lines(t, whole.History)
 			got = append(first, got...)
 			if i := slices.Index(want, ""); i >= 0 || !slices.Equal(got, want) {
 				for i := range min(len(got), len(want)) {
-					if got[i] != want[i] {
-						t.Fatalf("%s %s: streamed\n%.300s\nas a whole\n%.300s", info.Name, variant.Name, got[i],
-							want[i])
-					}
+					must.Same(t, got[i], want[i], "%s %s, streamed", info.Name, variant.Name)
 				}
 				t.Fatalf("%s %s: %d transactions streamed, %d as a whole", info.Name, variant.Name, len(got), len(want))
 			}

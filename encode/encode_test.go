@@ -212,9 +212,7 @@ func checkRefutation(t testing.TB, at string, p *polygraph.Polygraph, q *encode.
 	for _, c := range cycles {
 		var o []ends
 		for i, e := range c {
-			if e.To != c[(i+1)%len(c)].From {
-				t.Fatalf("%s: not a cycle: %+v", at, c)
-			}
+			must.Same(t, e.To, c[(i+1)%len(c)].From, "%s: not a cycle: %+v", at, c)
 			if i, ok := polygraph.OpenIndex(e.By); ok {
 				if g := q.Guards[i].Edge; g.From != e.From || g.To != e.To {
 					t.Fatalf("%s: edge %+v is not its guard's, %+v", at, e, g)

@@ -85,12 +85,8 @@ func TestTexts(t *testing.T) {
 				seen[a.Kind.Base()] = true
 				out.WriteString("\n" + string(a.Kind) + ", " + a.Kind.Name() + "\n" + a.Text + "\n")
 			}
-			if err := readsBack(r); err != nil {
-				t.Error(err)
-			}
-			if err := namesStay(r); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, readsBack(r))
+			must.OK(t, namesStay(r))
 			for i := range r.Anomalies {
 				r.Anomalies[i].Text = "…" // once is enough
 			}

@@ -59,9 +59,7 @@ func TestSessions(t *testing.T) {
 			var got []int
 			for _, x := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
 				got = append(got, int(x))
-				if h.Txns.Sess[x] != uint32(s) {
-					t.Fatalf("seed %d: transaction %d stands in session %d and says %d", seed, x, s, h.Txns.Sess[x])
-				}
+				must.Same(t, h.Txns.Sess[x], uint32(s), "seed %d: the session of transaction %d", seed, x)
 			}
 			if name == NoTime {
 				if len(got) != 1 || heads[got[0]].HasSess {
@@ -181,9 +179,7 @@ func TestListsAndRegisters(t *testing.T) {
 		}
 		must.Equal(t, fmt.Sprint(kinds), c.want, "%s: kinds", c.name)
 		for op, kind := range h.Ops.Kind {
-			if h.OpKey(uint32(op)) != k {
-				t.Errorf("%s: operation %d (%v) has key %d", c.name, op, kind, h.OpKey(uint32(op)))
-			}
+			must.Equal(t, h.OpKey(uint32(op)), k, "%s: operation %d (%v)", c.name, op, kind)
 		}
 	}
 }
@@ -223,9 +219,7 @@ func TestNotes(t *testing.T) {
 	h.AddNote(NoteInvented, 5, "other writers")
 	want := []Note{{NoteSkipped, 6, "lines were passed over"}, {NoteInvented, 4, "writers"}, {NoteInvented, 5,
 		"other writers"}}
-	if len(h.Notes) != len(want) {
-		t.Fatalf("%v; want %v", h.Notes, want)
-	}
+	must.Same(t, len(h.Notes), len(want), "notes %v", h.Notes)
 	for i, n := range h.Notes {
 		must.Equal(t, n, want[i], "note %d", i)
 	}

@@ -103,9 +103,7 @@ func TestInducedAgainstDefinition(t *testing.T) {
 			}
 		}
 		settled, left = settled+len(p.Choices)-len(q.Choices), left+len(g.Open)
-		if got := count(q); got != want {
-			t.Fatalf("seed %d, %s: %d completions after pruning, %d before", seed, l, got, want)
-		}
+		must.Same(t, count(q), want, "seed %d, %s", seed, l)
 		if len(g.Open) > 0 && !slices.EqualFunc(reach, closed(g.N, g.Reduced), slices.Equal) {
 			t.Fatalf("seed %d, %s: %v should imply all known edges, and does not", seed, l, g.Reduced)
 		}

@@ -229,9 +229,7 @@ func cyclesClose(t testing.TB, p *polygraph.Polygraph, cycles [][]polygraph.Edge
 			t.Fatal("an empty cycle")
 		}
 		for i, e := range c {
-			if e.To != c[(i+1)%len(c)].From {
-				t.Fatalf("not a cycle: %+v", c)
-			}
+			must.Same(t, e.To, c[(i+1)%len(c)].From, "not a cycle: %+v", c)
 			if e.Dep == evidence.RT && !p.Before(e.From, e.To) {
 				t.Fatalf("%+v is not real time", e)
 			}

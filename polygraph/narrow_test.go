@@ -37,9 +37,7 @@ func narrowed(t testing.TB, p *Polygraph) (reach *acyclic.Reach, refuted bool) {
 			return nil, true
 		}
 		if edges == 0 {
-			if left != len(p.Choices) {
-				t.Fatalf("%d pairs left, %d choices", left, len(p.Choices))
-			}
+			must.Same(t, left, len(p.Choices), "pairs left")
 			return reach, false
 		}
 		if len(p.Known) == last {

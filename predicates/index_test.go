@@ -171,9 +171,7 @@ func TestIndex(t *testing.T) {
 	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		h := randomIndexed(seed)
 		x, err := NewIndex(h)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.OK(t, err, "seed %d", seed)
 		r := rand.New(rand.NewPCG(seed, 8))
 		versions := make([][]uint32, h.NumKeys()) // None: the initial value
 		var all []at

@@ -68,9 +68,7 @@ func TestLanguages(t *testing.T) {
 func recorder(t *testing.T, page []byte, language string) []byte {
 	t.Helper()
 	blocks := regexp.MustCompile("(?s)\n```"+language+"\n(.*?)\n```\n").FindAllSubmatch(page, -1)
-	if len(blocks) != 2 {
-		t.Fatalf("%d blocks", len(blocks))
-	}
+	must.Same(t, len(blocks), 2, "blocks")
 	if n := bytes.Count(blocks[0][1], []byte("\n")) + 1; n > 60 {
 		t.Errorf("the recorder has %d lines", n)
 	}

@@ -207,9 +207,7 @@ func TestRefused(t *testing.T) {
 		if told != err || rec.Err() != err {
 			t.Errorf("%v: told %v, kept %v", err, told, rec.Err())
 		}
-		if err := x.Commit(nil); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, x.Commit(nil))
 		if _, kept := rec.History(); !errors.Is(kept, err) {
 			t.Errorf("%v is forgotten: %v", err, kept)
 		}

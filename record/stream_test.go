@@ -104,9 +104,7 @@ func TestStreamsAreFlushed(t *testing.T) {
 			t.Fatalf("not flushed: %s", b)
 		}
 	}
-	if err := rec.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, rec.Close())
 	if err := rec.Session().Begin("").Commit(nil); !errors.Is(err, record.ErrClosed) {
 		t.Errorf("behind Close: %v", err)
 	}

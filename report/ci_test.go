@@ -277,9 +277,7 @@ func TestJUnit(t *testing.T) {
 		}
 		var d doc
 		must.OK(t, xml.Unmarshal([]byte(text), &d))
-		if len(d.Suites) != len(its) {
-			t.Fatalf("%d suites of %d histories", len(d.Suites), len(its))
-		}
+		must.Same(t, len(d.Suites), len(its), "suites")
 		outcomes := 0
 		for i, s := range d.Suites {
 			f, e, k := 0, 0, 0

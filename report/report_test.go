@@ -25,9 +25,7 @@ func verdicts(t *testing.T) []*evidence.Result {
 	for _, a := range datasets.Anomalies() {
 		for _, l := range level.All()[:6] {
 			r, err := oracle.Check(a.History(), oracle.Options{Level: l})
-			if err != nil {
-				t.Fatalf("%s at %s: %v", a.Name, l, err)
-			}
+			must.OK(t, err, "%s at %s", a.Name, l)
 			out = append(out, r)
 		}
 	}

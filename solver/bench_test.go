@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/proof"
 	"isovet/solver"
 	"isovet/solver/gini"
@@ -54,9 +55,7 @@ func TestFamiliesAgree(t *testing.T) {
 				t.Errorf("%s %d: %v, gini says %v; refuted: %v, %v", name, i, got, want, check.Refuted(), check.Err())
 			}
 			if got == solver.Sat {
-				if err := f.holds(s.Value); err != nil {
-					t.Errorf("%s %d: %v", name, i, err)
-				}
+				must.OK(t, f.holds(s.Value), "%s %d", name, i)
 			}
 		}
 	}

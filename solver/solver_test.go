@@ -204,9 +204,7 @@ func TestBruteForce(t *testing.T) {
 		got := s.Solve(ctx)
 		must.Equal(t, got, want, "seed %d", seed)
 		if got == solver.Sat {
-			if err := f.holds(s.Value); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			must.OK(t, f.holds(s.Value), "seed %d", seed)
 		}
 		if got == solver.Unsat && !check.Refuted() {
 			t.Fatalf("seed %d: the proof does not refute", seed)
@@ -247,9 +245,7 @@ func TestFullArena(t *testing.T) {
 			full++
 		}
 		if got == solver.Sat {
-			if err := f.holds(s.Value); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			must.OK(t, f.holds(s.Value), "seed %d", seed)
 		}
 	})
 	if randtest.Whole() && (full < 500 || found < 500) {
@@ -290,13 +286,9 @@ func TestAgreesWithOthers(t *testing.T) {
 				t.Fatalf("formula %d, variant %d: refuted %v, %v", i, k, check.Refuted(), check.Err())
 			}
 			if got == solver.Sat {
-				if err := f.holds(s.Value); err != nil {
-					t.Fatalf("formula %d, variant %d: %v", i, k, err)
-				}
+				must.OK(t, f.holds(s.Value), "formula %d, variant %d", i, k)
 				for name, b := range map[string]solver.Backend{"gini": g, "gophersat": h} {
-					if err := f.holds(b.Value); err != nil {
-						t.Fatalf("formula %d: %s: %v", i, name, err)
-					}
+					must.OK(t, f.holds(b.Value), "formula %d: %s", i, name)
 				}
 			}
 		}
@@ -355,9 +347,7 @@ func TestIncremental(t *testing.T) {
 					if got != solver.Sat {
 						continue
 					}
-					if err := f.holds(b.Value); err != nil {
-						t.Fatalf("seed %d, step %d: %s: %v", seed, step, name, err)
-					}
+					must.OK(t, f.holds(b.Value), "seed %d, step %d: %s", seed, step, name)
 					for _, a := range as {
 						if b.Value(a.Var()) == a.IsNeg() {
 							t.Fatalf("seed %d, step %d: %s: assumption %v is false", seed, step, name, a)

@@ -250,9 +250,7 @@ func TestTheoryOfHiddenClauses(t *testing.T) {
 			must.Equal(t, got, want, "seed %d under %v", seed, as)
 			must.Equal(t, len(h.levels), 0, "seed %d: the theory's level after Solve", seed)
 			if got == solver.Sat {
-				if err := f.holds(s.Value); err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
+				must.OK(t, f.holds(s.Value), "seed %d", seed)
 			} else if bruteForce(f, s.Failed()...) {
 				t.Fatalf("seed %d: the failed assumptions %v have a model", seed, s.Failed())
 			} else if len(s.Failed()) == 0 && !check.Refuted() {
@@ -311,9 +309,7 @@ func TestDontCaresAreChecked(t *testing.T) {
 		s.SetTheory(l)
 		must.Equal(t, s.Solve(context.Background()), want, "seed %d", seed)
 		if want == solver.Sat {
-			if err := f.holds(s.Value); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			must.OK(t, f.holds(s.Value), "seed %d", seed)
 		}
 	})
 	if randtest.Whole() && (answers[solver.Sat] < 300 || answers[solver.Unsat] < 300) {

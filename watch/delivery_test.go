@@ -153,9 +153,7 @@ func TestDelivery(t *testing.T) {
 			t.Fatalf("seed %d: %d violations, Chronos has %d; %d of %d jumps; %d late", seed, len(got), len(want),
 				len(ahead), jumps, s.Late)
 		}
-		if n := int64(len(lines) - len(raw) - jumps); count(s, "duplicates_total") != n {
-			t.Fatalf("seed %d: %d came again, expected %d", seed, count(s, "duplicates_total"), n)
-		}
+		must.Same(t, count(s, "duplicates_total"), int64(len(lines)-len(raw)-jumps), "seed %d", seed)
 		if len(want) < 10 {
 			t.Errorf("seed %d: only %d violations", seed, len(want))
 		}
@@ -407,9 +405,7 @@ func TestUnits(t *testing.T) {
 	now := time.Unix(1_800_000_000, 123)
 	for u, at := range map[Unit]int64{Nanoseconds: now.UnixNano(), Microseconds: now.UnixMicro(),
 		Milliseconds: now.UnixMilli(), Seconds: now.Unix(), TSO: now.UnixMilli()<<18 + 5, UnitNone: 4711} {
-		if got := detect(at, now.UnixNano()); got != u {
-			t.Errorf("%d: %v; expected %v", at, got, u)
-		}
+		must.Equal(t, detect(at, now.UnixNano()), u, "%d", at)
 		if v, err := ParseUnit(u.String()); v != u || err != nil {
 			t.Error(v, err)
 		}

@@ -187,7 +187,7 @@ func groupedJudge(name string, lateness int64) Judge {
 	return j
 }
 
-// TestKilledGrouped: who is killed at random moments, three times (200 with ISOVET_LONG), has at last the same
+// TestKilledGrouped: who is killed at random moments, twice (200 with ISOVET_LONG), has at last the same
 // incidents and lines, to the last byte, as one that judges the whole log without a checkpoint.
 func TestKilledGrouped(t *testing.T) {
 	kills := histtest.Long(2, 200)

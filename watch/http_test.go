@@ -183,9 +183,7 @@ func TestHTTPProducers(t *testing.T) {
 			res := must.Get(http.Get(base + "/position?producer=" + p))(t)
 			at, _ := io.ReadAll(res.Body)
 			res.Body.Close()
-			if string(at) != fmt.Sprintln(10*round) {
-				t.Errorf("producer %q begins round %d at %s", p, round, at)
-			}
+			must.Equal(t, string(at), fmt.Sprintln(10*round), "producer %q begins round %d", p, round)
 			for from := max(10*round-5, 0); from < 10*round+10; from += 5 { // some was sent before
 				var body []byte
 				for i := from; i < from+5; i++ {

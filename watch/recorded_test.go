@@ -56,9 +56,7 @@ func TestSend(t *testing.T) {
 				places = append(places, l.Place)
 				got.Write(append(l.Text, '\n'))
 			}
-			if err := src.Done(); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, src.Done())
 		}
 	}()
 	url := "http://" + server.Addr()
@@ -78,7 +76,5 @@ func TestSend(t *testing.T) {
 	if h.NumTxns() != n || h.Meta.Name != "sent" || len(places) != n+1 || places[n] != n {
 		t.Errorf("%d transactions of %q, %d lines", h.NumTxns(), h.Meta.Name, len(places))
 	}
-	if err := src.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, src.Close())
 }

@@ -143,6 +143,17 @@ func arriving(t testing.TB, h *history.History, rng *rand.Rand) (lines [][]byte,
 	return first, delay + longest + 1
 }
 
+// mediumArrives is a history of some hundred transactions, and how its lines arrive.
+func mediumArrives(t testing.TB, seed uint64, rng *rand.Rand) (h *history.History, lines [][]byte, lateness int64) {
+	o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0}
+	if seed%3 == 0 {
+		o.Keys, o.Sessions = 100, 20
+	}
+	h = random.Medium(seed, o)
+	lines, lateness = arriving(t, h, rng)
+	return h, lines, lateness
+}
+
 // TestReplayMedium: the same of histories of some hundred transactions that arrive within a lateness, and are judged as
 // they come.
 func TestReplayMedium(t *testing.T) {
@@ -150,12 +161,7 @@ func TestReplayMedium(t *testing.T) {
 	randtest.Seeds(t, randtest.Long[uint64](6, 4000), func(t testing.TB, seed uint64) {
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a12))
-		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0}
-		if seed%3 == 0 {
-			o.Keys, o.Sessions = 100, 20
-		}
-		h := random.Medium(seed, o)
-		lines, lateness := arriving(t, h, rng)
+		h, lines, lateness := mediumArrives(t, seed, rng)
 		for _, l := range ReplayLevels() {
 			want := replayed(t, h, l)
 			classes, found, _ := judgeReplay(t, ReplayOptions{Level: l, Lateness: lateness,
@@ -204,12 +210,7 @@ func TestReplayForgets(t *testing.T) {
 	randtest.Seeds(t, randtest.Long[uint64](6, 4000), func(t testing.TB, seed uint64) {
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a13))
-		o := random.Options{Aborted: seed&1 != 0, Unknown: seed&2 != 0}
-		if seed%3 == 0 {
-			o.Keys, o.Sessions = 100, 20
-		}
-		h := random.Medium(seed, o)
-		lines, lateness := arriving(t, h, rng)
+		h, lines, lateness := mediumArrives(t, seed, rng)
 		for _, l := range ReplayLevels() {
 			want := replayed(t, h, l)
 			given := ReplayOptions{Level: l, Lateness: lateness, Gate: GateOptions{Patience: 1 << 60}}

@@ -60,9 +60,7 @@ func TestSettings(t *testing.T) {
 	if err := run(dir, strings.TrimPrefix(text, header), leopardOf(t, LeopardOptions{})); err == nil {
 		t.Error("a profile was found without a header")
 	}
-	if err := run(dir, "", leopardOf(t, LeopardOptions{Profile: &own})); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, run(dir, "", leopardOf(t, LeopardOptions{Profile: &own})))
 	path := filepath.Join(dir, settingsFile)
 	must.OK(t, os.WriteFile(path, []byte(`{"checker":`), 0o644))
 	if err := run(dir, "", leopardOf(t, LeopardOptions{Profile: &own})); err == nil || !strings.Contains(err.Error(),

@@ -45,9 +45,7 @@ func TestLog(t *testing.T) {
 	if err != nil || n != 6 || l.places.Last() != 50 {
 		t.Fatal(err, n)
 	}
-	if err := put(l, logged(60, "whole")); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, put(l, logged(60, "whole")))
 	must.OK(t, l.Close())
 	b, err := os.ReadFile(segmentName(dir, 2))
 	record := func(place int64, text string) string { return string(logline.Append(nil, place, "", text)) }
@@ -236,9 +234,7 @@ func TestPipeLines(t *testing.T) {
 				got, place = got+1, l.Place
 			}
 		}
-		if got != len(want) {
-			t.Fatalf("seed %d: %d lines of %d", seed, got, len(want))
-		}
+		must.Same(t, got, len(want), "seed %d", seed)
 		must.OK(t, errors.Join(p.Close(), r.Close()))
 	}
 }

@@ -154,9 +154,7 @@ func found(t *testing.T, dir string) []string {
 	n := int64(0)
 	for line := range bytes.Lines(b) {
 		var v Violation
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		must.OK(t, json.Unmarshal(line, &v), "%q", line)
 		if n++; v.N != n {
 			t.Fatalf("violation %d has number %d", n, v.N)
 		}

@@ -61,9 +61,7 @@ func judge(t *testing.T, r *evidence.Result, n *tally) {
 		n.why[unsupported.Why]++
 		return
 	}
-	if err != nil {
-		t.Fatalf("%s %s: %v", r.Level, r.Verdict, err)
-	}
+	must.OK(t, err, "%s %s", r.Level, r.Verdict)
 	if r.Verdict == evidence.Holds {
 		n.valid++
 	} else {

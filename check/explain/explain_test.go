@@ -130,9 +130,7 @@ func TestMinimal(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			must.OK(t, err, "seed %d", seed)
 			proofs++
 			if len(a.Cycles) > 0 {
 				multi++

@@ -353,9 +353,7 @@ func TestShows(t *testing.T) {
 		{edge(0, evidence.SO, 1, history.None), true},
 		{edge(0, evidence.TS, 1, x), false},
 	} {
-		if got := v.Shows([]evidence.Edge{c.e}); got != c.want {
-			t.Errorf("T%d %s T%d: %v", c.e.From, c.e.Dep, c.e.To, got)
-		}
+		must.Equal(t, v.Shows([]evidence.Edge{c.e}), c.want, "T%d %s T%d", c.e.From, c.e.Dep, c.e.To)
 	}
 	both := []evidence.Edge{edge(0, evidence.WW, 1, x), edge(1, evidence.WW, 0, x)}
 	if v.Shows(both) || !v.Shows(slices.Clone(both[:1])) {

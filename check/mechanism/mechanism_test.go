@@ -92,9 +92,7 @@ func TestNoFalseAlarmOnDatabases(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Profiles() {
-		if err := p.Validate(); err != nil {
-			t.Errorf("%s: %v", p.Name(), err)
-		}
+		must.OK(t, p.Validate(), "%s", p.Name())
 		if seen[p.Name()] {
 			t.Errorf("%s twice", p.Name())
 		}

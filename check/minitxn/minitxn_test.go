@@ -302,9 +302,7 @@ func TestZones(t *testing.T) {
 		}
 		found++
 		cur, late := reg.Initial, int64(-1<<63)
-		if len(order) != len(reg.Ops) {
-			t.Fatalf("seed %d: %v", seed, order)
-		}
+		must.Same(t, len(order), len(reg.Ops), "seed %d", seed)
 		for _, x := range order {
 			op := reg.Ops[slices.IndexFunc(reg.Ops, func(o minitxn.Op) bool { return o.Txn == x })]
 			if op.Need != history.None && op.Need != cur || op.Until < late {

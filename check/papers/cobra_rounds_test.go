@@ -191,9 +191,7 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 				}
 			}
 		}
-		if best != all {
-			t.Fatalf("seed %d: there is no largest: %b, all together %b", seed, best, all)
-		}
+		must.Same(t, best, all, "seed %d: there is no largest", seed)
 		before := slices.Clone(s.members)
 		order, ok := p.Order(nil)
 		if !ok {

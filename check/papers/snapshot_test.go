@@ -190,9 +190,7 @@ func TestSnapshotMedium(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), 5e9)
 				got, err := check.Run(ctx, c, h, run.Options{Level: l})
 				cancel()
-				if err != nil {
-					t.Fatalf("%d, %s, %s: %v", i, l, c.Info().Name, err)
-				}
+				must.OK(t, err, "%d, %s, %s", i, l, c.Info().Name)
 				count[c.Info().Name+" "+got.Verdict.String()]++
 				if got.Verdict != want.Verdict && (got.Verdict != evidence.Unknown || c.Info().Name == "viper") {
 					t.Errorf("%d (%s), %s: %s says %s (%s), replay %s", i, spec.Workload, l, c.Info().Name, got.Verdict,

@@ -91,9 +91,7 @@ func TestMaxAnomalies(t *testing.T) {
 		t.Errorf("%d listed, %d more; want %d and 7", len(v.Anomalies), v.Also, prepass.MaxAnomalies)
 	}
 	for _, a := range v.Anomalies {
-		if a.Kind != level.ThinAirRead {
-			t.Fatalf("%s; want thin-air reads only", a.Kind)
-		}
+		must.Same(t, a.Kind, level.ThinAirRead, "kind")
 	}
 }
 

@@ -138,9 +138,7 @@ func TestBoundsOnLargerHistories(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 			lazy, err := Run(ctx, v, Options{Level: l})
 			cancel()
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, l, err)
-			}
+			must.OK(t, err, "seed %d, %s", seed, l)
 			want := map[solver.Status]evidence.Verdict{solver.Sat: evidence.Holds,
 				solver.Unsat: evidence.Violated}[lazy.Status]
 			if lazy.Status != solver.Unknown {

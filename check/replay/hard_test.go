@@ -75,9 +75,8 @@ func TestFormulas(t *testing.T) {
 		if !whole {
 			return
 		}
-		if got := checked(t, h, level.Serializable).Verdict == evidence.Holds; got != want {
-			t.Fatalf("seed %d, %d variables: checked %v; want %v", seed, f.Vars, got, want)
-		}
+		holds := checked(t, h, level.Serializable).Verdict == evidence.Holds
+		must.Same(t, holds, want, "seed %d, %d variables", seed, f.Vars)
 	}
 	randtest.Values(t, histtest.Long[uint64](30, 300), func(seed uint64) hard.Formula {
 		vars := 3 + int(seed%6)

@@ -124,9 +124,7 @@ func TestAgainKeepsVerdicts(t *testing.T) {
 				return a
 			}
 			want, got := run(16, 1<<30), run(1, 1)
-			if got.Status != want.Status {
-				t.Fatalf("%s: %s, by whole replays %s", l, got.Status, want.Status)
-			}
+			must.Same(t, got.Status, want.Status, "%s", l)
 			again += got.Stats.Again
 			answers[got.Status]++
 		}

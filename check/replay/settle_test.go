@@ -99,9 +99,7 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 			case got.Status == solver.Sat:
 				holds++
 				r := &evidence.Result{Level: l, Checker: "replay", H: h, Verdict: evidence.Holds, Order: got.Order}
-				if err := certify.Check(r, certify.Options{}); err != nil {
-					t.Fatalf("seed %d, %s: %v", seed, l, err)
-				}
+				must.OK(t, certify.Check(r, certify.Options{}), "seed %d, %s", seed, l)
 			case slices.Contains(h.Txns.Status, history.Unknown):
 			default:
 				explained(t, fmt.Sprintf("seed %d, %s", seed, l), v, l, got.Seed)
@@ -160,9 +158,7 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			lazy, err := replay.Run(ctx, v, replay.Options{Level: l, NoSaturation: true})
 			cancel()
-			if err != nil {
-				t.Fatalf("%s, %s: %v", name, l, err)
-			}
+			must.OK(t, err, "%s, %s", name, l)
 			got := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l, SaturateAfter: 1,
 				NoSettling: true}))(t)
 			if lazy.Status != solver.Unknown && got.Status != lazy.Status {
@@ -170,9 +166,7 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 			}
 			if got.Status == solver.Sat {
 				r := &evidence.Result{Level: l, Checker: "replay", H: h, Verdict: evidence.Holds, Order: got.Order}
-				if err := certify.Check(r, certify.Options{}); err != nil {
-					t.Fatalf("%s, %s: %v", name, l, err)
-				}
+				must.OK(t, certify.Check(r, certify.Options{}), "%s, %s", name, l)
 			}
 			if got.Status == solver.Unsat && !slices.Contains(h.Txns.Status, history.Unknown) {
 				explained(t, fmt.Sprintf("%s, %s", name, l), v, l, got.Seed)
@@ -212,9 +206,7 @@ func explained(t testing.TB, name string, v *prepass.View, l level.Level, seed [
 	x.Complete(v.H, l, 0)
 	r := &evidence.Result{Level: l, Checker: "replay", H: v.H, Verdict: evidence.Violated,
 		Anomalies: []evidence.Anomaly{x}}
-	if err := certify.Check(r, certify.Options{}); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.OK(t, certify.Check(r, certify.Options{}), "%s", name)
 }
 
 // TestCutSessions: with sessions cut anywhere an order is one of the level without sessions, there is one if that level

@@ -127,9 +127,7 @@ func TestShrinkRandom(t *testing.T) {
 		shrunk[l]++
 		small := text(t, r.H)
 		again := must.Get(History(t.Context(), h, l, o))(t)
-		if s := text(t, again.H); s != small {
-			t.Fatalf("two runs, two histories:\n%s\n%s", small, s)
-		}
+		must.Same(t, text(t, again.H), small, "the second of two runs")
 		g := must.Get(histtest.Read([]byte(small)))(t)
 		if v := judge(t, g, l).Verdict; v != evidence.Violated || r.Answer.Verdict != v {
 			t.Fatalf("%v: what is left is %v:\n%s", l, v, small)

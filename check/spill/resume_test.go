@@ -76,9 +76,7 @@ func TestResume(t *testing.T) {
 				damage(t, o.Dir, r)
 				continue
 			}
-			if got := told(t, a); got != want {
-				t.Fatalf("seed %d: after %d stops:\n%s\nexpected\n%s", seed, tries, got, want)
-			}
+			must.Same(t, told(t, a), want, "seed %d: after %d stops", seed, tries)
 			if used += a.Stats.Recalled; tries == 0 || a.Stats.Recalled < len(stored)-1 { // one may be damaged
 				t.Errorf("seed %d: %d stops, %d of %d answers used", seed, tries, a.Stats.Recalled, len(stored))
 			}

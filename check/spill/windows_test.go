@@ -30,14 +30,10 @@ func TestWindowsGrowOnce(t *testing.T) {
 	for i := 0; i < n; i += 60 {
 		first = append(first, plan.Span{From: at(i), To: at(i + 30)})
 	}
-	if got := len(e.windows(first)); got != n/60 {
-		t.Fatalf("%d windows of %d that do not meet", got, n/60)
-	}
+	must.Same(t, len(e.windows(first)), n/60, "windows that do not meet")
 	for round := range 5 {
 		ws := e.windows([]plan.Span{{From: at(15_010), To: at(15_012)}})
-		if len(ws) != 1 {
-			t.Fatalf("round %d: %d windows of one stretch", round, len(ws))
-		}
+		must.Same(t, len(ws), 1, "round %d: windows of one stretch", round)
 		had, most := e.count(ws[0].span), float64(30+round*120+4*few<<round)
 		if had < 30 || had > most {
 			t.Errorf("round %d: the window has %.0f transactions; expected 30 to %.0f", round, had, most)

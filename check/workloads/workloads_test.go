@@ -18,9 +18,7 @@ func judged(t testing.TB, name, file string) *Answer {
 	t.Helper()
 	h := must.Get(operations.Read([]byte(file), "h.edn"))(t)
 	w, settings, err := Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a := must.Get(w.Check(t.Context(), h, Options{Settings: settings}))(t)
 	return a
 }

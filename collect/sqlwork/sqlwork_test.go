@@ -18,9 +18,7 @@ const head = "tables:\n  a: {key: id, version: v}\nparameters:\n  k: {int: [1, 3
 func one(t *testing.T, step string, postgres bool) *Step {
 	t.Helper()
 	w, err := Parse([]byte(head+"transactions:\n  - steps:\n      - "+step+"\n"), postgres)
-	if err != nil {
-		t.Fatalf("%s: %v", step, err)
-	}
+	must.OK(t, err, "%s", step)
 	return w.Transactions[0].Steps[0]
 }
 

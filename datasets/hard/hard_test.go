@@ -157,9 +157,7 @@ func TestInstances(t *testing.T) {
 			size = 40
 		}
 		h, err := in.Build(context.Background(), size, 1)
-		if err != nil {
-			t.Fatalf("%s: %v", in.Name, err)
-		}
+		must.OK(t, err, "%s", in.Name)
 		if in.formula != nil {
 			if f := in.formula(size, 1); (in.Valid || in.Violates) && satisfiable(f) != in.Valid {
 				t.Errorf("%s: the formula's answer is not the declared one", in.Name)
@@ -180,9 +178,7 @@ func TestInstances(t *testing.T) {
 				}
 			}
 			r := &evidence.Result{Verdict: evidence.Holds, Level: in.Level, H: h, Order: committed(h)}
-			if err := certify.Check(r, certify.Options{}); err != nil {
-				t.Errorf("%s: %v", in.Name, err)
-			}
+			must.OK(t, certify.Check(r, certify.Options{}), "%s", in.Name)
 		}
 	}
 }

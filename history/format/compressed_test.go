@@ -163,9 +163,7 @@ func TestZipStream(t *testing.T) {
 		return err
 	}
 	archive := zipped(t, "h.jsonl", twoTxns)
-	if err := read(0, archive); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, read(0, archive))
 	if err := read(1<<20+1, archive); err == nil || !strings.Contains(err.Error(), "more than 1 MiB in a stream") {
 		t.Errorf("a large archive: %v", err)
 	}

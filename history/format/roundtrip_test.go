@@ -143,9 +143,7 @@ func TestRandomRoundTrip(t *testing.T) {
 			h := randomHistory(t, rnd, f.Holds)
 			path := filepath.Join(t.TempDir(), "out")
 			if err := Write(path, h, f.Name, false); err != nil {
-				if err := Write(path, h, f.Name, true); err != nil {
-					t.Fatalf("%s, seed %d, lossy: %v", f.Name, seed, err)
-				}
+				must.OK(t, Write(path, h, f.Name, true), "%s, seed %d, lossy", f.Name, seed)
 				if _, err := Read(t.Context(), path, Options{}); err != nil {
 					t.Fatalf("%s, seed %d, lossy: %v", f.Name, seed, err)
 				}
@@ -171,9 +169,7 @@ func TestRandomListsBesideRegisters(t *testing.T) {
 			return // nothing writes a register that is read, or there is nothing to read
 		}
 		g := must.Get(Read(t.Context(), first, Options{}))(t)
-		if err := Write(second, g, jepsenEDN.Name, true); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.OK(t, Write(second, g, jepsenEDN.Name, true), "seed %d", seed)
 		a, b := committedLines(t, first), committedLines(t, second)
 		must.Equal(t, b, a, "seed %d: read and written", seed)
 		if strings.Contains(a, ":append") && strings.Contains(a, ":w ") {

@@ -118,9 +118,7 @@ func source(t testing.TB, seed uint64) (*history.History, []byte) {
 
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d transactions; expected %d", what, len(got), len(want))
-	}
+	must.Same(t, len(got), len(want), "%s", what)
 	for i := range got {
 		must.Equal(t, got[i], want[i], "%s: transaction %d", what, i)
 	}

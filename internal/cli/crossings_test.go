@@ -56,9 +56,7 @@ func TestCrossings(t *testing.T) {
 	n := 0
 	for _, command := range []string{"check", "shrink", "report", "verify", "compare", "collect", "convert",
 		"watch", "gen", "encode"} {
-		if err := console.Crossed(find(t, command)); err != nil {
-			t.Errorf("%s without flags: %v", command, err)
-		}
+		must.OK(t, console.Crossed(find(t, command)), "%s without flags", command)
 		for _, x := range console.CrossingsOf(command) {
 			for _, flag := range strings.Fields(x.Flag) {
 				n++

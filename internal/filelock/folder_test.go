@@ -46,9 +46,7 @@ func TestFolders(t *testing.T) {
 		}
 	}
 	for _, f := range []*Folder{held, last, nil} {
-		if err := f.Remove(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, f.Remove())
 	}
 	if _, err := os.Stat(held.Path); err == nil {
 		t.Errorf("%s is there", held.Path)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestGroup compares with a list a key.
@@ -90,9 +91,7 @@ func TestShortCycle(t *testing.T) {
 				continue
 			}
 			exact, _ := NewSearcher(n).ShortestCycle(g, smallest, 0)
-			if len(c) != len(exact) {
-				t.Fatalf("seed %d: cycle of %d nodes, want %d", seed, len(c), len(exact))
-			}
+			must.Same(t, len(c), len(exact), "seed %d: nodes of the cycle", seed)
 		}
 	})
 	if randtest.Whole() && cyclic < 60 {
@@ -155,9 +154,7 @@ func TestSparse(t *testing.T) {
 				*s.At(v) = plain[v]
 			default:
 				v := rnd.Int32N(int32(len(plain)))
-				if s.Get(v) != plain[v] {
-					t.Fatalf("seed %d: node %d has %d; want %d", seed, v, s.Get(v), plain[v])
-				}
+				must.Same(t, s.Get(v), plain[v], "seed %d: node %d", seed, v)
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestHeap compares with a sorted list, pushes and pops mixed.
@@ -37,9 +38,7 @@ func TestHeap(t *testing.T) {
 					return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id))
 				})
 			}
-			if h.Len() != len(want) {
-				t.Fatalf("seed %d: %d items, want %d", seed, h.Len(), len(want))
-			}
+			must.Same(t, h.Len(), len(want), "seed %d", seed)
 		}
 	})
 }

@@ -76,9 +76,7 @@ func TestTable(t *testing.T) {
 				if m, there := o.t.Find([]byte(s)); !there || m != ns[i] || o.t.Name(m) != s {
 					t.Fatalf("%s: %d, %t; expected %d", s, m, there, ns[i])
 				}
-				if o.count[ns[i]] != want[s] {
-					t.Fatalf("seed %d: %s has %d; expected %d", seed, s, o.count[ns[i]], want[s])
-				}
+				must.Same(t, o.count[ns[i]], want[s], "seed %d: %s", seed, s)
 				if rng.IntN(3) > 0 {
 					o.count[ns[i]]++
 					want[s]++

@@ -83,9 +83,7 @@ func TestLeft(t *testing.T) {
 		"memory, and ") {
 		t.Error(err)
 	}
-	if err := For(1 << 20); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, For(1<<20))
 	debug.SetMemoryLimit(1)
 	must.Equal(t, Left(), 0, "bytes left")
 }

@@ -64,9 +64,7 @@ func TestVersionsForget(t *testing.T) {
 	if left == 0 || seen == 0 {
 		t.Errorf("%d reads are left out, and %d recorded; expected some of either", left, seen)
 	}
-	if err := rec.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, rec.Close())
 	for row := range 2000 {
 		if n := bytes.Count(out.Bytes(), fmt.Appendf(nil, `"t/%d"`, row)); n > 1 {
 			t.Errorf("the initial version of row %d is told %d times", row, n)

@@ -88,9 +88,7 @@ func TestCheckFails(t *testing.T) {
 		if err != nil || r.Verdict != evidence.Violated || r.Level != level.Serializable {
 			t.Fatalf("%v: %+v", err, r)
 		}
-		if err := certify.Check(r, certify.Options{}); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, certify.Check(r, certify.Options{}))
 		page, err := os.ReadFile(filepath.Join(dir, t.Name(), "small.html"))
 		if err != nil || !strings.Contains(string(page), "</html>") {
 			t.Errorf("%v: a page of %d bytes", err, len(page))

@@ -37,11 +37,7 @@ func start(t *testing.T) string {
 		t.Skip("NOT RUN: ISOVET_SERVERS=1 asks for PostgreSQL")
 	}
 	c := must.Get(server.Start(t.Context(), "postgres:start"))(t)
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, c.Close()) })
 	return c.URLs[0]
 }
 

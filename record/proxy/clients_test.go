@@ -77,9 +77,7 @@ func TestClients(t *testing.T) {
 				if strings.HasPrefix(c.name, "pgbench") { // it prints times
 					row := ""
 					err := db.QueryRow("SELECT string_agg(a::text, ' ' ORDER BY id) FROM accounts a").Scan(&row)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					return row
 				}
 				return out.String() + failed.String()

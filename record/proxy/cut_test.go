@@ -3,6 +3,8 @@ package proxy
 import (
 	"fmt"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // TestCut: what is left of bodies without their first columns, and of one that is a byte short; the counts of tags.
@@ -23,8 +25,6 @@ func TestCut(t *testing.T) {
 		{fmt.Sprint(tagOf([]byte("INSERT 0 15\x00"))), "INSERT15"},
 		{fmt.Sprint(tagOf([]byte("BEGIN\x00"))), "BEGIN-1"},
 	} {
-		if c[0] != c[1] {
-			t.Errorf("%d: %s; expected %s", i, c[0], c[1])
-		}
+		must.Equal(t, c[0], c[1], "%d", i)
 	}
 }

@@ -57,9 +57,7 @@ func startWith(t *testing.T, direct *url.URL, o proxy.Options) string {
 	go func() { done <- p.Serve(ctx, ln) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.OK(t, <-done)
 	})
 	through := *direct
 	through.Host = ln.Addr().String()

@@ -384,9 +384,7 @@ func TestReplacedRow(t *testing.T) {
 	}()
 	for waits := false; !waits; {
 		err := other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	do("COMMIT")
 	must.OK(t, <-done)
@@ -419,16 +417,12 @@ func TestCancel(t *testing.T) {
 	for seen := false; !seen; { // until the statement runs
 		err := other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state = 'active' AND "+
 			"query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid())").Scan(&seen)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	must.OK(t, c.PgConn().CancelRequest(t.Context()))
 	var e *pgconn.PgError
 	if err := <-done; !errors.As(err, &e) || e.Code != "57014" {
 		t.Fatalf("%v; expected 57014, query_canceled", err)
 	}
-	if err := c.Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, c.Ping(t.Context()))
 }

@@ -36,11 +36,7 @@ func open(t *testing.T, rec *record.Recorder, tables ...recordsql.Table) (*sql.D
 	db, err := log.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "db")+
 		"?_pragma=busy_timeout(5000)&_pragma=synchronous(off)&_txlock=immediate")
 	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, db.Close()) })
 	must.Get(db.Exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER, name TEXT)"))(t)
 	return db, log
 }

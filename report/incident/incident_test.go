@@ -74,9 +74,7 @@ func violated(t *testing.T, dir, history, certificate string) {
 	f := must.Get(os.Open(filepath.Join(dir, certificate)))(t)
 	defer f.Close()
 	cert, err := certify.Verify(f, h, certify.Options{})
-	if err != nil {
-		t.Fatalf("%s: %v", certificate, err)
-	}
+	must.OK(t, err, "%s", certificate)
 	must.Equal(t, cert.Verdict, evidence.Violated, "%s says", certificate)
 }
 

@@ -71,13 +71,9 @@ func TestKeptMariaDB(t *testing.T) {
 	if errors.Is(err, server.ErrMissing) {
 		t.Fatalf("MariaDB is missing: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	name := d.Info().Name
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, d.Close())
 	r := replays(t, dir, c, 10)
 	if r.Violated < 8 {
 		t.Errorf("%s: violated in %d of %d runs, %d undecided; expected 8 at least of 10.11", name, r.Violated, r.Runs,

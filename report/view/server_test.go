@@ -126,9 +126,7 @@ func TestLoopbackAlone(t *testing.T) {
 		}
 	}
 	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "127.1.2.3:0"} {
-		if err := loopback(addr); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, loopback(addr))
 	}
 }
 
@@ -172,9 +170,7 @@ func TestEnds(t *testing.T) {
 	}
 	must.Equal(t, s.book(1).begin("check", "another", nil), errBusy, "two checks at once")
 	time.AfterFunc(time.Millisecond, cancel)
-	if err := s.Serve(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, s.Serve())
 	s.book(1).group.Wait()
 }
 
@@ -187,9 +183,7 @@ func TestFault(t *testing.T) {
 	if j := b.job.state(); !j.Over || !strings.Contains(j.Error, "bug in isovet") {
 		t.Errorf("%+v", j)
 	}
-	if err := b.begin("check", "y", func(context.Context, *job) (int, error) { return 0, nil }); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, b.begin("check", "y", func(context.Context, *job) (int, error) { return 0, nil }))
 }
 
 // built makes a history of what f adds.

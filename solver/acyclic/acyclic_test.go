@@ -37,9 +37,7 @@ func TestBruteForce(t *testing.T) {
 				if err := in.holds(s.Value); err != nil {
 					t.Fatalf("seed %d, %s: %v\n%+v", seed, w.name, err, in)
 				}
-				if err := th.CheckIntegrity(); err != nil {
-					t.Fatalf("seed %d, %s: %v", seed, w.name, err)
-				}
+				must.OK(t, th.CheckIntegrity(), "seed %d, %s", seed, w.name)
 			}
 			if check.Err() != nil || check.Refuted() != (got == solver.Unsat) {
 				t.Fatalf("seed %d, %s: refuted %v, %v", seed, w.name, check.Refuted(), check.Err())
@@ -102,9 +100,7 @@ func TestAgainstEager(t *testing.T) {
 		want := e.Solve(ctx)
 		answers[want]++
 		if want == solver.Sat {
-			if err := in.holds(e.Value); err != nil {
-				t.Fatalf("seed %d, eager: %v", seed, err)
-			}
+			must.OK(t, in.holds(e.Value), "seed %d, eager", seed)
 		}
 		for _, w := range ways {
 			o := stress[seed%len(stress)]
@@ -119,12 +115,8 @@ func TestAgainstEager(t *testing.T) {
 			if got := s.Solve(ctx); got != want {
 				t.Fatalf("seed %d, %s: %v, eager says %v", seed, w.name, got, want)
 			} else if got == solver.Sat {
-				if err := in.holds(s.Value); err != nil {
-					t.Fatalf("seed %d, %s: %v", seed, w.name, err)
-				}
-				if err := th.CheckIntegrity(); err != nil {
-					t.Fatalf("seed %d, %s: %v", seed, w.name, err)
-				}
+				must.OK(t, in.holds(s.Value), "seed %d, %s", seed, w.name)
+				must.OK(t, th.CheckIntegrity(), "seed %d, %s", seed, w.name)
 			} else if !check.Refuted() {
 				t.Fatalf("seed %d, %s: not refuted: %v", seed, w.name, check.Err())
 			}
@@ -189,17 +181,13 @@ func TestSequences(t *testing.T) {
 				got := s.Solve(ctx, as...)
 				must.Equal(t, got, want, "seed %d, step %d, %s under %v", seed, step, w.name, as)
 				if got == solver.Sat {
-					if err := in.holds(s.Value); err != nil {
-						t.Fatalf("seed %d, step %d, %s: %v", seed, step, w.name, err)
-					}
+					must.OK(t, in.holds(s.Value), "seed %d, step %d, %s", seed, step, w.name)
 					for _, a := range as {
 						if s.Value(a.Var()) == a.IsNeg() {
 							t.Fatalf("seed %d, step %d, %s: assumption %v is false", seed, step, w.name, a)
 						}
 					}
-					if err := th.CheckIntegrity(); err != nil {
-						t.Fatalf("seed %d, step %d, %s: %v", seed, step, w.name, err)
-					}
+					must.OK(t, th.CheckIntegrity(), "seed %d, step %d, %s", seed, step, w.name)
 				} else if in.bruteForce(s.Failed()...) != solver.Unsat {
 					t.Fatalf("seed %d, step %d, %s: the failed assumptions %v have a model", seed, step, w.name,
 						s.Failed())
@@ -287,9 +275,7 @@ func TestContended(t *testing.T) {
 			s.NewVars(in.vars)
 			w.attach(s, &in, in.guards)
 			must.Equal(t, s.Solve(context.Background()), solver.Sat, "seed %d, %s", seed, w.name)
-			if err := in.holds(s.Value); err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, w.name, err)
-			}
+			must.OK(t, in.holds(s.Value), "seed %d, %s", seed, w.name)
 		}
 	})
 }
@@ -325,9 +311,7 @@ func TestArrange(t *testing.T) {
 			if status != solver.Sat {
 				break
 			}
-			if err := in.holds(s.Value); err != nil {
-				t.Fatalf("seed %d, round %d: %v", seed, round, err)
-			}
+			must.OK(t, in.holds(s.Value), "seed %d, round %d", seed, round)
 			edges := append([]graph.Edge(nil), in.known...)
 			for _, x := range in.guards {
 				if s.Value(x.Lit.Var()) != x.Lit.IsNeg() {
@@ -343,9 +327,7 @@ func TestArrange(t *testing.T) {
 				t.Fatalf("seed %d: the model has a cycle", seed)
 			}
 			pk.Arrange(other)
-			if err := pk.CheckIntegrity(); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			must.OK(t, pk.CheckIntegrity(), "seed %d", seed)
 			arranged++
 			in.clauses = clauses
 			for _, c := range clauses[len(clauses)/2:] {

@@ -60,9 +60,7 @@ func TestLemmas(t *testing.T) {
 		at := guards[closing].To
 		use := []int32{closing}
 		for _, e := range path {
-			if e.From != at {
-				t.Fatalf("seed %d: the path goes on from %d, not from %d", seed, e.From, at)
-			}
+			must.Same(t, e.From, at, "seed %d: where the path goes on", seed)
 			at = e.To
 			if e.Tag == order.Static {
 				if !slices.Contains(known, graph.Edge{From: e.From, To: e.To}) {

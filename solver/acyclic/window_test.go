@@ -6,6 +6,7 @@ import (
 
 	"isovet/internal/graph"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -48,9 +49,7 @@ func TestWindowPropagatesAll(t *testing.T) {
 					t.Fatalf("seed %d: %d is open to %d and outside its window", seed, x, v)
 				}
 			}
-			if got := w.Middle(v); got != before-after {
-				t.Fatalf("seed %d: the middle of %d is %d, expected %d", seed, v, got, before-after)
-			}
+			must.Same(t, w.Middle(v), before-after, "seed %d: the middle of %d", seed, v)
 		}
 		s := solver.New(solver.Options{})
 		vars := 150
@@ -112,9 +111,7 @@ func TestWindowPropagatesAll(t *testing.T) {
 			}
 			impossible[len(trail)] = slices.Clone(w.Propagate())
 			propagated += len(impossible[len(trail)])
-			if err := w.CheckIntegrity(); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			must.OK(t, w.CheckIntegrity(), "seed %d", seed)
 			for _, g := range guards {
 				if value[g.Lit.Var()] {
 					continue

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/cnf"
 	"isovet/solver"
 	"isovet/solver/dimacs"
@@ -38,9 +39,7 @@ func TestRoundTrip(t *testing.T) {
 			f.Clauses = append(f.Clauses, c)
 		}
 		var b bytes.Buffer
-		if err := dimacs.Write(&b, f); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.OK(t, dimacs.Write(&b, f), "seed %d", seed)
 		got, err := cnf.Read(&b)
 		if err != nil || got.Vars != f.Vars || fmt.Sprint(got.Clauses) != fmt.Sprint(f.Clauses) {
 			t.Fatalf("seed %d: %+v became %+v, %v", seed, f, got, err)

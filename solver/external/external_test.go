@@ -98,9 +98,7 @@ acyclic 0 7
 	must.Equal(t, b.String(), want, "written")
 	for _, c := range protocols {
 		p := program(t, external.Auto, c.mode, c.args)
-		if p.Format != external.GNF {
-			t.Fatalf("%+v is no program that is known to read DIMACS", p)
-		}
+		must.Same(t, p.Format, external.GNF, "%+v is no program that is known to read DIMACS", p)
 		g.Clauses = g.Clauses[:1]
 		status, model, err := g.Solve(t.Context(), p)
 		if err != nil || status != solver.Sat || len(model) != 2 || model[0] || !model[1] {

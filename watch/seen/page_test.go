@@ -196,9 +196,7 @@ func TestStampedIncident(t *testing.T) {
 	must.OK(t, os.MkdirAll(filepath.Join(dir, FolderOf(1)), 0o700))
 	must.OK(t, os.WriteFile(filepath.Join(dir, FolderOf(1), reportFile), []byte(page), 0o600))
 	h := Handler(Options{Metrics: &m, Incidents: &incidents, Dir: dir, Local: true})
-	if got := body(t, ask(t, h, http.MethodGet, "/incidents/1/evidence.html", nil)); got != page {
-		t.Errorf("the page of its folder is %q", got)
-	}
+	must.Equal(t, body(t, ask(t, h, http.MethodGet, "/incidents/1/evidence.html", nil)), page, "the page of its folder")
 	for _, path := range []string{"/incidents/2/evidence.html", "/incidents/x/evidence.html"} {
 		must.Equal(t, ask(t, h, http.MethodGet, path, nil).StatusCode, http.StatusNotFound, "%s", path)
 	}

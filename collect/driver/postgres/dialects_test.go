@@ -158,9 +158,7 @@ func TestWays(t *testing.T) {
 				w.lock != x.lock || w.noCopy != x.noCopy || db.Info().Isolation != x.isolated {
 				t.Errorf("found %+v at %q, expected %+v", w, db.Info().Isolation, x)
 			}
-			if err := db.Close(); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, db.Close())
 		})
 	}
 }

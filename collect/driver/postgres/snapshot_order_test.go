@@ -59,9 +59,7 @@ func TestChain(t *testing.T) {
 			stamps = append(stamps, driver.Stamped{Stamp: driver.Stamp{Snapshot: text, XID: x.xid}, Committed: true})
 			of = append(of, x)
 		}
-		if err := chain(stamps, func(uint64) bool { return false }); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.OK(t, chain(stamps, func(uint64) bool { return false }), "seed %d", seed)
 		for i, r := range of {
 			if stamps[i].Start == driver.NoTime || stamps[i].Commit == driver.NoTime ||
 				stamps[i].Commit < stamps[i].Start {

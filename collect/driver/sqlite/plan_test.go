@@ -48,9 +48,7 @@ func TestPlans(t *testing.T) {
 		q := st.Where(i, []workload.Range{workload.Equal(c.column, 7)}, driver.Change{}, nil)[0]
 		var a, b, n int
 		var got string
-		if err := db.QueryRowContext(context.Background(), "explain query plan "+q).Scan(&a, &b, &n, &got); err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
+		must.OK(t, db.QueryRowContext(context.Background(), "explain query plan "+q).Scan(&a, &b, &n, &got), "%s", q)
 		if want := strings.ReplaceAll(c.want, "_tN", driver.TableName(i)[len("isovet"):]); got != want {
 			t.Errorf("%v, column %d: %s is done by %q, expected %q", c.plan, c.column, q, got, want)
 		}

@@ -24,12 +24,8 @@ func TestSQLiteTablesMadeAnew(t *testing.T) {
 			all = append(all, s)
 		}
 		for i, s := range all {
-			if err := s.Begin(); err != nil {
-				t.Fatalf("%d columns: %v", n, err)
-			}
-			if err := s.(driver.Columnar).PutRow(0, int64(i), make([]int64, 1+n)); err != nil {
-				t.Fatalf("%d columns: %v", n, err)
-			}
+			must.OK(t, s.Begin(), "%d columns", n)
+			must.OK(t, s.(driver.Columnar).PutRow(0, int64(i), make([]int64, 1+n)), "%d columns", n)
 			if i == 0 {
 				must.OK(t, s.Commit())
 				continue

@@ -10,6 +10,7 @@ import (
 	"isovet/history"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 // naive reads a file by words; ok says that it is one.
@@ -73,9 +74,7 @@ func TestNaive(t *testing.T) {
 		}
 		h, err := Read(data, "f")
 		want, ok := naive(string(data))
-		if (err == nil) != ok {
-			t.Fatalf("%q: %v; expected that it is read: %v", data, err, ok)
-		}
+		must.Same(t, err == nil, ok, "%q: %v; expected that it is read", data, err)
 		if err != nil {
 			continue
 		}

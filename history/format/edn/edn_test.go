@@ -114,9 +114,7 @@ func TestSkipLoose(t *testing.T) {
 	for _, text := range []string{`"\%\u12z"`, "\"\xff\"", ":\xff", "a\xff", "1\xff", `\abc`, `\u00zz`,
 		"{:a [\"\xff\" #<b c> 0xzz]}"} {
 		s := Scanner{Data: []byte(text + " 7")}
-		if err := s.Skip(); err != nil {
-			t.Errorf("%q: %v", text, err)
-		}
+		must.OK(t, s.Skip(), "%q", text)
 		if tok, err := s.Next(); err != nil || tok.N != 7 {
 			t.Errorf("behind %q: %v, %v", text, tok, err)
 		}

@@ -17,9 +17,7 @@ func same(t testing.TB, data []byte, json bool) {
 	for {
 		got, err := quick.Next()
 		want, wantErr := slow.other()
-		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
-			t.Fatalf("json %v: %q: %v; twin: %v", json, data, err, wantErr)
-		}
+		must.Same(t, fmt.Sprint(err), fmt.Sprint(wantErr), "json %v: %q", json, data)
 		if err != nil {
 			return
 		}

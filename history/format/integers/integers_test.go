@@ -60,9 +60,7 @@ func TestAsItIs(t *testing.T) {
 		t.Errorf("order %v; want %v", n.Order, want)
 	}
 	for k, key := range h.Keys {
-		if n.Key(uint32(k)) != key.N {
-			t.Errorf("key %d is %d", key.N, n.Key(uint32(k)))
-		}
+		must.Equal(t, n.Key(uint32(k)), key.N, "key")
 	}
 	for op, v := range h.Ops.Ver {
 		if x := h.VerN[v]; n.Value(uint32(op)) != x {

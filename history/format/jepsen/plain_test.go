@@ -9,6 +9,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // slowly is Read, or for a log ReadLog, by way of the scanner alone: the twin of what reads plain text.
@@ -40,18 +41,14 @@ func same(t testing.TB, data []byte) (good bool) {
 		} else {
 			h, err = Read(data, "f", c.o)
 		}
-		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
-			t.Fatalf("%+v: %q\nplain: %v\n twin: %v", c, data, err, wantErr)
-		}
+		must.Same(t, fmt.Sprint(err), fmt.Sprint(wantErr), "%+v: %q", c, data)
 		if err != nil {
 			continue
 		}
 		good = true
 		diff.Same(t, want, h, "%+v: %q", c, data)
 		// Keys are numbered as they are met, which is the order in which results name them.
-		if h.NumKeys() != want.NumKeys() {
-			t.Fatalf("%+v: %q\n%d keys; twin: %d", c, data, h.NumKeys(), want.NumKeys())
-		}
+		must.Same(t, h.NumKeys(), want.NumKeys(), "%+v: %q: keys", c, data)
 		for k := range want.Keys {
 			if got, want := h.KeyString(uint32(k)), want.KeyString(uint32(k)); got != want {
 				t.Fatalf("%+v: %q\nkey %d: %s; twin: %s", c, data, k, got, want)

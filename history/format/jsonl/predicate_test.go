@@ -8,6 +8,7 @@ import (
 
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // pick returns one of several, at random.
@@ -75,9 +76,7 @@ func TestPredicateScan(t *testing.T) {
 		text += strings.Repeat(" ", r.IntN(2)*2*scanMargin)
 		want, wantErr := readTolerant([]byte(text))
 		got, err := Read([]byte(text), "t")
-		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
-			t.Fatalf("%s\n%v\n%v", text, err, wantErr)
-		}
+		must.Same(t, fmt.Sprint(err), fmt.Sprint(wantErr), "%s", text)
 		if err != nil {
 			bad++
 			return

@@ -65,8 +65,6 @@ func TestNumbers(t *testing.T) {
 				t.Fatalf("seed %d: has %d is %v", seed, n, !want[n])
 			}
 		}
-		if s.Len() != len(want) {
-			t.Fatalf("seed %d: %d numbers; want %d", seed, s.Len(), len(want))
-		}
+		must.Same(t, s.Len(), len(want), "seed %d", seed)
 	}
 }

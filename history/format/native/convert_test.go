@@ -28,9 +28,7 @@ func TestConvert(t *testing.T) {
 		g := must.Get(format.Read(t.Context(), last, format.Options{}))(t)
 		diff.Same(t, h, g, "%s", last)
 		last = filepath.Join(dir, name)
-		if err := format.Write(last, g, "", false); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.OK(t, format.Write(last, g, "", false), "%s", name)
 	}
 	got := must.Get(os.ReadFile(last))(t)
 	if !bytes.Equal(got, want) {

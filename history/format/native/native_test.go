@@ -43,9 +43,7 @@ func TestRoundTrip(t *testing.T) {
 		data := written(t, name, h)
 		check := func(how string, g *history.History, err error) {
 			t.Helper()
-			if err != nil {
-				t.Fatalf("%s: %s: %v", name, how, err)
-			}
+			must.OK(t, err, "%s: %s", name, how)
 			must.Equal(t, differs(h, g), "", "%s: %s", name, how)
 			if !bytes.Equal(written(t, name, g), data) {
 				t.Fatalf("%s: %s: written again, it is another file", name, how)
@@ -113,9 +111,7 @@ func TestLoadedHistoryWorks(t *testing.T) {
 			if h.Texts.IsPacked(i) {
 				continue // no string is that
 			}
-			if j := g.Texts.Intern(h.Texts.Text(i)); j != i {
-				t.Fatalf("%s: text %d is found at %d", name, i, j)
-			}
+			must.Same(t, g.Texts.Intern(h.Texts.Text(i)), i, "%s: a text", name)
 		}
 		for i := range uint32(100) {
 			s := []byte(strings.Repeat("new", int(i)+1))
@@ -321,9 +317,7 @@ func TestRowTwice(t *testing.T) {
 		_, err := Read(t.Context(), b.Bytes(), "f", 1)
 		return err
 	}
-	if err := read(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, read())
 	h.Preds.Old = slices.Clone(h.Preds.Old)
 	h.Preds.Old[2] = h.Preds.Old[0]
 	if err := read(); err == nil || !strings.Contains(err.Error(), `names the row "x" = 5 twice`) {

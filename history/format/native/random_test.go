@@ -41,9 +41,7 @@ func histories(t *testing.T, n uint64, f func(t testing.TB, name string, h *hist
 // written returns a file's content.
 func written(t testing.TB, name string, h *history.History) []byte {
 	var b bytes.Buffer
-	if err := Write(&b, h); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.OK(t, Write(&b, h), "%s", name)
 	return b.Bytes()
 }
 

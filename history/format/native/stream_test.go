@@ -22,9 +22,7 @@ func TestSlicesAndWriter(t *testing.T) {
 		must.OK(t, os.WriteFile(path, written(t, name, h), 0o600))
 		f := must.Get(Open(path))(t)
 		defer f.Close()
-		if err := f.Verify(t.Context(), 1); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.OK(t, f.Verify(t.Context(), 1), "%s", name)
 		switch ordered, err := f.Ordered(); {
 		case err != nil:
 			t.Fatal(err)
@@ -41,18 +39,14 @@ func TestSlicesAndWriter(t *testing.T) {
 		for lo := uint32(0); lo < n; {
 			hi := min(n, lo+uint32(1+rnd.IntN(6)))
 			b := must.Get(s.Slice(lo, hi))(t)
-			if err := w.Add(b); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must.OK(t, w.Add(b), "%s", name)
 			if lo > 0 {
 				several++
 			}
 			lo = hi
 		}
 		var out bytes.Buffer
-		if err := w.Finish(&out); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.OK(t, w.Finish(&out), "%s", name)
 		got := must.Get(Read(t.Context(), out.Bytes(), "h", 1))(t)
 		diff.Same(t, h, got, "%s: written in slices", name)
 	})

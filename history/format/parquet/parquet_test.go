@@ -42,9 +42,7 @@ func histories(t *testing.T, n uint64, f func(t testing.TB, name string, h *hist
 func written(t testing.TB, name string, h *history.History) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, h); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.OK(t, Write(&b, h), "%s", name)
 	return b.Bytes()
 }
 
@@ -183,9 +181,7 @@ func TestBatches(t *testing.T) {
 				all = append(all, part...)
 				return nil
 			})
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must.OK(t, err, "%s", name)
 			for _, x := range txns[from:to] {
 				want += x
 			}

@@ -3,6 +3,8 @@ package benches
 import (
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // TestCommandLine: what results say of how they were made names no folder of the machine.
@@ -11,8 +13,6 @@ func TestCommandLine(t *testing.T) {
 		"/opt/new/isovet bench reproduce vbox --out /opt/new/r --quick": "isovet bench reproduce vbox --quick",
 		"isovet bench reproduce --out=r vbox":                           "isovet bench reproduce vbox",
 	} {
-		if got := commandLine(strings.Fields(called)); got != want {
-			t.Errorf("%s is told as %s, not as %s", called, got, want)
-		}
+		must.Equal(t, commandLine(strings.Fields(called)), want, "%s", called)
 	}
 }

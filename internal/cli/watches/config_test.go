@@ -65,9 +65,7 @@ func TestWatchLeftRunning(t *testing.T) {
 		if len(words) < 4 || !strings.HasSuffix(words[0], "/isovet") || words[1] != "watch" {
 			t.Fatalf("%s calls %q", file, words)
 		}
-		if err := NewWatch(&console.Env{}).ParseFlags(words[2:]); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
+		must.OK(t, NewWatch(&console.Env{}).ParseFlags(words[2:]), "%s", file)
 	}
 	_, unit, _ := strings.Cut(read("isovet-watch.service"), "\nExecStart=")
 	unit, _, _ = strings.Cut(unit, "\n")
@@ -122,9 +120,7 @@ func TestMetricsTaken(t *testing.T) {
 	if err != nil || s.Addr().String() != f.metric {
 		t.Fatalf("%v; expected to get the address", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, s.Close())
 }
 
 func TestKeeping(t *testing.T) {

@@ -123,9 +123,6 @@ func TestNotices(t *testing.T) {
 		t.Fatalf("%d rows of modules", len(rows))
 	}
 	for _, m := range rows {
-		if versions[m[1]] != m[2] {
-			t.Errorf("THIRD_PARTY_NOTICES.md has %s %s, go.mod %q: make it anew, as its head says", m[1], m[2],
-				versions[m[1]])
-		}
+		must.Equal(t, m[2], versions[m[1]], "%s in THIRD_PARTY_NOTICES.md (its head says how to make it anew)", m[1])
 	}
 }

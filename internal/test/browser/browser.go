@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"isovet/internal/safego"
+	"isovet/internal/test/must"
 )
 
 // Patience is how long anything is waited for before a test fails: a machine with two cores that runs other tests may
@@ -94,9 +95,7 @@ func begin(t testing.TB, what string, do func() error) {
 	defer timer.Stop()
 	select {
 	case err := <-done:
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		must.OK(t, err, "%s", what)
 	case <-timer.C:
 		t.Fatalf("%s: nothing after %v", what, Patience)
 	}

@@ -24,10 +24,15 @@ func init() {
 	}
 }
 
-// OK ends a test where a call failed.
-func OK(t testing.TB, err error) {
+// OK ends a test where a call failed. what, a format and its arguments, may say which call it is:
+//
+//	must.OK(t, certify.Check(r, certify.Options{}), "seed %d", seed)
+func OK(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper() // here, as it costs time
+		if len(what) > 0 {
+			t.Fatalf("%s: %v", fmt.Sprintf(what[0].(string), what[1:]...), err)
+		}
 		t.Fatal(err)
 	}
 }
@@ -60,6 +65,14 @@ func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
 	if got != want {
 		t.Helper()
 		t.Errorf("%s: %s; expected %s", fmt.Sprintf(what, args...), said(got), said(want))
+	}
+}
+
+// Same is Equal, but ends the test where the value is not the one expected.
+func Same[T comparable](t testing.TB, got, want T, what string, args ...any) {
+	if got != want {
+		t.Helper()
+		t.Fatalf("%s: %s; expected %s", fmt.Sprintf(what, args...), said(got), said(want))
 	}
 }
 

@@ -118,9 +118,7 @@ func TestUnknownOutcome(t *testing.T) {
 	} {
 		r := check(t, oracletest.Parse(c.text), c.l)
 		must.Equal(t, r.Verdict == evidence.Holds, c.holds, "%s: %s", c.name, r.Verdict)
-		if err := certify.Check(r, certify.Options{}); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		must.OK(t, certify.Check(r, certify.Options{}), "%s", c.name)
 	}
 }
 
@@ -132,9 +130,7 @@ func TestClockSkew(t *testing.T) {
 		if err != nil || (r.Verdict == evidence.Holds) != holds {
 			t.Errorf("skew %d: %v, %v", skew, r, err)
 		}
-		if err := certify.Check(r, certify.Options{ClockSkew: skew}); err != nil {
-			t.Errorf("skew %d: %v", skew, err)
-		}
+		must.OK(t, certify.Check(r, certify.Options{ClockSkew: skew}), "skew %d", skew)
 	}
 	touching := oracletest.Parse("T1 s1 [10,20]: w(x,1)\nT2 s2 [20,30]: r(x,0)")
 	if r := check(t, touching, level.StrictSerializable); r.Verdict != evidence.Holds {

@@ -258,9 +258,7 @@ func OneClient(t *testing.T, scenarios []Scenario, client func(*testing.T, *reco
 			got := run(c.Recorded, c.Stats)
 			for i := range max(len(got), len(want)) {
 				g, w := append(got, make([]string, len(want))...)[i], append(want, make([]string, len(got))...)[i]
-				if g != w {
-					t.Errorf("recorded\n%s\nelse\n%s", g, w)
-				}
+				must.Equal(t, g, w, "recorded")
 			}
 			for _, m := range st.Missed {
 				all += m.Count

@@ -99,9 +99,7 @@ func TestRoundTripRandom(t *testing.T) {
 		h.Meta, h.Txns.Node, h.Txns.Name = history.Meta{}, nil, nil
 		text := Format(h)
 		g, err := Parse(text)
-		if err != nil {
-			t.Fatalf("seed %d: %s: %v", seed, text, err)
-		}
+		must.OK(t, err, "seed %d: %s", seed, text)
 		must.Equal(t, Format(g), text, "seed %d: written again", seed)
 		diff.Same(t, h, g, "seed %d\n%s", seed, text)
 	}

@@ -56,9 +56,7 @@ func TestText(t *testing.T) {
 			return
 		}
 		refuted++
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.OK(t, err, "seed %d", seed)
 		if err := proof.Check(bytes.NewReader(text.Bytes()), cnf[1:]); err == nil {
 			t.Fatalf("seed %d: a proof from a clause that is not in the formula is accepted", seed)
 		}
