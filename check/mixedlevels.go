@@ -86,8 +86,10 @@ func byChoices(ctx context.Context, v *prepass.View, o Options) weak.Answer {
 		case solver.Sat:
 			return weak.Answer{Status: weak.Holds, Order: a.Order, Edges: a.Edges, Rounds: a.Rounds}, nil
 		case solver.Unsat:
+			facts := *fixed
+			facts.RW = v.RW // a read whose writer was chosen orders nothing by itself
 			return weak.Answer{Status: weak.Violated, Edges: a.Edges, Rounds: a.Rounds}, []evidence.Anomaly{{
-				Cycles: explain.Core(ctx, a.Cycles, fixed, o.Level, o.ClockSkew)}}
+				Cycles: explain.Core(ctx, a.Cycles, &facts, o.Level, o.ClockSkew)}}
 		}
 		return weak.Answer{Status: weak.Stopped}, nil
 	})
