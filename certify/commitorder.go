@@ -86,17 +86,18 @@ func newCommitOrder(r *evidence.Result, pos []uint32) *commitOrder {
 		}
 	}
 	n := r.H.NumKeys()
-	return &commitOrder{h: r.H, level: r.Level, order: r.Order, pos: pos, low: make([]uint32, n), stamp: make([]uint32,
+	x := &commitOrder{h: r.H, level: r.Level, order: r.Order, pos: pos, low: make([]uint32, n), stamp: make([]uint32,
 		n),
 		sources: make(map[[2]uint32]uint32), seen: make(map[uint32][]uint32), writers: make(map[uint32][]uint32)}
+	x.installs()
+	return x
 }
 
 // several marks a version that more than one transaction of the order installs.
 const several = history.None - 1
 
-// resolve finds what each transaction of the order installs, and from where it reads.
+// resolve finds from where each transaction of the order reads.
 func (x *commitOrder) resolve() error {
-	x.installs()
 	r := &resolver{x: x, lists: x.lists(), own: make([]uint32, x.h.NumKeys()), wrote: make([]bool, x.h.NumKeys())}
 	x.rOff = append(make([]uint32, 0, len(x.order)+2), 0, 0) // the initial state reads nothing
 	for i, t := range x.order {

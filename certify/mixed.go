@@ -90,6 +90,12 @@ func (x *mixedOrder) weak(r *evidence.Result) error {
 		return err
 	}
 	c := newCommitOrder(&of, pos)
+	for _, s := range r.Sources {
+		if err := c.named(s); err != nil {
+			return err
+		}
+	}
+	x.current(c, r.Order)
 	if err := c.resolve(); err != nil {
 		return err
 	}
@@ -102,4 +108,24 @@ func (x *mixedOrder) weak(r *evidence.Result) error {
 	}
 	clear(c.stamp)
 	return c.causalBy(c.unclocked(), x.asks, Options{})
+}
+
+// current sets the writers that snapshots and serial reads saw, for versions with several writers: what is current at
+// the reader's begin decides, not the evidence.
+func (x *mixedOrder) current(c *commitOrder, events []uint32) {
+	if len(c.writers) == 0 {
+		return
+	}
+	by := nowhere(x.h.NumKeys())
+	for _, e := range events {
+		t := e >> 1
+		for op := range x.h.EachOp(t) {
+			switch v := x.h.Ops.Ver[op]; {
+			case e&1 == 1 && x.h.Ops.Kind[op] == history.Write:
+				by[x.h.VerKey[v]] = t
+			case e&1 == 0 && x.h.Ops.Kind[op] == history.Read && !weak(x.at[t]) && c.writer[v] == several:
+				c.sources[[2]uint32{op, x.h.VerKey[v]}] = by[x.h.VerKey[v]]
+			}
+		}
+	}
 }

@@ -21,7 +21,7 @@ import (
 //
 // The certificate of a valid history continues with its commit order in arrays of any length; "order" is the number of
 // ids in all. At the snapshot levels, and with mixed levels, each id occurs twice, where the transaction begins and
-// where it commits. At read-committed, read-atomic and causal it ends with arrays [reader, place of the read in it,
+// where it commits. At the weak levels and at mixed ones it ends with arrays [reader, place of the read in it,
 // writer] for reads that several writers can explain; "sources" is their number, and the writer is null for the initial
 // version. For a predicate operation, which reads many keys, the key is fourth. The certificate of a violation
 // continues with one line for each of its "anomalies":

@@ -207,7 +207,7 @@ type Result struct {
 	// snapshot levels it has events t<<1 (begin) and t<<1|1 (commit). At read-committed, read-atomic and causal it is a
 	// commit order that satisfies the level's axiom, in which a read need not see the current version.
 	Order []uint32
-	// Sources, beside an Order at read-committed, read-atomic and causal, name the writer of each read that several
+	// Sources, beside an Order at the weak levels and at mixed ones, name the writer of each read that several
 	// could explain. They also name what predicate operations saw of a key, if they cannot have seen the last version
 	// of it that is visible otherwise. At the other levels the order determines this.
 	Sources []Source

@@ -55,9 +55,23 @@ type lemma struct {
 
 // choose decides the level for a view with open choices. The checker that it returns is that of the last pick.
 func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum Answer, c *checker) {
+	sum = Choose(ctx, v, l, o, func(fixed *prepass.View, ambAt []int32) (Answer, []evidence.Anomaly) {
+		c = newChecker(ctx, fixed, l, o)
+		c.ambAt = ambAt
+		a := c.run()
+		solver.Spend(ctx, int64(a.Rounds+4+len(c.found))*int64(len(v.RW)+c.n))
+		return a, c.found
+	})
+	return sum, c
+}
+
+// Choose decides a level, also a mixed one, for a view with open choices. decide answers for the view under one pick,
+// with anomalies if it violates the level. ambAt gives each read 1 + its place in v.Amb, or 0.
+func Choose(ctx context.Context, v *prepass.View, l level.Level, o Options,
+	decide func(fixed *prepass.View, ambAt []int32) (Answer, []evidence.Anomaly)) (sum Answer) {
 	if len(v.Cand) > maxPicks {
 		return Answer{Status: GaveUp, Reason: fmt.Sprintf("%s %s, too many for a solver to pick from",
-			plural.Phrase(len(v.Amb), "read has", "reads have"), plural.Of(len(v.Cand), "possible writer"))}, nil
+			plural.Phrase(len(v.Amb), "read has", "reads have"), plural.Of(len(v.Cand), "possible writer"))}
 	}
 	x := &choice{ctx: ctx, v: v, level: l, o: o, told: make(map[string]bool)}
 	x.encode()
@@ -68,34 +82,31 @@ func choose(ctx context.Context, v *prepass.View, l level.Level, o Options) (sum
 	for range rounds {
 		switch x.s.Solve(ctx) {
 		case solver.Unknown:
-			return Answer{Status: Stopped}, c
+			return Answer{Status: Stopped}
 		case solver.Unsat:
 			sum.Status = Violated
 			sum.Anomaly, sum.Twice = x.proof()
-			return sum, c
+			return sum
 		}
 		x.pick()
-		c = newChecker(ctx, &x.fixed, l, o)
-		c.ambAt = x.ambAt
-		a := c.run()
+		a, found := decide(&x.fixed, x.ambAt)
 		sum.Edges, sum.Demanded, sum.Choices = a.Edges, a.Demanded, sum.Choices+1
 		sum.Rounds += a.Rounds
-		solver.Spend(ctx, int64(a.Rounds+4+len(c.found))*int64(len(v.RW)+c.n))
 		switch a.Status {
 		case Stopped:
-			return a, c
+			return a
 		case Holds:
 			sum.Status, sum.Order, sum.Sources = Holds, a.Order, x.sources()
-			return sum, c
+			return sum
 		}
-		for _, an := range c.found {
+		for _, an := range found {
 			x.learn(an)
 		}
 	}
 	sum.Status = GaveUp
 	sum.Reason = fmt.Sprintf("the search refuted %s of the writers of %s, and others are left",
 		plural.Of(sum.Choices, "choice"), plural.Of(len(v.Amb), "read"))
-	return sum, c
+	return sum
 }
 
 // encode creates the solver's variables and says that each read of a counting transaction has a counting writer.
@@ -302,7 +313,7 @@ func (x *choice) proof() (a evidence.Anomaly, twice bool) {
 			a.Cycles = append(a.Cycles, l.anomaly.Cycles...)
 		}
 	}
-	if x.level != level.ReadCommitted {
+	if x.level != level.ReadCommitted && !x.level.IsMixed() {
 		return a, false // a transaction that reads a key twice reads from one writer
 	}
 	for _, c := range slices.Concat([][]evidence.Edge{a.Cycle}, a.Cycles) {
