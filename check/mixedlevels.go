@@ -77,12 +77,13 @@ func (c mixedLevels) Check(ctx context.Context, h *history.History, o Options) (
 	return x.Result, err
 }
 
-// mixedChoices bounds the choices of writers that are tried: one took up to 0.1 s in a history of 5,000 transactions.
-const mixedChoices = 4096
+// mixedChoices bounds the choices of writers that are tried, times the transactions: at 5,000 transactions one choice
+// took up to 0.1 s.
+const mixedChoices = 1 << 20
 
 // byChoices decides a view with reads of several possible writers, for one choice of writers after the other.
 func byChoices(ctx context.Context, v *prepass.View, o Options) weak.Answer {
-	bound := weak.Options{Choices: mixedChoices}
+	bound := weak.Options{Choices: max(mixedChoices/(v.H.NumTxns()+1), 16)}
 	return weak.Choose(ctx, v, o.Level, bound, func(fixed *prepass.View, _ []int32) (weak.Answer, []evidence.Anomaly) {
 		a := mixed.Check(ctx, fixed, o.Level, o.ClockSkew)
 		switch a.Status {
