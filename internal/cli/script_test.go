@@ -39,11 +39,10 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script/*.txtar; `go test ./internal/cli -update` rewrites what they expect. Commands beside
 // testscript's own:
 //
-//	status N PROG ARG…            runs PROG, isovet or bench, and demands exit status N; stdout and stderr can be
+//	status N PROG ARG… [<FILE]    runs PROG, isovet or bench, and demands exit status N; stdout and stderr can be
 //	                              looked at then. It runs in this process: to start one takes most of the time of a
 //	                              small command. One runs at a time, since a process has one working folder.
-//	process N PROG ARG…           the same in a process of its own, and of any program: with standard input, with
-//	                              limits of memory
+//	process N PROG ARG…           the same in a process of its own, and of any program: with limits of memory
 //	interrupt N TEXT PROG ARG…    the same, sending SIGINT as soon as standard output holds TEXT ("": after 300 ms);
 //	standard
 //	                              input is a pipe that does not end
@@ -88,7 +87,16 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Chdir(ts.MkAbs(".")))
 	defer os.Setenv("TMPDIR", os.Getenv("TMPDIR"))
 	ts.Check(os.Setenv("TMPDIR", ts.Getenv("TMPDIR")))
-	got := programs[args[1]](args[2:], strings.NewReader(""), ts.Stdout(), ts.Stderr())
+	from := os.DevNull
+	if file, ok := strings.CutPrefix(args[len(args)-1], "<"); ok {
+		from, args = ts.MkAbs(file), args[:len(args)-1]
+	}
+	in, err := os.Open(from)
+	ts.Check(err)
+	defer in.Close()
+	defer func(old *os.File) { os.Stdin = old }(os.Stdin)
+	os.Stdin = in
+	got := programs[args[1]](args[2:], in, ts.Stdout(), ts.Stderr())
 	demand(ts, args[0], got)
 }
 
