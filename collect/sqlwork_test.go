@@ -129,7 +129,7 @@ func TestText(t *testing.T) {
 	must.Equal(t, s.Text(map[string]any{"k": int64(1)}, true), "call f($$:k$$, $a$ :k $a$, 1 -- :k", "call")
 }
 
-// TestBadFiles: what is wrong is said with its place and what was expected.
+// TestBadFiles: an error names the place of what is wrong, and what was expected.
 func TestBadFiles(t *testing.T) {
 	step := func(s string) string { return head + "transactions:\n  - steps:\n      - " + s + "\n" }
 	for text, want := range map[string]string{

@@ -57,7 +57,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", c[0], err, say(append(all, sqltext.Stmt{})[0]), c[1])
 		}
 	}
-	all, err := sqltext.Parse("begin isolation level repeatable read; select /* x */ a.b, 2 from a order by 2, 1;\n--end")
+	all, err := sqltext.Parse("begin isolation level repeatable read; select /* x */ a.b, 2 from a order by 2, 1;\n" +
+		"--end")
 	if err != nil || len(all) != 2 || all[0].Level != "repeatable-read" || fmt.Sprint(all[1].Ordinals) !=
 		"[{77 78 2} {80 81 1}]" || all[1].At != 54 {
 		t.Errorf("%v %+v", err, all)
