@@ -39,11 +39,10 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script/*.txtar; `go test ./internal/cli -update` rewrites what they expect. Commands beside
 // testscript's own:
 //
-//	status N PROG ARG…            runs PROG, isovet or bench, and demands exit status N; stdout and stderr can be
+//	status N PROG ARG… [<FILE]    runs PROG, isovet or bench, and demands exit status N; stdout and stderr can be
 //	                              looked at then. It runs in this process: to start one takes most of the time of a
 //	                              small command. One runs at a time, since a process has one working folder.
-//	process N PROG ARG…           the same in a process of its own, and of any program: with standard input, with
-//	                              limits of memory
+//	process N PROG ARG…           the same in a process of its own, and of any program: with limits of memory
 //	interrupt N TEXT PROG ARG…    the same, sending SIGINT as soon as standard output holds TEXT ("": after 300 ms);
 //	standard
 //	                              input is a pipe that does not end
@@ -88,7 +87,16 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Chdir(ts.MkAbs(".")))
 	defer os.Setenv("TMPDIR", os.Getenv("TMPDIR"))
 	ts.Check(os.Setenv("TMPDIR", ts.Getenv("TMPDIR")))
-	got := programs[args[1]](args[2:], strings.NewReader(""), ts.Stdout(), ts.Stderr())
+	from := os.DevNull
+	if file, ok := strings.CutPrefix(args[len(args)-1], "<"); ok {
+		from, args = ts.MkAbs(file), args[:len(args)-1]
+	}
+	in, err := os.Open(from)
+	ts.Check(err)
+	defer in.Close()
+	defer func(old *os.File) { os.Stdin = old }(os.Stdin)
+	os.Stdin = in
+	got := programs[args[1]](args[2:], in, ts.Stdout(), ts.Stderr())
 	demand(ts, args[0], got)
 }
 
@@ -153,24 +161,13 @@ func scriptInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: interrupt N TEXT PROG ARG…")
 	}
-	path := ts.Getenv("PATH")
-	prog := ""
-	for _, dir := range strings.Split(path, string(os.PathListSeparator)) {
-		if p := dir + "/" + args[2]; fileExists(p) {
-			prog = p
-			break
-		}
-	}
-	if prog == "" {
-		ts.Fatalf("no program %s", args[2])
-	}
 	if signal.Ignored(os.Interrupt) { // as in a job in the background: the program would ignore it too
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	// A machine with much else to do may not have started the program by then: it ends before it listens for signals,
 	// or before it has begun its work.
 	for wait := 300 * time.Millisecond; ; wait *= 2 {
-		got := interruptAfter(ts, wait, args[1], prog, args[3:])
+		got := interruptAfter(ts, wait, args[1], args[2], args[3:])
 		early := got == "-1" || strings.Contains(ts.ReadFile("interrupted.err"), "; 0 of ")
 		if early && args[1] == "" && wait < 20*time.Second {
 			continue
@@ -214,9 +211,4 @@ func interruptAfter(ts *testscript.TestScript, wait time.Duration, text, prog st
 	ts.Check(os.WriteFile(ts.MkAbs("interrupted.out"), []byte(stdout.String()), 0o666))
 	ts.Check(os.WriteFile(ts.MkAbs("interrupted.err"), []byte(stderr.String()), 0o666))
 	return strconv.Itoa(cmd.ProcessState.ExitCode())
-}
-
-func fileExists(p string) bool {
-	_, err := os.Stat(p)
-	return err == nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"isovet/internal/bounds"
-	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
 
@@ -40,7 +40,7 @@ func TestTable(t *testing.T) {
 	defer bounds.Set("keystore.fewNumbers", 8)()
 	defer bounds.Set("keystore.takenOf", 1)()
 	moved := 0
-	for seed := range uint64(histtest.Long(8, 200)) {
+	for seed := range uint64(randtest.Long(8, 200)) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		store := New(Options{Dir: filepath.Join(t.TempDir(), "keys"), Memory: 1 << 20})
 		o := &owner{t: NewTable(store, 'k'), pin: map[uint32]bool{}}

@@ -16,6 +16,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/jsonl"
 	"isovet/internal/test/histtest"
+	_ "isovet/internal/test/memdir"
 	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/level"

@@ -1,4 +1,4 @@
-package sqlwork
+package collect_test
 
 import (
 	"errors"
@@ -7,23 +7,26 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/collect/sqlwork"
 	"isovet/history"
 	"isovet/internal/sqlstmt"
 	"isovet/internal/test/must"
 	"isovet/record"
 )
 
+// Package sqlwork is tested here, since each test program that parses SQL compiles the parser: 2.6 s of CPU.
+
 const head = "tables:\n  a: {key: id, version: v}\nparameters:\n  k: {int: [1, 3]}\n  u: unique\n"
 
-func one(t *testing.T, step string, postgres bool) *Step {
+func one(t *testing.T, step string, postgres bool) *sqlwork.Step {
 	t.Helper()
-	w, err := Parse([]byte(head+"transactions:\n  - steps:\n      - "+step+"\n"), postgres)
+	w, err := sqlwork.Parse([]byte(head+"transactions:\n  - steps:\n      - "+step+"\n"), postgres)
 	must.OK(t, err, "%s", step)
 	return w.Transactions[0].Steps[0]
 }
 
-// told is what an answer says that a statement read and wrote, where the table held the rows 2 and 3 of version 5.
-func told(t *testing.T, s *Step, values map[string]any, isolation string, res sqlstmt.Result) string {
+// says is what an answer says that a statement read and wrote, where the table held the rows 2 and 3 of version 5.
+func says(t *testing.T, s *sqlwork.Step, values map[string]any, isolation string, res sqlstmt.Result) string {
 	t.Helper()
 	rec := record.New(record.Options{})
 	must.OK(t, errors.Join(rec.Initial("a/2", int64(5)), rec.Initial("a/3", int64(5))))
@@ -94,7 +97,7 @@ func TestEffects(t *testing.T) {
 		{"{sql: 'replace a set id = :k, v = :u', table: a, key: k, version: u}", changed, "w a/2 77"},
 		{"{sql: 'update a join b on a.id = b.a set v = :u where b.x = 1', table: a, key: k, version: u}", none, ""},
 	} {
-		must.Equal(t, told(t, one(t, c.sql, false), values, "", c.answer), c.want, "%s", c.sql)
+		must.Equal(t, says(t, one(t, c.sql, false), values, "", c.answer), c.want, "%s", c.sql)
 	}
 	call := one(t, "{sql: 'call touch(:k, :u)', table: a, key: k, version: u, unrecorded: true}", false)
 	if p, _, _ := call.Plan(values); p != nil {
@@ -103,7 +106,7 @@ func TestEffects(t *testing.T) {
 	// PostgreSQL's read committed: one that waited does not find the row that came in the place of another.
 	for isolation, want := range map[string]string{"read committed": "", "repeatable read": "r a/2 null"} {
 		for _, sql := range []string{"delete from a where id = :k", "select v from a where id = :k for update"} {
-			got := told(t, one(t, sql, true), values, isolation, none)
+			got := says(t, one(t, sql, true), values, isolation, none)
 			must.Equal(t, got, want, "%s at %s", sql, isolation)
 		}
 	}
@@ -126,7 +129,7 @@ func TestText(t *testing.T) {
 	must.Equal(t, s.Text(map[string]any{"k": int64(1)}, true), "call f($$:k$$, $a$ :k $a$, 1 -- :k", "call")
 }
 
-// TestBadFiles: what is wrong is said with its place and what was expected.
+// TestBadFiles: an error names the place of what is wrong, and what was expected.
 func TestBadFiles(t *testing.T) {
 	step := func(s string) string { return head + "transactions:\n  - steps:\n      - " + s + "\n" }
 	for text, want := range map[string]string{
@@ -153,7 +156,7 @@ func TestBadFiles(t *testing.T) {
 		strings.Replace(step("select v from a"), "[1, 3]}", "[1, 3], differs: k}", 1):     "another parameter",
 		strings.Replace(step("select v from a"), "- steps", "- weight: -1\n    steps", 1): "a positive weight",
 	} {
-		if _, err := Parse([]byte(text), true); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := sqlwork.Parse([]byte(text), true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; expected %q", text, err, want)
 		}
 	}
@@ -161,7 +164,7 @@ func TestBadFiles(t *testing.T) {
 
 // TestDraw: parameters keep to their ranges, differ where they must, and the same seed draws the same.
 func TestDraw(t *testing.T) {
-	w, err := Parse([]byte("tables:\n  a: {key: id, version: v}\nparameters:\n  k: {int: [1, 3]}\n"+
+	w, err := sqlwork.Parse([]byte("tables:\n  a: {key: id, version: v}\nparameters:\n  k: {int: [1, 3]}\n"+
 		"  other: {int: [1, 3], differs: k}\n  z: {int: [10, 99], zipf: 1.3}\n  c: {choice: [x, 7]}\n  u: unique\n"+
 		"transactions:\n  - {name: many, weight: 9, steps: [select v from a where id = :k]}\n"+
 		"  - {name: few, steps: [select v from a where id = :other]}\n"), true)

@@ -1,15 +1,19 @@
-package sqltext
+package sqlstmt
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"isovet/internal/sqltext"
 )
 
+// Package sqltext is tested here, since each test program that parses compiles the parser: 2.6 s of CPU.
+
 // say is a statement in short.
-func say(s Stmt) string {
-	names := func(ts []Table) (out []string) {
+func say(s sqltext.Stmt) string {
+	names := func(ts []sqltext.Table) (out []string) {
 		for _, t := range ts {
 			out = append(out, t.Name+":"+t.Ref)
 		}
@@ -48,18 +52,19 @@ func TestParse(t *testing.T) {
 		{"create table a (id int)", `12  rows [] where [] writes`},
 		{"rollback to s", `9  rows [] where []`},
 	} {
-		all, err := Parse(c[0])
+		all, err := sqltext.Parse(c[0])
 		if err != nil || len(all) != 1 || say(all[0]) != c[1] {
-			t.Errorf("%s: %v\n%s\nwant\n%s", c[0], err, say(append(all, Stmt{})[0]), c[1])
+			t.Errorf("%s: %v\n%s\nwant\n%s", c[0], err, say(append(all, sqltext.Stmt{})[0]), c[1])
 		}
 	}
-	all, err := Parse("begin isolation level repeatable read; select /* x */ a.b, 2 from a order by 2, 1;\n--end")
+	all, err := sqltext.Parse("begin isolation level repeatable read; select /* x */ a.b, 2 from a order by 2, 1;\n" +
+		"--end")
 	if err != nil || len(all) != 2 || all[0].Level != "repeatable-read" || fmt.Sprint(all[1].Ordinals) !=
 		"[{77 78 2} {80 81 1}]" || all[1].At != 54 {
 		t.Errorf("%v %+v", err, all)
 	}
 	for _, bad := range []string{"selec 1", "select \x00", "update t set a = 1 returning with (old as o) o.a"} {
-		if _, err := Parse(bad); err == nil {
+		if _, err := sqltext.Parse(bad); err == nil {
 			t.Errorf("%q is understood", bad)
 		}
 	}
@@ -83,8 +88,8 @@ func TestOuter(t *testing.T) {
 		{"select * from a order by 0x1", "[] [] [] ORDER BY a number that is no column's"},
 		{"select a.v from a join b using (i) for update of a for share of b", "[] [.v] [a b]"},
 	} {
-		all, err := Parse(c[0])
-		s := append(all, Stmt{})[0]
+		all, err := sqltext.Parse(c[0])
+		s := append(all, sqltext.Stmt{})[0]
 		slices.Sort(s.Calls)
 		got := strings.TrimSpace(fmt.Sprint(append(s.Outer, s.Nested...), " ", s.Calls, " ", s.Of, " ", s.Why))
 		if err != nil || got != c[1] {
@@ -108,7 +113,7 @@ func TestParseDialect(t *testing.T) {
 		{"delete from a where id = ? order by v limit 1", "plain writes", "[]"},
 		{"delete from a where id > 3 limit 1", "plain cut writes", "[]"},
 	} {
-		all, names, err := ParseDialect(c[0])
+		all, names, err := sqltext.ParseDialect(c[0])
 		if err != nil || len(all) != 1 {
 			t.Errorf("%s: %v", c[0], err)
 			continue
@@ -120,7 +125,7 @@ func TestParseDialect(t *testing.T) {
 	}
 	for _, bad := range []string{`select '\' from a`, "select /*! 1 */ 2", "insert or rollback into a (id) values (?)",
 		"select v from a where id = ? and x = :k"} {
-		if _, _, err := ParseDialect(bad); err == nil {
+		if _, _, err := sqltext.ParseDialect(bad); err == nil {
 			t.Errorf("%q is understood", bad)
 		}
 	}

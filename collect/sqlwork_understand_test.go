@@ -1,10 +1,11 @@
-package sqlwork
+package collect_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"isovet/collect/sqlwork"
 	"isovet/internal/sqlstmt"
 	"isovet/internal/test/must"
 )
@@ -70,13 +71,13 @@ func TestUnderstood(t *testing.T) {
 			if strings.HasPrefix(c.want, "w") {
 				res.Affected = 1
 			}
-			got := told(t, one(t, block(c.sql), name == "PostgreSQL"), map[string]any{"k": int64(2), "u": int64(77)},
+			got := says(t, one(t, block(c.sql), name == "PostgreSQL"), map[string]any{"k": int64(2), "u": int64(77)},
 				map[bool]string{true: "serializable"}[name == "PostgreSQL"], res)
 			must.Equal(t, got, c.want, "%s on %s", c.sql, name)
 		}
 	}
 	for _, sql := range []string{"update ignore a set v = :u where id = :k", "delete from a where id = :k limit 0"} {
-		if got := told(t, one(t, sql, false), map[string]any{"k": int64(2)}, "", sqlstmt.Result{All: true}); got != "" {
+		if got := says(t, one(t, sql, false), map[string]any{"k": int64(2)}, "", sqlstmt.Result{All: true}); got != "" {
 			t.Errorf("%s says that a row is absent that may have been left out: %s", sql, got)
 		}
 	}
@@ -138,7 +139,7 @@ func TestNotUnderstood(t *testing.T) {
 		{"-- nothing", "without sql"},
 		{";", "without sql"},
 	} {
-		_, err := Parse([]byte(head+"transactions:\n  - steps:\n      - "+block(c[0])+"\n"), true)
+		_, err := sqlwork.Parse([]byte(head+"transactions:\n  - steps:\n      - "+block(c[0])+"\n"), true)
 		if err == nil || !strings.Contains(err.Error(), c[1]) || !strings.Contains(err.Error(), "line 8") {
 			t.Errorf("%s: %v; expected line 8 and %q", c[0], err, c[1])
 		}
@@ -147,7 +148,7 @@ func TestNotUnderstood(t *testing.T) {
 
 // TestQuotedNames: names that a database wants in quotes, and those of a schema.
 func TestQuotedNames(t *testing.T) {
-	w, err := Parse([]byte("tables:\n  '\"Account\"': {key: '\"Id\"', version: '\"Ver\"'}\n"+
+	w, err := sqlwork.Parse([]byte("tables:\n  '\"Account\"': {key: '\"Id\"', version: '\"Ver\"'}\n"+
 		"  'my.`größe`': {key: id, version: '`order`'}\n  user: {key: id, version: v}\nparameters:\n"+
 		"  k: {int: [1, 3]}\n  u: unique\ntransactions:\n  - steps:\n"+
 		"    - select \"Ver\" from \"Account\" where \"Id\" = :k\n"+
@@ -155,7 +156,7 @@ func TestQuotedNames(t *testing.T) {
 	must.OK(t, err)
 	values := map[string]any{"k": int64(2), "u": int64(9)}
 	for i, want := range []string{"r Account/2 null", "w my.größe/2 9", "w user/2 9"} {
-		got := told(t, w.Transactions[0].Steps[i], values, "", sqlstmt.Result{Columns: []string{"Ver"}, All: true,
+		got := says(t, w.Transactions[0].Steps[i], values, "", sqlstmt.Result{Columns: []string{"Ver"}, All: true,
 			Affected: int64(min(i, 1))})
 		must.Equal(t, got, want, "step %d", i)
 	}
@@ -163,19 +164,19 @@ func TestQuotedNames(t *testing.T) {
 
 // TestValues: an integer that was written is the one that is read, whatever the column's type makes of it.
 func TestValues(t *testing.T) {
-	table := Table{table: sqlstmt.Table{Name: "a"}}
+	w := must.Get(sqlwork.Parse([]byte(head+"transactions:\n  - steps: [select v from a where id = :k]\n"), true))(t)
 	for _, c := range []struct{ in, want any }{{"7", int64(7)}, {"7.00", int64(7)}, {"-7", int64(-7)}, {"07", "07"},
 		{"7.5", "7.5"}, {"7 ", "7 "}, {"", ""}, {"99999999999999999999", "99999999999999999999"}, {nil, nil}} {
-		if key, got := table.Row(c.in, c.in); got != c.want || key != fmt.Sprintf("a/%v", c.want) {
+		if key, got := w.Tables["a"].Row(c.in, c.in); got != c.want || key != fmt.Sprintf("a/%v", c.want) {
 			t.Errorf("%#v: %s, %#v; expected %#v", c.in, key, got, c.want)
 		}
 	}
 	s := one(t, "insert into a (id, v) values (:k, :u) on duplicate key update v = :u", false)
-	got := told(t, s, map[string]any{"k": "x", "u": int64(4)}, "", sqlstmt.Result{Affected: 2, All: true})
+	got := says(t, s, map[string]any{"k": "x", "u": int64(4)}, "", sqlstmt.Result{Affected: 2, All: true})
 	if want := "w a/x 4"; got != want { // MySQL counts a row that is replaced twice
 		t.Errorf("%s; expected %s", got, want)
 	}
-	got = told(t, one(t, "select * from a join b on b.a = a.id", false), nil, "", sqlstmt.Result{All: true,
+	got = says(t, one(t, "select * from a join b on b.a = a.id", false), nil, "", sqlstmt.Result{All: true,
 		Columns: []string{"id", "v", "id"}, Rows: [][]any{{int64(1), int64(2), int64(3)}}})
 	if strings.Contains(got, "r ") || !strings.Contains(got, "the key") {
 		t.Errorf("%s: an answer with two columns of the key's name is read by one of them", got)
@@ -198,11 +199,11 @@ func TestBadWorkloads(t *testing.T) {
 		strings.Replace(head, "{key", "{key: id, version: v}\n  A: {key", 1) + steps: "differs from",
 		strings.Replace(head, "version: v", "version: ID", 1) + steps:                "of two columns",
 	} {
-		if _, err := Parse([]byte(text), true); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := sqlwork.Parse([]byte(text), true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; expected %q", text, err, want)
 		}
 	}
-	if _, err := Parse([]byte(head+steps), true); err != nil {
+	if _, err := sqlwork.Parse([]byte(head+steps), true); err != nil {
 		t.Error(err)
 	}
 }
