@@ -30,6 +30,8 @@ type ColumnsSQL struct {
 	// Hint returns the text after a table's name that makes a select use a plan. index is the name of the index. If
 	// Hint is nil, there is no text.
 	Hint func(p workload.Plan, index string) string
+	// And is text behind the condition of a select that makes the database use the plan.
+	And string
 }
 
 func (c *ColumnsSQL) table(id int) *Table {
@@ -264,7 +266,8 @@ func (c *ColumnsSQL) Where(table int, where []workload.Range, change Change) (fo
 	if change.End != workload.Whole {
 		return c.whereEnd(t, where, change.End)
 	}
-	q := fmt.Sprintf("select %s from %s where %s order by k", c.names(t), c.hinted(t, where), condition(t, where))
+	q := fmt.Sprintf("select %s from %s where %s order by k", c.names(t), c.hinted(t, where),
+		condition(t, where)+c.And)
 	switch {
 	case !change.Reads() || change.Lock:
 		q += c.Lock

@@ -50,6 +50,9 @@ func TestTexts(t *testing.T) {
 	if slices.Compare(KVKey("r", -1), KVKey("r", 0)) >= 0 || slices.Compare(KVKey("r", 255), KVKey("r", 256)) >= 0 {
 		t.Error("keys are not in the order of their numbers")
 	}
+	must.Equal(t, Merge.SQL(ListName, ListColumns, []string{"1", "'5'"}, true, " from d"), "merge into isovet_list "+
+		"using (select 1 as k, '5' as val from d) s on (isovet_list.k = s.k) when matched then update set val = "+
+		"isovet_list.val || ',' || s.val when not matched then insert (k, val) values (s.k, s.val)", "MERGE")
 	if _, err := parseRow("x y"); err == nil {
 		t.Error("a bad row is taken")
 	}

@@ -61,8 +61,8 @@ func (u Upsert) SQL(table string, columns, values []string, appends bool, dual s
 	for i, c := range columns {
 		given[i], theirs[i] = values[i]+" as "+c, "s."+c
 	}
-	return fmt.Sprintf("merge into %s using (select %s%s) s on (%[1]s.k = s.k) when matched then update set %s "+
-		"when not matched then insert (%s) values (%s)", table, strings.Join(given, ", "), dual,
+	return fmt.Sprintf("merge into %[1]s using (select %[2]s%[3]s) s on (%[1]s.k = s.k) when matched then "+
+		"update set %[4]s when not matched then insert (%[5]s) values (%[6]s)", table, strings.Join(given, ", "), dual,
 		u.change(table, columns[1:], appends), strings.Join(columns, ", "), strings.Join(theirs, ", "))
 }
 

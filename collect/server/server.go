@@ -166,7 +166,7 @@ func StartWith(ctx context.Context, db string, o Options) (_ *Cluster, err error
 // ofClient removes the parameters for clients from the settings and returns them.
 func ofClient(options url.Values) string {
 	theirs := url.Values{}
-	for _, name := range []string{"default_query_exec_mode", "interpolateParams"} {
+	for _, name := range []string{"default_query_exec_mode", "upsert", "interpolateParams"} {
 		if options.Has(name) {
 			theirs[name] = options[name]
 			options.Del(name)

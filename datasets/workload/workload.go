@@ -250,9 +250,11 @@ const (
 	GIN
 	GiST
 	BRIN
+	TIDRange // PostgreSQL's: all pages of the table, by a condition on ctid
 )
 
-var plans = [...]string{"any", "sequential", "index", "index-only", "bitmap", "hash", "gin", "gist", "brin"}
+var plans = [...]string{"any", "sequential", "index", "index-only", "bitmap", "hash", "gin", "gist", "brin",
+	"tid-range"}
 
 func (p Plan) String() string { return plans[p] }
 

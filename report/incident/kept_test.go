@@ -2,7 +2,6 @@ package incident_test
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"isovet/collect"
-	"isovet/collect/server"
 	"isovet/internal/test/must"
 	"isovet/report/incident"
 )
@@ -59,25 +57,25 @@ func TestKeptIncidents(t *testing.T) {
 	}
 }
 
-// TestKeptMariaDB plays the schedule of MariaDB's fault against a fresh server. A server that is fixed, or older than
-// innodb_snapshot_isolation, is none that it is about.
-func TestKeptMariaDB(t *testing.T) {
+// TestKeptOnServers plays the schedules of servers' faults against fresh servers. A server that is fixed, or older than
+// innodb_snapshot_isolation, is none that they are about.
+func TestKeptOnServers(t *testing.T) {
 	if testing.Short() || os.Getenv("ISOVET_SERVERS") == "" {
-		t.Skip("starts MariaDB; ISOVET_SERVERS=1 runs it")
+		t.Skip("starts servers; ISOVET_SERVERS=1 runs it")
 	}
-	dir := filepath.Join(kept, "mariadb-innodb-snapshot-isolation")
-	c := collect.Config{DB: []string{"mariadb:start"}, Timeout: 30 * time.Second}
-	d, err := collect.Open(t.Context(), c)
-	if errors.Is(err, server.ErrMissing) {
-		t.Fatalf("MariaDB is missing: %v", err)
-	}
-	must.OK(t, err)
-	name := d.Info().Name
-	must.OK(t, d.Close())
-	r := replays(t, dir, c, 10)
-	if r.Violated < 8 {
-		t.Errorf("%s: violated in %d of %d runs, %d undecided; expected 8 at least of 10.11", name, r.Violated, r.Runs,
-			r.Undecided)
+	for folder, db := range map[string]string{"mariadb-innodb-snapshot-isolation": "mariadb:start",
+		"postgresql-serializable-gist": "postgres:start", "postgresql-serializable-tid-range": "postgres:start"} {
+		t.Run(folder, func(t *testing.T) {
+			c := collect.Config{DB: []string{db}, Timeout: 30 * time.Second}
+			d := must.Get(collect.Open(t.Context(), c))(t)
+			name := d.Info().Name
+			must.OK(t, d.Close())
+			r := replays(t, filepath.Join(kept, folder), c, 10)
+			if r.Violated < 8 {
+				t.Errorf("%s, %s: violated in %d of %d runs, %d undecided; expected 8 at least of MariaDB 10.11 and "+
+					"PostgreSQL 15", folder, name, r.Violated, r.Runs, r.Undecided)
+			}
+		})
 	}
 }
 

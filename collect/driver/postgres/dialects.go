@@ -161,7 +161,14 @@ func markRow(d driver.Data) []string {
 func (p *server) findUpsert(c *pgconn.PgConn, d driver.Data) error {
 	row := markRow(d)
 	var first error
-	for _, u := range []driver.Upsert{driver.OnConflict, driver.Merge, driver.LookFirst} {
+	try := []driver.Upsert{driver.OnConflict, driver.Merge, driver.LookFirst}
+	switch {
+	case p.mode == merging:
+		try = try[1:2]
+	case p.upsert == driver.LookFirst:
+		try = try[2:]
+	}
+	for _, u := range try {
 		q := driver.UpdateSQL(driver.KVName, driver.KVColumns(d.Wide), row, false)
 		if u != driver.LookFirst {
 			q = u.SQL(driver.KVName, driver.KVColumns(d.Wide), typed(row, p.text()), false, "")

@@ -111,6 +111,19 @@ func (f *fakePostgres) query(b *pgproto3.Backend, q string) {
 	b.Send(&pgproto3.CommandComplete{CommandTag: []byte("OK")})
 }
 
+// TestSend: MERGE is a way of PostgreSQL from release 15.
+func TestSend(t *testing.T) {
+	for name, want := range map[string]int{"PostgreSQL 14.9": 3, "PostgreSQL 15.1": 4, "CockroachDB v23": 3} {
+		p := &server{info: driver.Info{Name: name}}
+		must.Equal(t, len(p.Ways()), want, "ways of %s", name)
+		must.OK(t, p.Send("upsert=merge"))
+		must.Equal(t, p.info.Statements, "upsert=merge", "statements")
+		if p.Send("upsert=x") == nil {
+			t.Error("upsert=x is taken")
+		}
+	}
+}
+
 // TestWays: what a server that speaks PostgreSQL's protocol refuses is asked for in another way.
 func TestWays(t *testing.T) {
 	for _, x := range []struct {

@@ -25,7 +25,7 @@ func planSettings(p workload.Plan) (sql []string) {
 		return nil
 	case p == workload.Hash:
 		p = workload.ByIndex
-	case p > workload.Hash:
+	case p > workload.Hash && p < workload.TIDRange:
 		p = workload.Bitmap
 	}
 	for _, s := range []struct {
@@ -53,7 +53,7 @@ func extension(p workload.Plan) string {
 // ofKind changes statements that make tables and indexes so that indexes are of the plan's kind. Unique ones are not.
 func ofKind(p workload.Plan, sql []string) []string {
 	for i, q := range sql {
-		if p >= workload.Hash && strings.HasPrefix(q, "create index") {
+		if p >= workload.Hash && p < workload.TIDRange && strings.HasPrefix(q, "create index") {
 			sql[i] = strings.Replace(q, "(", " using "+p.String()+" (", 1)
 		}
 	}
@@ -61,6 +61,14 @@ func ofKind(p workload.Plan, sql []string) []string {
 		sql = append([]string{"create extension if not exists " + x}, sql...)
 	}
 	return sql
+}
+
+// tidRange returns a condition that every row meets, if the plan is a scan of a range of their places.
+func (p *server) tidRange() string {
+	if planOf(p.data.Tables) == workload.TIDRange && strings.HasPrefix(p.info.Name, "PostgreSQL") {
+		return " and ctid >= '(0,0)'"
+	}
+	return ""
 }
 
 // roomySQL rebuilds the indexes of roomy tables with PostgreSQL's lowest fillfactor, so that they have ten times as

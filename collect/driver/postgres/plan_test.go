@@ -31,7 +31,8 @@ func TestKinds(t *testing.T) {
 		workload.Hash:    "create index isovet_t0_c_a on isovet_t0 using hash (c_a); c_a = 7",
 		workload.GIN: "create extension if not exists btree_gin; " +
 			"create index isovet_t0_c_a on isovet_t0 using gin (c_a); c_a = '7'",
-		workload.BRIN: "create index isovet_t0_c_a on isovet_t0 using brin (c_a); c_a = 7"} {
+		workload.TIDRange: "create index isovet_t0_c_a on isovet_t0(c_a); c_a = 7 and ctid >= '(0,0)'",
+		workload.BRIN:     "create index isovet_t0_c_a on isovet_t0 using brin (c_a); c_a = 7"} {
 		tables := []driver.Table{{Columns: []workload.Column{{Name: "a", Index: true}}, Plan: plan}}
 		p := &server{info: driver.Info{Name: "PostgreSQL 15.1"}, data: driver.Data{Tables: tables}}
 		said := slices.DeleteFunc(p.makes(p.data), func(q string) bool { return strings.HasPrefix(q, "create table") })

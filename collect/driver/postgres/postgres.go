@@ -165,7 +165,7 @@ func (p *server) Statements() *driver.Statements {
 // columns returns the access to tables with columns.
 func (p *server) columns(ask func(string, func([]int64) error) error) *driver.ColumnsSQL {
 	return &driver.ColumnsSQL{Tables: p.data.Tables, Ask: ask, Upsert: p.upsert, Lock: p.lock, Share: p.share,
-		Tells: p.tells}
+		Tells: p.tells, And: p.tidRange()}
 }
 func (p *server) Cut() { p.d.Cut() }
 

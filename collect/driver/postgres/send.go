@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +13,7 @@ import (
 	"isovet/collect/driver"
 )
 
-// execMode is the way of sending statements with values by PostgreSQL's protocol. The names are those of the URL
-// parameter of the client library pgx.
+// execMode is the way of sending statements with values by PostgreSQL's protocol.
 type execMode uint8
 
 const (
@@ -21,55 +21,56 @@ const (
 	simpleMode                 // all as text, by the simple protocol
 	unnamed                    // all by the extended protocol, parsed each time
 	cached                     // all prepared once a session
+	merging                    // as anyMode, and rows are written by MERGE
 )
 
-const execModeName = "default_query_exec_mode"
-
-var execModes = [...]string{"", "simple_protocol", "exec", "cache_statement"}
+// execModes has the modes as parameters of a URL. The first name and its values are those of the client library pgx.
+var execModes = [...]string{"", "default_query_exec_mode=simple_protocol", "default_query_exec_mode=exec",
+	"default_query_exec_mode=cache_statement", "upsert=merge"}
 
 // takeMode takes the mode out of the parameters for the server.
 func (p *server) takeMode(cfg *pgconn.Config) error {
-	v, ok := cfg.RuntimeParams[execModeName]
-	if !ok {
-		return nil
+	given := ""
+	for _, name := range []string{"default_query_exec_mode", "upsert"} {
+		v, ok := cfg.RuntimeParams[name]
+		if !ok {
+			continue
+		}
+		delete(cfg.RuntimeParams, name)
+		if given != "" {
+			return fmt.Errorf("%s beside %s; expected one of them", name, given)
+		}
+		if err := p.Send(name + "=" + v); err != nil {
+			return err
+		}
+		given, p.asked = name, p.mode
 	}
-	delete(cfg.RuntimeParams, execModeName)
-	if err := p.Send(execModeName + "=" + v); err != nil {
-		return err
-	}
-	p.asked = p.mode
 	return nil
 }
 
-// parameter returns the mode as a parameter of a URL.
-func (m execMode) parameter() string {
-	if m == anyMode {
-		return ""
-	}
-	return execModeName + "=" + execModes[m]
-}
-
-// Ways returns the modes as parameters of a URL. If the URL names one, there are none.
+// Ways returns the modes as parameters of a URL. If the URL names one, there are none. MERGE is PostgreSQL 15's.
 func (p *server) Ways() (all []string) {
-	for m := simpleMode; int(m) < len(execModes) && p.asked == anyMode; m++ {
-		all = append(all, m.parameter())
-	}
-	return all
-}
-
-// Send sets the mode for new sessions; "" means the URL's.
-func (p *server) Send(way string) error {
-	if way == "" {
-		p.mode, p.info.Statements = p.asked, p.asked.parameter()
+	if p.asked != anyMode {
 		return nil
 	}
-	for m := simpleMode; int(m) < len(execModes); m++ {
-		if m.parameter() == way {
-			p.mode, p.info.Statements = m, way
-			return nil
-		}
+	release := 0
+	if _, err := fmt.Sscanf(p.info.Name, "PostgreSQL %d", &release); err != nil || release < 15 {
+		return execModes[simpleMode:merging]
 	}
-	return fmt.Errorf("%s; expected one of %s", way, strings.Join(execModes[1:], ", "))
+	return execModes[simpleMode:]
+}
+
+// Send sets the mode for new sessions and loads; "" means the URL's.
+func (p *server) Send(way string) error {
+	m := slices.Index(execModes[:], way)
+	if m < 0 {
+		return fmt.Errorf("%s; expected one of %s", way, strings.Join(execModes[1:], ", "))
+	}
+	if p.mode = execMode(m); p.mode == anyMode {
+		p.mode = p.asked
+	}
+	p.info.Statements = execModes[p.mode]
+	return nil
 }
 
 // sender has a session's prepared statements or, if it prepares none, their texts.
