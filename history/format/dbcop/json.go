@@ -12,55 +12,32 @@ import (
 func IsJSON(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	s := edn.Scanner{Data: head, JSON: true}
-	t, err := s.Next()
-	switch {
-	case err != nil:
-		return false
-	case t.OpensMap():
-		for {
-			name, err := s.Next()
-			if err != nil || name.Kind != edn.Text {
-				return false
-			}
-			t, err := s.Next()
-			if err != nil {
-				return false
-			}
-			switch {
-			case name.Is("data"):
-				return t.Opens() && isSessions(&s)
-			case name.Is("params"):
-				return t.OpensMap() && bytes.Contains(head, []byte(`"n_transaction"`))
-			case s.SkipRest(t) != nil:
-				return false
-			}
-		}
-	case t.Opens():
+	if s.Peek() == '[' {
 		return isSessions(&s)
+	}
+	s.Map("")
+	for name, ok := s.Field(""); ok; name, ok = s.Field("") {
+		switch string(name) {
+		case "data":
+			return isSessions(&s)
+		case "params":
+			return s.Peek() == '{' && bytes.Contains(head, []byte(`"n_transaction"`))
+		}
+		s.Pass()
 	}
 	return false
 }
 
-// isSessions reports whether the first non-empty session begins with a transaction. The outermost bracket has been
-// read.
+// isSessions reports whether the first non-empty session begins with a transaction.
 func isSessions(s *edn.Scanner) bool {
-	for {
-		t, err := s.Next()
-		if err != nil || !t.Opens() {
-			return false
+	for s.Array(""); s.More(); {
+		if s.Array(""); s.More() {
+			s.Map("")
+			name, _ := s.Field("")
+			return string(name) == "events" || string(name) == "committed"
 		}
-		if t, err = s.Next(); err != nil {
-			return false
-		}
-		if t.Kind == edn.Close {
-			continue
-		}
-		if !t.OpensMap() {
-			return false
-		}
-		t, err = s.Next()
-		return err == nil && (t.Is("events") || t.Is("committed"))
 	}
+	return false
 }
 
 // ReadJSON reads a history in dbcop's JSON since its rewrite of 2026: an array of sessions, or an object with this
@@ -132,13 +109,10 @@ func (r *jsonReader) txn(session int64) {
 			}
 			events = true
 			for r.s.Array("events"); r.s.More(); {
-				switch t := r.s.Token(); {
-				case t.Opens():
+				if r.s.Enter('[') {
 					r.short()
-				case t.OpensMap():
-					r.event(t.Pos)
-				default:
-					r.s.Fail(t.Pos, "event", "found %v; expected a map or an array", t)
+				} else {
+					r.event()
 				}
 			}
 		case "committed":
@@ -162,23 +136,22 @@ func (r *jsonReader) txn(session int64) {
 // short reads an event ["r", 0, 1] behind its bracket.
 func (r *jsonReader) short() {
 	var e event
-	kind := r.s.Token()
-	e.write = string(kind.Text) == "w"
-	if kind.Kind != edn.Text || !e.write && string(kind.Text) != "r" {
-		r.s.Fail(kind.Pos, "event", "found %v; expected r or w", kind)
+	kind := r.s.Str("event")
+	if e.write = string(kind) == "w"; !e.write && string(kind) != "r" {
+		r.s.Fail(r.s.Pos(), "event", "found %.40q; expected r or w", kind)
 	}
 	r.variable(&e)
 	r.version(&e)
-	if t := r.s.Token(); t.Kind != edn.Close {
-		r.s.Fail(t.Pos, "event", "found a fourth element, %v; expected [kind, variable, version]", t)
+	if r.s.More() {
+		r.s.Fail(r.s.Pos(), "event", "found a fourth element; expected [kind, variable, version]")
 	}
 	r.events = append(r.events, e)
 }
 
-// event reads an event {"Read": {"variable": 0, "version": 1}} behind its bracket, which is at a position.
-func (r *jsonReader) event(at int) {
+// event reads an event {"Read": {"variable": 0, "version": 1}}.
+func (r *jsonReader) event() {
 	var e event
-	kinds := 0
+	kinds, at := 0, r.s.Map("event")
 	for kind, ok := r.s.Field("event"); ok; kind, ok = r.s.Field("event") {
 		e.write = string(kind) == "Write"
 		if !e.write && string(kind) != "Read" {
@@ -209,6 +182,10 @@ func (r *jsonReader) event(at int) {
 }
 
 func (r *jsonReader) variable(e *event) {
+	if n, ok := r.s.Digits(false); ok {
+		e.key = r.b.Key(history.IntValue(n))
+		return
+	}
 	switch t := r.s.Token(); t.Kind {
 	case edn.Int:
 		e.key = r.b.Key(history.IntValue(t.N))
@@ -220,6 +197,10 @@ func (r *jsonReader) variable(e *event) {
 }
 
 func (r *jsonReader) version(e *event) {
+	if n, ok := r.s.Digits(false); ok {
+		e.version, e.none = n, false
+		return
+	}
 	switch t := r.s.Token(); {
 	case t.Kind == edn.Int:
 		e.version, e.none = t.N, false

@@ -68,8 +68,8 @@ func (p *textReader) history(data []byte, file string) error {
 			session++
 			continue
 		}
-		p.line = line
-		for p.blank(); len(p.line) > 0; p.blank() {
+		p.line, p.at = line, 0
+		for p.blank(); p.at < len(line); p.blank() {
 			committed, err := p.txn()
 			if err != nil {
 				return &history.InputError{File: file, Line: lineNo, Off: -1, Msg: err.Error()}
@@ -95,45 +95,45 @@ func nothing(file string, line int, text []byte) error {
 // textReader reads a file in the text form.
 type textReader struct {
 	*sink
-	line []byte // what is left of it
+	line []byte
+	at   int // position in the line
 }
 
 func (p *textReader) blank() {
-	for len(p.line) > 0 && (p.line[0] == ' ' || p.line[0] == '\t' || p.line[0] == '\r') {
-		p.line = p.line[1:]
+	for p.at < len(p.line) && (p.line[p.at] == ' ' || p.line[p.at] == '\t' || p.line[p.at] == '\r') {
+		p.at++
 	}
 }
 
 func (p *textReader) errorf(expected string) error {
-	if len(p.line) == 0 {
+	if p.at == len(p.line) {
 		return fmt.Errorf("found the end of the line; expected %s", expected)
 	}
-	return fmt.Errorf("found %.40q; expected %s", p.line, expected)
+	return fmt.Errorf("found %.40q; expected %s", p.line[p.at:], expected)
+}
+
+// take goes behind c, if that is next.
+func (p *textReader) take(c byte) bool {
+	if p.at == len(p.line) || p.line[p.at] != c {
+		return false
+	}
+	p.at++
+	return true
 }
 
 func (p *textReader) txn() (committed bool, err error) {
 	p.events = p.events[:0]
-	if p.line[0] != '[' {
+	if !p.take('[') {
 		return false, p.errorf("a transaction: [x:=1 y==2]")
 	}
-	p.line = p.line[1:]
-	for {
-		p.blank()
-		if len(p.line) > 0 && p.line[0] == ']' && len(p.events) > 0 {
-			break
-		}
+	for p.blank(); len(p.events) == 0 || !p.take(']'); p.blank() {
 		e, err := p.event()
 		if err != nil {
 			return false, err
 		}
 		p.events = append(p.events, e)
 	}
-	p.line = p.line[1:]
-	if len(p.line) > 0 && p.line[0] == '!' {
-		p.line = p.line[1:]
-		return false, nil
-	}
-	return true, nil
+	return !p.take('!'), nil
 }
 
 // named marks the bytes of a variable's name.
@@ -146,36 +146,35 @@ func init() {
 }
 
 func (p *textReader) event() (e event, err error) {
-	n, line := 0, p.line
-	for n < len(line) && named[line[n]] {
-		n++
+	line, i := p.line, p.at
+	for i < len(line) && named[line[i]] {
+		i++
 	}
-	name := line[:n]
-	if n == 0 {
+	name := line[p.at:i]
+	if len(name) == 0 {
 		return e, p.errorf("an event: x:=1, x==1 or x==?")
 	}
-	line = line[n:]
-	if p.line = line; len(line) < 2 || line[0] != ':' && line[0] != '=' || line[1] != '=' {
+	if p.at = i; len(line)-i < 2 || line[i] != ':' && line[i] != '=' || line[i+1] != '=' {
 		return e, p.errorf(":=, == or ==? behind the variable")
 	}
-	e.write = line[0] == ':'
-	line = line[2:]
-	if e.none = !e.write && len(line) > 0 && line[0] == '?'; e.none {
-		line = line[1:]
+	e.write = line[i] == ':'
+	i += 2
+	if e.none = !e.write && i < len(line) && line[i] == '?'; e.none {
+		i++
 	} else {
-		for n = 0; n < len(line) && line[n]-'0' <= 9; n++ {
-			e.version = 10*e.version + int64(line[n]-'0')
+		from := i
+		for ; i < len(line) && line[i]-'0' <= 9; i++ {
+			e.version = 10*e.version + int64(line[i]-'0')
 		}
-		if n == 0 || n > 18 {
-			e.version, err = strconv.ParseInt(string(line[:n]), 10, 64)
+		if uint(i-from-1) >= 18 {
+			e.version, err = strconv.ParseInt(string(line[from:i]), 10, 64)
 		}
 		if err != nil {
-			p.line = line
+			p.at = from
 			return e, p.errorf("a version: an integer from 0 on, of 63 bits")
 		}
-		line = line[n:]
 	}
-	if p.line = line; len(line) > 0 && line[0] != ' ' && line[0] != '\t' && line[0] != ']' {
+	if p.at = i; i < len(line) && line[i] != ' ' && line[i] != '\t' && line[i] != ']' {
 		return e, p.errorf("a space or ] behind the event")
 	}
 	if p.sink != nil {

@@ -226,19 +226,13 @@ func (p *Plain) Text() (text []byte, ok bool) {
 	if p.Peek() != '"' {
 		return nil, false
 	}
-	d := p.data
-	for i := p.pos + 1; i < len(d); i++ {
-		c := d[i]
-		if c == '"' {
-			text = d[p.pos+1 : i]
-			p.pos = i + 1
-			return text, true
-		}
-		if c == '\\' || c >= 0x80 {
-			return nil, false
-		}
+	d, i := p.data, p.pos+1
+	end := textEnd(d, i)
+	if end == len(d) || d[end] != '"' {
+		return nil, false
 	}
-	return nil, false
+	p.pos = end + 1
+	return d[i:end], true
 }
 
 // Word reads a keyword or symbol in EDN, a string in JSON: without its colon or quotes.
@@ -273,17 +267,10 @@ func (p *Plain) Word() (text []byte, ok bool) {
 
 // Nil reads nil, null in JSON.
 func (p *Plain) Nil() bool {
-	name := "nil"
-	if p.json {
-		name = "null"
+	if p.Peek(); p.json {
+		return p.atom("null")
 	}
-	p.Peek()
-	i := p.pos + len(name)
-	if i >= len(p.data) || string(p.data[p.pos:i]) != name || class[p.data[i]]&isDelim == 0 {
-		return false
-	}
-	p.pos = i
-	return true
+	return p.atom("nil")
 }
 
 // Skip skips a value: a scalar, or brackets with their content, nested up to 32 deep.
@@ -364,12 +351,7 @@ func (p *Plain) skipJSON() bool {
 				i = p.pos
 			}
 		case c == '"':
-			for i++; i < len(d) && d[i] != '"'; i++ {
-				if d[i] == '\\' || d[i] >= 0x80 {
-					return false
-				}
-			}
-			if i == len(d) {
+			if i = textEnd(d, i+1); i == len(d) || d[i] != '"' {
 				return false
 			}
 			i++

@@ -1,5 +1,7 @@
 package edn
 
+import "strconv"
+
 // The methods of this file read maps and sequences without calls back. The first error of any of them stays: the
 // scanner is then at the end of the file, all of them return nothing, and Err returns the error.
 
@@ -30,8 +32,21 @@ func (s *Scanner) Token() *Token {
 	return &s.token
 }
 
+// Enter reads an opening bracket if it is next, and nothing else.
+func (s *Scanner) Enter(bracket byte) bool {
+	i := s.ahead()
+	if i == len(s.Data) || s.Data[i] != bracket || len(s.open) >= maxDepth {
+		return false
+	}
+	s.pos, s.open = i+1, append(s.open, bracket)
+	return true
+}
+
 // Map reads the bracket that opens a map, which errors call what, and returns its position.
 func (s *Scanner) Map(what string) (pos int) {
+	if s.Enter('{') {
+		return s.pos - 1
+	}
 	t := s.Token()
 	if !t.OpensMap() {
 		s.Fail(t.Pos, what, "found %v; expected a map", t)
@@ -41,6 +56,9 @@ func (s *Scanner) Map(what string) (pos int) {
 
 // Array reads the bracket that opens a sequence.
 func (s *Scanner) Array(what string) {
+	if s.Enter('[') {
+		return
+	}
 	if t := s.Token(); !t.Opens() {
 		s.Fail(t.Pos, what, "found %v; expected an array", t)
 	}
@@ -57,9 +75,7 @@ func (s *Scanner) PassRest(t *Token) {
 
 // Peek skips white space and returns the next byte; 0 at the end.
 func (s *Scanner) Peek() byte {
-	if s.pos < len(s.Data) && (s.Data[s.pos] == ',' || s.JSON && s.Data[s.pos] == ':') {
-		s.pos++
-	}
+	s.pos = s.ahead()
 	if s.pos < len(s.Data) && class[s.Data[s.pos]]&isDull == 0 {
 		return s.Data[s.pos]
 	}
@@ -70,6 +86,39 @@ func (s *Scanner) Peek() byte {
 		return 0
 	}
 	return s.Data[s.pos]
+}
+
+// Digits reads an integer of 64 bits without sign, or with quotes one in quotes, if it is next, and nothing else.
+func (s *Scanner) Digits(quotes bool) (n int64, ok bool) {
+	d, i, quote := s.Data, s.ahead(), 0
+	if quotes && i < len(d) && d[i] == '"' {
+		quote = 1
+	}
+	first := i + quote
+	for i = first; i < len(d) && d[i]-'0' <= 9; i++ {
+		n = n*10 + int64(d[i]-'0')
+	}
+	if uint(i-first-1) >= 19 || n < 0 || i == len(d) || class[d[i]]&isDelim == 0 || (quote == 1) != (d[i] == '"') {
+		return 0, false
+	}
+	s.pos = i + quote
+	return n, true
+}
+
+// Integer reads an integer of 64 bits, as a number or as a string.
+func (s *Scanner) Integer(what string) int64 {
+	if n, ok := s.Digits(true); ok {
+		return n
+	}
+	t := s.Token()
+	if t.Kind == Int {
+		return t.N
+	}
+	n, err := strconv.ParseInt(string(t.Text), 10, 64)
+	if t.Kind != Text || err != nil {
+		s.Fail(t.Pos, what, "found %v; expected an integer of 64 bits", t)
+	}
+	return n
 }
 
 // Int reads an integer.
@@ -88,22 +137,25 @@ func (s *Scanner) Pass() {
 	}
 }
 
+// quoted reads a text in quotes, in ASCII without escapes, if it is next, and nothing else.
+func (s *Scanner) quoted() (text []byte, ok bool) {
+	d, i := s.Data, s.ahead()
+	if i == len(d) || d[i] != '"' || s.Keywords {
+		return nil, false
+	}
+	end := textEnd(d, i+1)
+	if end == len(d) || d[end] != '"' {
+		return nil, false
+	}
+	s.pos = end + 1
+	return d[i+1 : end], true
+}
+
 // Field reads the name of the next field of a map: a keyword, a symbol or a string. It returns false behind the bracket
 // that closes the map.
 func (s *Scanner) Field(what string) (name []byte, ok bool) {
-	d, i := s.Data, s.pos
-	if i < len(d) && d[i] == ',' {
-		i++
-	}
-	if i < len(d) && d[i] == '"' && !s.Keywords {
-		k := i + 1
-		for k < len(d) && class[d[k]]&isText != 0 {
-			k++
-		}
-		if k < len(d) && d[k] == '"' {
-			s.pos = k + 1
-			return d[i+1 : k], true
-		}
+	if name, ok = s.quoted(); ok {
+		return name, true
 	}
 	t := s.Token()
 	if t.Kind != Word && t.Kind != Text && t.Kind != Close {
@@ -114,8 +166,17 @@ func (s *Scanner) Field(what string) (name []byte, ok bool) {
 
 // More reports whether a sequence has another element. If not, it goes behind the bracket that closes the sequence.
 func (s *Scanner) More() bool {
-	if c := s.Peek(); c != 0 && class[c]&isClose == 0 {
+	i := s.ahead()
+	if i >= len(s.Data) || class[s.Data[i]]&isDull != 0 {
+		s.Peek()
+		i = s.pos
+	}
+	if i < len(s.Data) && class[s.Data[i]]&isClose == 0 {
+		s.pos = i
 		return true
+	}
+	if i < len(s.Data) && s.leave(i) {
+		return false
 	}
 	if t := s.Token(); t.Kind != Close {
 		s.Fail(t.Pos, "", "found %v; expected the end of a sequence", t)
@@ -132,6 +193,9 @@ func (s *Scanner) End(what string) {
 
 // Str reads a text, or nil for none. It is valid until the next call.
 func (s *Scanner) Str(what string) []byte {
+	if text, ok := s.quoted(); ok {
+		return text
+	}
 	t := s.Token()
 	switch t.Kind {
 	case Text, Word:

@@ -1,5 +1,25 @@
 package edn
 
+// textEnd returns the position of the first byte from i on that is a quote, a backslash or no ASCII.
+func textEnd(d []byte, i int) int {
+	for i < len(d) && class[d[i]]&isText != 0 {
+		i++
+	}
+	return i
+}
+
+// ahead returns the position behind a comma or colon and a blank. It is small so that it can be inlined.
+func (s *Scanner) ahead() int {
+	i := s.pos
+	if i < len(s.Data) && (s.Data[i] == ',' || s.JSON && s.Data[i] == ':') {
+		i++
+	}
+	if i < len(s.Data) && s.Data[i] == ' ' {
+		i++
+	}
+	return i
+}
+
 // quick reads the next token if it is of the usual ones: integers of 64 bits, strings in ASCII without escapes,
 // keywords, brackets, true, false and null. It reports whether it did.
 func (s *Scanner) quick() bool {
@@ -19,10 +39,7 @@ func (s *Scanner) quick() bool {
 	k := i + 1
 	switch c := d[i]; {
 	case c == '"':
-		for k < len(d) && class[d[k]]&isText != 0 {
-			k++
-		}
-		if k >= len(d) || d[k] != '"' || s.Keywords {
+		if k = textEnd(d, k); k >= len(d) || d[k] != '"' || s.Keywords {
 			return false
 		}
 		t.Kind, t.Text = Text, d[i+1:k]
@@ -51,18 +68,11 @@ func (s *Scanner) quick() bool {
 		}
 		t.Kind, t.Text = Word, d[i+1:k]
 	case c == '[' || c == '{':
-		if len(s.open) >= maxDepth {
-			return false
-		}
 		t.Kind, t.Bracket, t.Text = Open, c, nil
-		s.open = append(s.open, c)
+		return s.Enter(c)
 	case c == ']' || c == '}':
-		n := len(s.open)
-		if n == 0 || closer(s.open[n-1]) != c {
-			return false
-		}
 		t.Kind, t.Bracket, t.Text = Close, c, nil
-		s.open = s.open[:n-1]
+		return s.leave(i)
 	case c == 't' || c == 'f' || c == 'n':
 		for k < len(d) && d[k]-'a' <= 'z'-'a' {
 			k++
@@ -85,5 +95,15 @@ func (s *Scanner) quick() bool {
 		return false
 	}
 	s.pos = k
+	return true
+}
+
+// leave reads the bracket at i if it closes the innermost open one.
+func (s *Scanner) leave(i int) bool {
+	n := len(s.open)
+	if n == 0 || closer(s.open[n-1]) != s.Data[i] {
+		return false
+	}
+	s.pos, s.open = i+1, s.open[:n-1]
 	return true
 }

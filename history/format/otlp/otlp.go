@@ -113,7 +113,7 @@ func (r *reader) array(what string, each func()) {
 // span is a span as far as it matters.
 type span struct {
 	id, name   string
-	start, end integer
+	start, end int64 // in nanoseconds since 1970; NoTime: not given
 	failed     bool
 	session    int    // -1: not given
 	status     string // in JSON; "": not given
@@ -121,16 +121,10 @@ type span struct {
 	said       []byte // operations of the attribute
 }
 
-// integer is a time in nanoseconds since 1970, and whether the span has it.
-type integer struct {
-	n     int64
-	given bool
-}
-
 // span reads a span and makes its line.
 func (r *reader) span() {
 	at := r.s.Map("spans")
-	x := span{session: -1, rest: r.rest[:0], said: r.said[:0]}
+	x := span{session: -1, start: history.NoTime, end: history.NoTime, rest: r.rest[:0], said: r.said[:0]}
 	r.val, r.ops = r.val[:0], r.ops[:0]
 	for field, ok := r.field("span"); ok; field, ok = r.field("span") {
 		switch string(field) {
@@ -139,9 +133,9 @@ func (r *reader) span() {
 		case "name":
 			x.name = string(r.s.Str("name"))
 		case "startTimeUnixNano":
-			x.start = integer{r.integer("startTimeUnixNano"), true}
+			x.start = r.s.Integer("startTimeUnixNano")
 		case "endTimeUnixNano":
-			x.end = integer{r.integer("endTimeUnixNano"), true}
+			x.end = r.s.Integer("endTimeUnixNano")
 		case "attributes":
 			r.array("attributes", func() { r.attribute(&x) })
 		case "events":
@@ -164,24 +158,27 @@ func (r *reader) span() {
 	switch {
 	case x.session < 0:
 		r.passed++
-	case !x.start.given || !x.end.given:
+	case x.start == history.NoTime || x.end == history.NoTime:
 		r.s.Fail(at, "", "span %s: startTimeUnixNano or endTimeUnixNano is missing; expected both", x.id)
 	default:
+		if len(r.lines) == 1<<10 {
+			r.text = slices.Grow(r.text, int(1.02*float64(len(r.s.Data)-at)/float64(at)*float64(len(r.text))))
+		}
 		from := len(r.text)
 		r.text = append(x.appendLine(r.text, r.ops), '\n')
-		r.lines = append(r.lines, line{from, len(r.text), x.start.n, r.s.Line(at), x.id})
+		r.lines = append(r.lines, line{from, len(r.text), x.start, r.s.Line(at), x.id})
 	}
 }
 
 // appendLine appends the transaction.
 func (x *span) appendLine(b, ops []byte) []byte {
 	b = strconv.AppendInt(append(b, `{"session":`...), int64(x.session), 10)
-	b = strconv.AppendInt(append(b, `,"start":`...), x.start.n, 10)
+	b = strconv.AppendInt(append(b, `,"start":`...), x.start, 10)
 	if x.status == "" && x.failed {
 		x.status = `"unknown"` // it may have taken effect
 	}
 	if x.status != `"unknown"` {
-		b = strconv.AppendInt(append(b, `,"end":`...), x.end.n, 10)
+		b = strconv.AppendInt(append(b, `,"end":`...), x.end, 10)
 	}
 	if x.status != "" {
 		b = append(append(b, `,"status":`...), x.status...)
@@ -328,19 +325,19 @@ func (r *reader) value() (text bool) {
 		case "stringValue":
 			r.str = append(r.str[:0], r.s.Str("stringValue")...)
 			if !raw {
-				r.appendText(r.str)
+				r.val = history.AppendJSONString(r.val, string(r.str))
 			}
 		case "doubleValue":
 			t := r.s.Token()
 			if n, err := strconv.ParseInt(string(t.Text), 10, 64); err == nil {
 				r.val = strconv.AppendInt(r.val, n, 10)
 			} else if _, err := strconv.ParseFloat(string(t.Text), 64); err == nil {
-				r.appendText(t.Text)
+				r.val = history.AppendJSONString(r.val, string(t.Text))
 			} else {
 				r.s.Fail(t.Pos, "doubleValue", "found %v; expected a number", t)
 			}
 		case "intValue":
-			r.val = strconv.AppendInt(r.val, r.integer("intValue"), 10)
+			r.val = strconv.AppendInt(r.val, r.s.Integer("intValue"), 10)
 		case "boolValue":
 			r.val = strconv.AppendBool(r.val, r.s.Bool("boolValue"))
 		case "bytesValue":
@@ -349,7 +346,7 @@ func (r *reader) value() (text bool) {
 			if err != nil || t.Kind != edn.Text || !utf8.Valid(b) {
 				r.s.Fail(t.Pos, "bytesValue", "found %v; expected a text of UTF-8, in base 64", t)
 			}
-			r.appendText(b)
+			r.val = history.AppendJSONString(r.val, string(b))
 		case "arrayValue":
 			r.values('[', func() { r.value() })
 		case "kvlistValue":
@@ -384,28 +381,6 @@ func (r *reader) values(bracket byte, each func()) {
 		each()
 	})
 	r.val = append(r.val, bracket+2) // ] follows [ two places behind, and so does } follow {
-}
-
-// appendText appends a text to val as JSON.
-func (r *reader) appendText(text []byte) {
-	if slices.ContainsFunc(text, func(c byte) bool { return c < ' ' || c >= 0x7f || c == '"' || c == '\\' }) {
-		r.val = history.AppendJSONString(r.val, string(text))
-		return
-	}
-	r.val = append(append(append(r.val, '"'), text...), '"')
-}
-
-// integer reads an integer of 64 bits. JSON of protocol buffers has it as a text.
-func (r *reader) integer(field string) int64 {
-	t := r.s.Token()
-	if t.Kind == edn.Int {
-		return t.N
-	}
-	n, err := strconv.ParseInt(string(t.Text), 10, 64)
-	if t.Kind != edn.Text || err != nil {
-		r.s.Fail(t.Pos, field, "found %v; expected an integer of 64 bits", t)
-	}
-	return n
 }
 
 // readLines reads transactions. Spans are exported as they end, in batches: a session's order is that of their starts.

@@ -103,19 +103,6 @@ func (r *reader) notes(logical bool) {
 	}
 }
 
-// number reads an integer, as a number or as a string.
-func (r *reader) number(field string) int64 {
-	t := r.s.Token()
-	if t.Kind == edn.Int {
-		return t.N
-	}
-	n, err := strconv.ParseInt(string(t.Text), 10, 64)
-	if t.Kind != edn.Text || err != nil {
-		r.s.Fail(t.Pos, field, "found %v; expected an integer", t)
-	}
-	return n
-}
-
 // name reads a transaction's or session's id: a number, or a word, which gets a number.
 func (r *reader) name(field string) int64 {
 	t := r.s.Token()
@@ -123,23 +110,18 @@ func (r *reader) name(field string) int64 {
 	case edn.Int:
 		return t.N
 	case edn.Text:
-		if n, err := strconv.ParseInt(string(t.Text), 10, 64); err == nil {
-			return n
+		n, err := strconv.ParseInt(string(t.Text), 10, 64)
+		if err != nil {
+			ok := false
+			if n, ok = r.names[string(t.Text)]; !ok {
+				n = -1 - int64(len(r.names))
+				r.names[string(t.Text)] = n
+			}
 		}
-		return r.named(t.Text)
+		return n
 	}
 	r.s.Fail(t.Pos, field, "found %v; expected an integer or a string", t)
 	return 0
-}
-
-// named returns the number of an id that is a word.
-func (r *reader) named(text []byte) int64 {
-	n, ok := r.names[string(text)]
-	if !ok {
-		n = -1 - int64(len(r.names))
-		r.names[string(text)] = n
-	}
-	return n
 }
 
 func (r *reader) stamp(field string) (s stamp) {
@@ -151,9 +133,9 @@ func (r *reader) stamp(field string) (s stamp) {
 		switch string(name) {
 		case "p":
 			has = true
-			s.p = r.number(field + ".p")
+			s.p = r.s.Integer(field + ".p")
 		case "l":
-			s.l = r.number(field + ".l")
+			s.l = r.s.Integer(field + ".l")
 		default:
 			r.s.Pass()
 		}
@@ -245,7 +227,7 @@ func (r *reader) op() {
 			}
 		case "k":
 			hasKey = true
-			key = r.number("k")
+			key = r.s.Integer("k")
 		case "v":
 			if list = r.s.Peek() == '['; !list {
 				value = r.scalar(r.s.Token())

@@ -127,15 +127,11 @@ func (r *reader) txn(session int64) {
 }
 
 func (r *reader) time() int64 {
-	t := r.s.Token()
-	switch t.Kind {
-	case edn.Nil:
+	if r.s.Peek() == 'n' {
+		r.s.Pass()
 		return history.NoTime
-	case edn.Int:
-	default:
-		r.s.Fail(t.Pos, "time", "found %v; expected nanoseconds", t)
 	}
-	return t.N
+	return r.s.Int("time")
 }
 
 // ops reads operations behind their opening bracket, and the bracket that closes them. Without ranges it adds those
