@@ -348,3 +348,9 @@ func (x *Index) Each(p uint32, f func(key, ver uint32)) {
 		}
 	}
 }
+
+// Cost returns the number of versions that Each looks at for predicate p.
+func (x *Index) Cost(p uint32) int {
+	_, n := x.cover(x.root[x.pred[p]], nil)
+	return n
+}

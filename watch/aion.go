@@ -62,6 +62,7 @@ type aion struct {
 	g         gate
 	front     frontier // starts, or commits at the serializable levels
 	attached  bool
+	lost      bool // lines of the stream are lost
 	begun     bool
 	max       int64 // the latest time given to front
 	watermark int64
@@ -268,6 +269,9 @@ func (j *aion) late() (ticks int64, known bool) {
 	return j.o.Lateness, true
 }
 
+// Lost says that lines before the next ones are lost. From now on a read that no write explains may show a lost one.
+func (j *aion) Lost() { j.lost = true }
+
 // Clock ends waits for late writers. If the timestamps are not times, it also moves the watermark.
 func (j *aion) Clock(now int64) {
 	j.g.tick(now)
@@ -315,8 +319,8 @@ func (j *aion) Advance(mark int64) {
 		return
 	}
 	j.pass(mark)
-	j.settle(0)
-	j.suspects.expire(math.MaxInt64, math.MaxInt64, j.convict)
+	j.settle(j.o.Gate.Patience)
+	j.suspects.expire(j.g.pace.clock, j.regular, j.convict)
 }
 
 func (j *aion) End() {
@@ -345,7 +349,7 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 		writer, is = j.suspects.wrote(sum, &f)
 	}
 	switch {
-	case j.p.doubtful(&f, sum), f.Unique && j.wrote.again > 0:
+	case j.p.doubtful(&f, sum), f.Unique && j.wrote.again > 0, j.lost && j.mayBeLate(&f):
 	case is:
 		v := j.violation(&f, key)
 		v.Axiom, v.Other = late, &writer

@@ -52,6 +52,7 @@ type files struct {
 	next   string    // the next file
 	since  time.Time // when it was first seen
 	damage error
+	Losses
 }
 
 const (
@@ -95,7 +96,7 @@ func (s *files) resume(after Places) error {
 		if m, ok := s.find(all); ok {
 			return s.open(m, place)
 		}
-		s.o.Log.Warn("the file is missing, and the lines that watch had not read are lost; watch goes on with the "+
+		s.lose("the file is missing, and the lines that watch had not read are lost; watch goes on with the "+
 			"oldest file that is left", "path", s.o.Path, "read", place)
 		return s.begin(all)
 	}
@@ -104,7 +105,7 @@ func (s *files) resume(after Places) error {
 			s.number = 1
 			return s.open(member{path: s.o.Path, info: st}, place)
 		}
-		s.o.Log.Warn("the file is shorter than the part that watch had read; watch reads it from its "+
+		s.lose("the file is shorter than the part that watch had read; watch reads it from its "+
 			"beginning", "path", s.o.Path,
 			"read", place)
 	}
@@ -119,6 +120,12 @@ func (s *files) resume(after Places) error {
 		return err
 	}
 	return s.begin([]member{{s.o.Path, st, packedName().MatchString(s.o.Path)}})
+}
+
+// lose warns that lines are lost.
+func (s *files) lose(why string, where ...any) {
+	s.Lose()
+	s.o.Log.Warn(why, where...)
 }
 
 func (s *files) begin(all []member) error {
@@ -234,7 +241,7 @@ func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
 					return nil, err
 				}
 				s.damage = err
-				s.o.Log.Warn("a compressed file is damaged; watch ignores its rest", "path", s.f.Name(), "at", s.at,
+				s.lose("a compressed file is damaged; watch ignores its rest", "path", s.f.Name(), "at", s.at,
 					"error", err)
 			}
 			line, end, err := s.ended(ctx)

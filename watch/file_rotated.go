@@ -178,7 +178,7 @@ func (s *files) find(all []member) (m member, ok bool) {
 				return m, ok
 			}
 		default:
-			s.o.Log.Warn("two files begin as the one that watch was reading; if that was the earlier, its other lines "+
+			s.lose("two files begin as the one that watch was reading; if that was the earlier, its other lines "+
 				"are lost", "earlier", x.path, "path", m.path, "read", s.at)
 			return m, ok
 		}
@@ -271,7 +271,7 @@ func (s *files) cutOff(from int64) (bool, error) {
 			"copy", "path", path, "copy", m.path, "read", s.at)
 		return true, s.open(m, s.at)
 	}
-	s.o.Log.Warn("the file was truncated, and there is no copy of it: the lines that watch had not read are lost; "+
+	s.lose("the file was truncated, and there is no copy of it: the lines that watch had not read are lost; "+
 		"watch reads the file from its beginning", "path", path, "read", s.at)
 	return true, s.begin([]member{{path: path, info: st}})
 }

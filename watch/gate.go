@@ -19,7 +19,7 @@ type GateOptions struct {
 	// bound. A transaction further ahead goes to quarantine.
 	MaxJump time.Duration
 	// Patience is how long, by the clock, an unexplained read waits for a late writer before it becomes a violation.
-	// The wait also ends after Config.Idle without arrivals, and at the end of the stream.
+	// The wait also ends at the end of the stream.
 	Patience time.Duration
 	// Hash hashes values and the contents of transactions. If it is nil, a key is drawn, and checkpoints contain it.
 	Hash *keyed.Key

@@ -49,6 +49,8 @@ type Judge interface {
 	Quiet() (mark int64, some bool)
 	// Advance moves the watermark: transactions before the mark that arrive after this call are late.
 	Advance(mark int64)
+	// Lost says that lines before the next ones are lost. Reads of values without a writer then accuse nobody.
+	Lost()
 	// End says that the source has ended, and makes everything final. If the stream goes on later, transactions that
 	// begin before those seen so far are late.
 	End()

@@ -158,6 +158,10 @@ func (w *watcher) own(ctx context.Context, text string) error {
 		})
 	}
 	say := w.judge.Advance
+	if text == controlLost {
+		w.judge.Lost()
+		return nil
+	}
 	number, is := strings.CutPrefix(text, controlAdvance)
 	if !is {
 		number, _ = strings.CutPrefix(text, controlClock)

@@ -294,6 +294,13 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 	return nil
 }
 
+// Lost says that lines before the next ones are lost.
+func (j *leopard) Lost() {
+	if j.online != nil {
+		j.online.Lost()
+	}
+}
+
 // Clock ends waits for late writers.
 func (j *leopard) Clock(now int64) {
 	j.g.tick(now)
@@ -341,9 +348,6 @@ func (j *leopard) Advance(mark int64) {
 	}
 	if j.online != nil {
 		j.online.Advance(mark)
-		if j.o.Gate.Patience > 0 {
-			j.online.Convict(j.online.WaitMark())
-		}
 		j.collect()
 	}
 }

@@ -45,6 +45,7 @@ type stream struct {
 	size  int                // of the longest message of the last fetch; 0: there was none
 	looks time.Time          // last check for deleted messages
 	bad   trouble
+	Losses
 }
 
 // NATS returns a source of a JetStream subject whose messages are kept by limits. It acknowledges messages that are
@@ -161,8 +162,9 @@ func (s *stream) look(ctx context.Context) error {
 
 // gone reports messages that the server no longer has.
 func (s *stream) gone(from, to int64) {
-	s.o.Log.Warn("the stream lost messages before watch read them: purged, deleted or over its limits; watch may "+
-		"report reads of values written in them as violations", "stream", s.name, "first", from, "last", to)
+	s.Lose()
+	s.o.Log.Warn("the stream lost messages before watch read them: purged, deleted or over its limits",
+		"stream", s.name, "first", from, "last", to)
 }
 
 // restart makes the consumer anew, behind the last message received.

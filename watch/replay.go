@@ -415,6 +415,9 @@ func (j *replayJudge) collect() {
 	j.progress.cut = j.e.Cut()
 }
 
+// Lost says that lines before the next ones are lost.
+func (j *replayJudge) Lost() { j.e.Lost() }
+
 // Clock ends waits for late writers.
 func (j *replayJudge) Clock(now int64) {
 	if !j.goesOn() {

@@ -30,6 +30,19 @@ type Source interface {
 	Close() error
 }
 
+// Losses is part of a Source that may lose lines.
+type Losses struct{ some bool }
+
+// Lose says that lines before those that Next returns next are lost.
+func (l *Losses) Lose() { l.some = true }
+
+// Lost reports whether there was a loss since the last call.
+func (l *Losses) Lost() bool {
+	was := l.some
+	l.some = false
+	return was
+}
+
 // pipe reads lines as they arrive. A pipe cannot be read again, so that places continue the numbers of the lines in
 // the log.
 //

@@ -72,7 +72,7 @@ func (j *aion) Suspects(most int) (out []Suspect) {
 // convict turns a suspect into a violation.
 func (j *aion) convict(x *suspect) {
 	v := j.violation(&x.f, x.key)
-	if x.f.Unique && j.wrote.again > 0 { // the value may be older than the stream
+	if x.f.Unique && j.wrote.again > 0 || j.lost { // the value may be older than the stream, or of a lost line
 		j.told = append(j.told, suspected(&v, withdrawn))
 		j.withdrawn++
 		return

@@ -13,6 +13,7 @@ import (
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
+	"isovet/level"
 )
 
 // permuted are the lines of a history in an order of arrival in which each is within the lateness of 400, but for a
@@ -195,4 +196,38 @@ func TestSuspectsReplay(t *testing.T) {
 	})
 	randtest.Mix(t, suspects < 50 || cleared < 20 || convicted < 3,
 		"%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)
+}
+
+// TestPatience: a read of a value that nobody wrote is a violation once the patience is over, not before, though no
+// line arrives, and never if lines are lost.
+func TestPatience(t *testing.T) {
+	var lines [][]byte
+	for i, ops := range []string{`["w","x",1]`, `["r","x",1]`, `["r","x",7]`} {
+		lines = append(lines, fmt.Appendf(nil, `{"id":%d,"session":%[1]d,"start":%d,"commit":%d,"end":%[3]d,`+
+			`"start_ts":%[2]d,"commit_ts":%[3]d,"ops":[%s]}`, i, 10*i+10, 10*i+15, ops))
+	}
+	gate := GateOptions{Patience: time.Minute}
+	for _, lost := range []bool{false, true} {
+		for _, j := range []Judge{aionWith(t, AionOptions{Options: si, Gate: gate}),
+			replayOf(t, ReplayOptions{Level: level.StrictSerializable, Gate: gate}),
+			must.Get(NewLeopard(LeopardOptions{Profile: profileOf(t, "postgresql:serializable"), Gate: gate}))(t)} {
+			j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
+			j.Clock(1e18)
+			must.OK(t, j.Take(NewBatch(0, lines[:2]), nil))
+			if lost {
+				j.Lost()
+			}
+			must.OK(t, j.Take(NewBatch(2, lines[2:]), nil))
+			mark, _ := j.Quiet()
+			j.Advance(mark)
+			for after, want := range []int{0, 0, 0, 1} {
+				n := 0
+				j.Clock(1e18 + int64(after)*29e9)
+				must.OK(t, j.Findings(func(*Finding) error { n++; return nil }))
+				if n > 0 && lost || n != want && !lost {
+					t.Errorf("%T, lost %t, after %d s: %d findings", j, lost, 29*after, n)
+				}
+			}
+		}
+	}
 }

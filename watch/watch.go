@@ -168,6 +168,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	w.incidents.restore(incidentState{}, DefaultPause)
 	w.keeper.busy, w.keeper.last = make(chan struct{}, 1), time.Now()
 	w.writing.every, w.writing.rest = w.judge.Tick()
+	w.writing.rest += max(0, cfg.Idle) // reads may begin to wait then
 	w.judge.Begin(w.log.Line)
 	w.state.s.Violations, w.state.places = map[string]int64{}, Places{}
 	held, err := lock(ctx, cfg.Dir, cfg.Standby)
@@ -310,6 +311,11 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 		}
 		lines, err := src.Next(next, w.cfg.lines())
 		cancel()
+		if x, is := src.(interface{ Lost() bool }); is && x.Lost() && ctx.Err() == nil {
+			if err := w.control(ctx, controlLost); err != nil {
+				return err
+			}
+		}
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
@@ -355,6 +361,7 @@ const (
 	controlAdvance = "!advance "
 	controlClock   = "!clock " // ns since 1970
 	controlEnd     = "!end"
+	controlLost    = "!lost" // lines before the next ones
 )
 
 // again judges the lines that are in the log.

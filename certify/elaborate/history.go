@@ -276,32 +276,46 @@ func (x *terms) rows(to []kernel.Op, op uint32, wanted func(k uint32) bool) []ke
 type searches struct {
 	x      *terms
 	truths *predicates.Truths
-	byKey  [][]uint32 // key → its versions
+	// Set by fits:
+	index  *predicates.Index
+	byKey  [][]uint32          // key → its versions
+	found  map[uint32][]uint32 // text of a predicate → the keys that it found
 	shared map[uint32]*kernel.Pred
 	names  uint32
 }
 
-// tooLarge bounds the versions that a history's predicate operations are evaluated at.
-const tooLarge = 20_000_000
+// tooLarge bounds the versions that are looked at for a history's predicate operations.
+const tooLarge = 5_000_000
 
-// fits returns an error if the searches are too many: the kernel looks at each version for each search.
-func (s *searches) fits() error {
-	if work := uint64(len(s.x.h.Preds.Pred)) * uint64(s.x.h.NumVersions()+s.x.h.NumKeys()); work > tooLarge {
-		return &Unsupported{fmt.Sprintf("so many predicate operations: %d, of %d versions", len(s.x.h.Preds.Pred),
-			s.x.h.NumVersions())}
+// fits returns an error if the searches are too many: the kernel looks at each version that may match, for each search.
+func (s *searches) fits() (err error) {
+	h, work := s.x.h, 0
+	s.byKey, s.found = make([][]uint32, h.NumKeys()), map[uint32][]uint32{}
+	for v, k := range h.VerKey {
+		s.byKey[k] = append(s.byKey[k], uint32(v))
 	}
-	return nil
+	for i, text := range h.Preds.Pred {
+		for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
+			s.found[text] = append(s.found[text], h.RowKey(r))
+			work += len(s.byKey[h.RowKey(r)])
+		}
+	}
+	if work <= tooLarge {
+		s.index, err = predicates.NewIndex(h)
+	}
+	for i := 0; err == nil && i < len(h.Preds.Pred) && work <= tooLarge; i++ {
+		work += 1 + s.index.Cost(uint32(i))
+	}
+	if err == nil && work > tooLarge {
+		err = &Unsupported{fmt.Sprintf("so many predicate operations: %d, of %d versions", len(h.Preds.Pred),
+			h.NumVersions())}
+	}
+	return err
 }
 
 // match returns the kernel's form of predicate operation i.
 func (s *searches) match(i uint32) *kernel.Match {
 	h := s.x.h
-	if s.byKey == nil {
-		s.byKey = make([][]uint32, h.NumKeys())
-		for v, k := range h.VerKey {
-			s.byKey[k] = append(s.byKey[k], uint32(v))
-		}
-	}
 	m := &kernel.Match{}
 	for r := h.Preds.Off[i]; r < h.Preds.Off[i+1]; r++ {
 		m.Keys = append(m.Keys, number(h.RowKey(r)))
@@ -315,16 +329,25 @@ func (s *searches) match(i uint32) *kernel.Match {
 	return m
 }
 
-// pred returns the kernel's form of an operation's predicate.
+// pred returns the kernel's form of an operation's predicate: all versions of which it is true, and those of which this
+// is unknown of the keys that were found. Of other keys the kernel need not know the latter.
 func (s *searches) pred(i uint32) *kernel.Pred {
 	p := s.newPred()
-	for k := range s.byKey {
-		key := number(uint32(k))
-		for _, v := range s.byKey[k] {
-			s.holds(p, i, key, v, s.x.cell(v))
+	add := func(to map[uint32][]kernel.Cell, k, v uint32) {
+		c := s.x.Init(number(k))
+		if v != history.None {
+			c = s.x.cell(v)
 		}
-		if s.x.h.InitVer[k] == history.None {
-			s.holds(p, i, key, history.None, s.x.Init(key))
+		to[number(k)] = append(to[number(k)], c)
+	}
+	s.index.Each(i, func(k, v uint32) { add(p.Cells, k, v) })
+	keys := s.found[s.x.h.Preds.Pred[i]]
+	slices.Sort(keys)
+	for _, k := range slices.Compact(keys) {
+		for _, v := range append(slices.Clip(s.byKey[k]), history.None) {
+			if (v != history.None || s.x.h.InitVer[k] == v) && s.truths.Of(i, k, v) == predicates.Unknown {
+				add(p.Maybe, k, v)
+			}
 		}
 	}
 	return p

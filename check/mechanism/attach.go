@@ -68,6 +68,9 @@ func (x *Online) Foreign(traces []Trace) {
 	x.v.Late(traces)
 }
 
+// Lost says that traces before the next ones are lost. From now on reads of values without a writer are not judged.
+func (x *Online) Lost() { x.v.lost = true }
+
 // WaitMark returns a mark for Convict: it covers the reads that wait for a writer now.
 func (x *Online) WaitMark() int { return int(x.v.stage + 1) }
 

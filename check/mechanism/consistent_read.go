@@ -260,7 +260,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 	}
 	switch g := v.graves.find(k, r.Val); {
 	case g == nil:
-		if v.o.Attach && v.older(p, r, k) {
+		if v.lost || v.o.Attach && v.older(p, r, k) {
 			return
 		}
 		if v.o.Late {

@@ -114,8 +114,10 @@ func (v *Verifier) convictFirst(n uint64) {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at))
 	})
 	for _, s := range all {
-		v.resolved(&s, true, none)
-		v.violation(s.x)
+		v.resolved(&s, !v.lost, none)
+		if !v.lost {
+			v.violation(s.x)
+		}
 	}
 }
 

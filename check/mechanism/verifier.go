@@ -65,6 +65,7 @@ type Verifier struct {
 	graves      graveyard
 	suspects    suspects
 	attached    attached
+	lost        bool   // see Online.Lost
 	stage       uint64 // passes over operations and ends of waits so far
 }
 

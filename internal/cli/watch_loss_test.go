@@ -114,3 +114,19 @@ func TestWatchOldLog(t *testing.T) {
 		t.Errorf("%.200q (%v)", now, err)
 	}
 }
+
+// TestWatchLostFile: a file is renamed beyond the pattern before its end was read. Reads of its writes accuse nobody.
+func TestWatchLostFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "all")
+	Main([]string{"gen", "--workload", "rmw", "--txns", "300", "--timestamps", "-q", "-o", file}, nil,
+		io.Discard, io.Discard)
+	lines := bytes.SplitAfter(must.Get(os.ReadFile(file))(t), []byte("\n"))
+	for _, part := range [][][]byte{lines[:100], lines[200:]} {
+		must.OK(t, os.WriteFile(filepath.Join(dir, "in-1"), bytes.Join(part, nil), 0o600))
+		watchOnce(filepath.Join(dir, "w"), filepath.Join(dir, "in-*"))
+	}
+	if said := violationsOf(t, filepath.Join(dir, "w")); strings.Contains(said, "EXT") {
+		t.Error(said)
+	}
+}

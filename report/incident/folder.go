@@ -103,7 +103,10 @@ func writeFile(path string, f func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(w), w.Close())
+	if err = errors.Join(f(w), w.Close()); err != nil {
+		_ = os.Remove(path) // it is incomplete
+	}
+	return err
 }
 
 // page writes a page for browsers with the sessions side by side.

@@ -85,6 +85,7 @@ type source struct {
 	committing safego.Group
 	busy       chan struct{} // room for one commit
 	said       trouble
+	watch.Losses
 }
 
 type part struct {
@@ -209,8 +210,9 @@ func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) e
 
 // gone reports messages that the broker no longer has.
 func (s *source) gone(p *part, to int64) {
-	s.o.Log.Warn("the topic lost messages before watch read them: deleted or over its limits; watch may report "+
-		"reads of values written in them as violations", "topic", s.o.Topic, "partition", p.number, "first", p.next,
+	s.Lose()
+	s.o.Log.Warn("the topic lost messages before watch read them: deleted or over its limits",
+		"topic", s.o.Topic, "partition", p.number, "first", p.next,
 		"last", to-1)
 }
 

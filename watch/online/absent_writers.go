@@ -26,8 +26,11 @@ func (e *Engine) foreignWrite(k kv) {
 // mayUnseen reports whether a writer outside the stream may have written a version of the key. start is the begin of
 // its reader.
 func (e *Engine) mayUnseen(key uint32, start int64) bool {
-	return e.cells[key].open || e.stream.attached && start < e.stream.origin
+	return e.isOpen(key) || e.stream.attached && start < e.stream.origin
 }
+
+// isOpen reports whether a writer outside the stream may have written a version of the key before any reader.
+func (e *Engine) isOpen(key uint32) bool { return e.stream.lost || e.cells[key].open }
 
 // hasCome reports whether a writer of the version has arrived and is not placed yet. If values repeat at the levels
 // with real time, it must have begun before a reader with this end ended.
@@ -43,10 +46,10 @@ func (e *Engine) hasCome(k kv, end int64) (come bool) {
 // repeat.
 func (e *Engine) repeats(val uint64) bool { return val == 0 || e.stream.repeated }
 
-// mayRepeat reports whether another, unknown transaction may have written a version: before the stream or, if the
-// key's values repeat, later.
+// mayRepeat reports whether another, unknown transaction may have written a version: before the stream, in a lost line
+// or, if the key's values repeat, later.
 func (e *Engine) mayRepeat(k kv) bool {
-	return e.stream.attached && !e.cells[k.key].said && e.repeats(k.val) || e.mayComeAgain(k)
+	return (e.stream.lost || e.stream.attached && !e.cells[k.key].said) && e.repeats(k.val) || e.mayComeAgain(k)
 }
 
 // mayComeAgain reports whether the version may have another writer that is still to come or is forgotten. This is

@@ -127,6 +127,6 @@ func (p *proof) judged(e *Engine) *proof {
 // that still comes would be late.
 func (e *Engine) cannot(k kv) bool {
 	g := e.dug(k)
-	return !e.exists(k) && !e.cells[k.key].open && (e.o.Level.RealTime() && !e.patient() || e.stream.final ||
+	return !e.exists(k) && !e.isOpen(k.key) && (e.o.Level.RealTime() && !e.patient() || e.stream.final ||
 		g != nil && g.kind != overwritten && g.kind != dropped)
 }

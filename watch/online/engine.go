@@ -93,6 +93,7 @@ type streamState struct {
 	origin   int64 // latest end of an unknown transaction that ran when the stream began
 	started  bool
 	attached bool
+	lost     bool // lines of the stream are lost
 	repeated bool // values are written to a key more than once
 	ended    bool // all transactions have arrived
 	final    bool // no transaction arrives any more
@@ -230,6 +231,9 @@ func (e *Engine) Attach() {
 	}
 }
 
+// Lost says that lines of the stream are lost. From now on a read that no write explains may show a lost one.
+func (e *Engine) Lost() { e.stream.lost = true }
+
 // Add adds a transaction. If it ended before the watermark, Add returns true and does not judge it, but others may
 // read its writes.
 func (e *Engine) Add(a *Arrival) (late bool) {
@@ -241,7 +245,7 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 		e.stream.origin = Plus(at, e.o.Lateness)
 	}
 	e.noteRepeats(a)
-	if e.stream.attached {
+	if e.stream.attached || e.stream.lost {
 		e.dismiss(a.Writes)
 		e.dismiss(a.Lost)
 	}

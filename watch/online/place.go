@@ -113,7 +113,7 @@ func (e *Engine) place(t uint32) {
 	e.fuel()
 	e.slots[t].pending = false
 	e.weights.waitSize.add(&e.slots[t], -1)
-	if e.stream.attached {
+	if e.stream.attached || e.stream.lost {
 		e.assume(t)
 	}
 	x := &e.slots[t]

@@ -203,7 +203,7 @@ func (e *Engine) ripeNext() {
 	}
 }
 
-// EndWaits says that no transaction is under way. It ends all waits.
+// EndWaits says that no transaction is under way: all that arrived are placed. Reads then wait for the patience only.
 func (e *Engine) EndWaits() {
 	e.call.cut = false
 	e.endWaits()
@@ -224,10 +224,12 @@ func (e *Engine) endWaits() {
 		// Those that wait anew are of those that nobody explains.
 		for n := e.await.waitq.len(); n > 0; n-- {
 			if w := e.await.waitq.pop(); !w.done {
-				e.await.suspects.push(suspect{w, e.await.clock})
+				e.await.suspects.push(suspect{w, Plus(e.await.clock, e.await.patience)})
 			}
 		}
-		o.suspects = e.await.suspects.len()
+		if o.suspects = 0; e.stream.ended || !e.patient() {
+			o.suspects = e.await.suspects.len()
+		}
 	}
 	for ; o.suspects > 0; o.suspects-- {
 		if e.stops() {
@@ -289,7 +291,7 @@ func (e *Engine) convictOf(w *waiting) {
 		e.stream.final = true
 		e.wakeAll(w.kv, noSlot)
 		e.stream.final = was
-	case g != nil && g.kind == dropped:
+	case g != nil && g.kind == dropped, g == nil && e.stream.lost:
 		e.foreignWrite(w.kv)
 	case !some && g != nil && g.kind == overwritten:
 		e.stale(w)

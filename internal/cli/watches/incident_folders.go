@@ -31,14 +31,15 @@ import (
 // incidentFolders writes a folder for the database's maintainers for each incident of a watch that has a history with a
 // certificate. It works in parallel with the watch, from files.
 type incidentFolders struct {
-	state string
-	most  int
-	of    *watch.Incidents
-	log   *slog.Logger
-	check checks.CheckFlags // the watch's options; the certificate names level and checker
-	tried map[int64]bool
-	quit  chan struct{}
-	ended chan struct{}
+	state  string
+	most   int
+	of     *watch.Incidents
+	log    *slog.Logger
+	check  checks.CheckFlags // the watch's options; the certificate names level and checker
+	tried  map[int64]bool
+	failed bool // a folder could not be written; this has been said
+	quit   chan struct{}
+	ended  chan struct{}
 }
 
 const (
@@ -95,7 +96,16 @@ func (f *incidentFolders) sweep(ctx context.Context) {
 		if _, err := os.Stat(filepath.Join(dir, incident.JSONFile)); err == nil {
 			continue // it is of an earlier run
 		}
-		if err := f.write(ctx, &x, dir); err != nil && ctx.Err() == nil {
+		err := f.write(ctx, &x, dir)
+		var file *fs.PathError
+		if again := errors.As(err, &file) && !errors.Is(err, fs.ErrNotExist); again && ctx.Err() == nil {
+			delete(f.tried, x.ID) // the disk may be full
+			if f.failed {
+				continue
+			}
+			f.failed = true
+		}
+		if err != nil && ctx.Err() == nil {
 			f.log.Error("the folder of an incident could not be written", "incident", x.ID, "folder", dir, "error", err)
 		}
 	}
