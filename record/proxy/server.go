@@ -202,8 +202,11 @@ var deallocated = regexp.MustCompile(
 // with the same name is being parsed, and portals whose names cursors have taken.
 func (s *session) completed(e *entry, body []byte) {
 	e.res.Tag, e.res.Affected = tagOf(body)
-	if e.res.Tag == "BEGIN" || e.res.Tag == "START TRANSACTION" {
-		s.implicit = false // it goes on as a block
+	switch e.res.Tag {
+	case "BEGIN", "START TRANSACTION":
+		s.implicit, s.block = false, true // it goes on as a block
+	case "COMMIT", "ROLLBACK", "PREPARE TRANSACTION":
+		s.block = false
 	}
 	all := e.res.Tag == "DEALLOCATE ALL" || e.res.Tag == "DISCARD ALL"
 	declares := e.res.Tag == "DECLARE CURSOR"
@@ -247,6 +250,7 @@ func (e *entry) learn(body []byte) {
 // ready handles the end of a Query or Sync.
 func (s *session) ready(e *entry, body []byte) {
 	s.explicit, s.bound = len(body) == 1 && body[0] != 'I', false
+	s.block = s.explicit
 	if e != nil && (e.kind == 'Q' || e.kind == 'S' || e.kind == 'F') {
 		err := e.err
 		if e.kind == 'S' {
