@@ -72,6 +72,10 @@ func (s *session) reply(kind byte, n int) error {
 		if body, err = s.row(e, body); err != nil || body == nil {
 			return err
 		}
+		if e.of != nil {
+			e.of.rest = append(e.of.rest, slices.Clone(body))
+			return nil
+		}
 		return s.client.send(kind, body)
 	}
 	if kind == 'T' {
@@ -94,6 +98,17 @@ func (s *session) reply(kind byte, n int) error {
 		}
 	}
 	s.done(e, kind, body)
+	if kind == 'C' && e.of != nil {
+		n := min(e.part, len(e.of.rest))
+		for _, row := range e.of.rest[:n] {
+			if err := s.client.send('D', row); err != nil {
+				return err
+			}
+		}
+		if e.of.rest = e.of.rest[n:]; n == e.part {
+			return s.client.send('s', nil)
+		}
+	}
 	if p := planned(e); kind == 'E' && p != nil && p.Rewritten() {
 		body = positioned(body, p)
 	}
@@ -183,6 +198,9 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 	case e.kind == 'E' && (kind == 'C' || kind == 'I' || kind == 's'):
 		if kind == 'C' {
 			s.completed(e, body)
+			if e.of != nil {
+				e.of.whole = true
+			}
 		}
 		e.res.All = kind == 'C' && !e.res.Unseen && !e.more
 		if e.alone && e.run != nil {

@@ -50,8 +50,10 @@ type entry struct {
 	plan   *sqlstmt.Plan
 	run    *sqlstmt.Run
 	alone  bool
-	more   bool // of a portal that has been executed before: the first rows are not among its
-	copied bool // the data of a COPY ended behind it
+	more   bool    // of a portal that has been executed before: the first rows are not among its
+	copied bool    // the data of a COPY ended behind it
+	part   int     // the program wants so many rows
+	of     *portal // of a write whose rows the program fetches in parts; nil: it gets all
 	res    sqlstmt.Result
 	err    error
 	rows   [][]string // of askKind
@@ -69,10 +71,12 @@ type prepared struct {
 
 // portal is a bound statement.
 type portal struct {
-	st   *prepared
-	args []sqlstmt.Arg
-	ran  bool
-	at   int // what session.ran is if no other statement was sent since its Bind
+	st    *prepared
+	args  []sqlstmt.Arg
+	ran   bool
+	rest  [][]byte // rows of a write that the program has not yet fetched
+	whole bool     // the server has sent all rows
+	at    int      // what session.ran is if no other statement was sent since its Bind
 }
 
 // failure is an ErrorResponse.

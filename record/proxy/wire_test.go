@@ -232,6 +232,16 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Query{String: "ROLLBACK TO a"})
 		send(&pgproto3.Query{String: "UPDATE accounts SET v = 2 WHERE id = 2"})
 		send(&pgproto3.Query{String: "COMMIT"})
+		send(&pgproto3.Query{String: "BEGIN"})
+		for _, most := range []uint32{1, 2, 3, 4} { // as asyncpg fetches a row
+			parts := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 " +
+				"RETURNING id"}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: most}, &pgproto3.Execute{MaxRows: 1}}
+			send(append(parts, &pgproto3.Execute{})...)
+			send(&pgproto3.Execute{MaxRows: 1})
+		}
+		send(&pgproto3.Query{String: "ROLLBACK"})
+		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 RETURNING id"}, &pgproto3.Bind{},
+			&pgproto3.Execute{MaxRows: 1})
 		return append(out, simple(t.Context(), c, "SELECT * FROM accounts ORDER BY id"))
 	}
 	want := run(direct.String())
@@ -241,6 +251,7 @@ func TestPortals(t *testing.T) {
 		t.Errorf("through the proxy\n%q\nelse\n%q", got, want)
 	}
 	t.Logf("%+v; %v", rec.Stats(), log.Stats())
+	must.Equal(t, strings.Contains(log.Stats().String(), "rows): UPDATE accounts SET v = v +"), false, "missed")
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
