@@ -13,10 +13,9 @@ import (
 // Client follows a connection. It is a session of the history and runs one statement at a time.
 type Client struct {
 	Open int // how many results are open; outside of a transaction they keep an old snapshot for later reads (SQLite)
-
-	l   *Log
-	ask Ask // nil: the database cannot be asked
-	s   *record.Session
+	l    *Log
+	ask  Ask // nil: the database cannot be asked
+	s    *record.Session
 
 	t       *record.Txn // that has begun and not ended; nil: none
 	marks   []savepoint
@@ -157,8 +156,8 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 			c.outer, r.t = true, c.t
 		}
 	default:
-		fresh := c.Open == 0 || p.writes // writes fail on an old snapshot
-		if c.t == nil && !c.blind && !c.my.manual && fresh && (p.Concerns() || note != nil) {
+		fresh := c.Open == 0 || p.writes // on an old snapshot a write fails
+		if fresh && c.t == nil && !c.blind && !c.my.manual && (p.Concerns() || note != nil) {
 			r.t, r.alone = c.s.Begin(abridged(p.SQL, maxName-len(r.from))+r.from), true
 		}
 	}
@@ -211,8 +210,6 @@ func (c *Client) settle() {
 
 // name returns a transaction's name for reports: its level, and its statements.
 func (c *Client) name() string { return abridged(strings.Join(c.title, " "), maxName) }
-
-const maxName = 400
 
 func abridged(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
