@@ -12,9 +12,10 @@ import (
 
 // Client follows a connection. It is a session of the history and runs one statement at a time.
 type Client struct {
-	l   *Log
-	ask Ask // nil: the database cannot be asked
-	s   *record.Session
+	Open int // how many results are open; outside of a transaction they keep an old snapshot for later reads (SQLite)
+	l    *Log
+	ask  Ask // nil: the database cannot be asked
+	s    *record.Session
 
 	t       *record.Txn // that has begun and not ended; nil: none
 	marks   []savepoint
@@ -137,7 +138,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		if c.my.is { // it ends whatever goes on
 			c.end(finish{err: errUnclear}, false)
 		}
-		if c.t == nil && !c.blind && !c.my.manual {
+		if c.t == nil && !c.blind && !c.my.manual && c.Open == 0 {
 			c.begin(p.level())
 		} else if p.level() != "" && c.l.is { // a second BEGIN may change the level
 			c.level = weakest
@@ -150,12 +151,13 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	case sqltext.Rollback:
 	case sqltext.Savepoint:
-		if c.l.sqlite && c.t == nil && !c.blind { // in SQLite it begins a transaction
+		if c.l.sqlite && c.t == nil && !c.blind && c.Open == 0 { // in SQLite it begins a transaction
 			c.begin("")
 			c.outer, r.t = true, c.t
 		}
 	default:
-		if c.t == nil && !c.blind && !c.my.manual && (p.Concerns() || note != nil) {
+		fresh := c.Open == 0 || p.writes // on an old snapshot a write fails
+		if fresh && c.t == nil && !c.blind && !c.my.manual && (p.Concerns() || note != nil) {
 			r.t, r.alone = c.s.Begin(abridged(p.SQL, maxName-len(r.from))+r.from), true
 		}
 	}
@@ -209,8 +211,6 @@ func (c *Client) settle() {
 // name returns a transaction's name for reports: its level, and its statements.
 func (c *Client) name() string { return abridged(strings.Join(c.title, " "), maxName) }
 
-const maxName = 400
-
 func abridged(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > max(most, 0) {
@@ -260,6 +260,12 @@ func (r *Run) End(err error, res *Result) {
 	defer r.land()
 	c, p := r.c, r.p
 	defer p.implied.after(c, err)
+	if c.Open > 0 && err == nil {
+		c.blind = c.blind || c.t == nil && (p.kind() == sqltext.Begin || p.kind() == sqltext.Savepoint)
+		if r.alone && p.writes { // it commits when the results of writes are closed
+			err = errUnclear
+		}
+	}
 	sure := err == nil || Aborted(err)
 	switch p.kind() {
 	case sqltext.Begin:

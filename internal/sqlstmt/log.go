@@ -111,8 +111,8 @@ type ownWorkload struct {
 	loose map[*Table]bool // the tables whose rows may vanish by themselves; nil: all
 }
 
-// maxTexts bounds the texts in memory; maxMissed bounds Missed.
-const maxTexts, maxMissed = 4096, 1000
+// maxTexts bounds the texts in memory, maxMissed bounds Missed, and maxName the bytes of a transaction's name.
+const maxTexts, maxMissed, maxName = 4096, 1000, 400
 
 // parsed is a parsed text.
 type parsed struct {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -265,11 +266,22 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	if p == nil || c.bad || p.st.plan == nil {
 		return body, nil
 	}
+	most := c.int32()
+	if p.whole {
+		if e.part, e.of = most, p; most <= 0 {
+			e.part = math.MaxInt
+		}
+		return body, nil
+	}
 	e.plan, e.more, p.ran = p.st.plan, p.ran, true
 	p.at++
 	e.res.Unseen = p.st.fetch || p.at != s.ran // its rows do not show what other statements did since its Bind
 	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && s.client.ahead() == 'S'
 	s.start(e, p.args)
+	if most > 0 && name == "" && !p.st.fetch && e.plan.Drain() && e.plan.Returns() && e.run != nil {
+		e.part, e.of = most, p
+		body = make([]byte, 5) // asks for all rows; SQL cannot FETCH from a portal without a name
+	}
 	if e.plan.Rewritten() && !e.plan.Returns() { // the program expects no rows, and so no end of a part of them
 		body = append([]byte(name), 0, 0, 0, 0, 0)
 	}

@@ -72,6 +72,10 @@ func (s *session) reply(kind byte, n int) error {
 		if body, err = s.row(e, body); err != nil || body == nil {
 			return err
 		}
+		if e.of != nil {
+			e.of.rest = append(e.of.rest, slices.Clone(body))
+			return nil
+		}
 		return s.client.send(kind, body)
 	}
 	if kind == 'T' {
@@ -94,6 +98,17 @@ func (s *session) reply(kind byte, n int) error {
 		}
 	}
 	s.done(e, kind, body)
+	if kind == 'C' && e.of != nil {
+		n := min(e.part, len(e.of.rest))
+		for _, row := range e.of.rest[:n] {
+			if err := s.client.send('D', row); err != nil {
+				return err
+			}
+		}
+		if e.of.rest = e.of.rest[n:]; n == e.part {
+			return s.client.send('s', nil)
+		}
+	}
 	if p := planned(e); kind == 'E' && p != nil && p.Rewritten() {
 		body = positioned(body, p)
 	}
@@ -183,6 +198,9 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 	case e.kind == 'E' && (kind == 'C' || kind == 'I' || kind == 's'):
 		if kind == 'C' {
 			s.completed(e, body)
+			if e.of != nil {
+				e.of.whole = true
+			}
 		}
 		e.res.All = kind == 'C' && !e.res.Unseen && !e.more
 		if e.alone && e.run != nil {
@@ -202,8 +220,11 @@ var deallocated = regexp.MustCompile(
 // with the same name is being parsed, and portals whose names cursors have taken.
 func (s *session) completed(e *entry, body []byte) {
 	e.res.Tag, e.res.Affected = tagOf(body)
-	if e.res.Tag == "BEGIN" || e.res.Tag == "START TRANSACTION" {
-		s.implicit = false // it goes on as a block
+	switch e.res.Tag {
+	case "BEGIN", "START TRANSACTION":
+		s.implicit, s.block = false, true // it goes on as a block
+	case "COMMIT", "ROLLBACK", "PREPARE TRANSACTION":
+		s.block = false
 	}
 	all := e.res.Tag == "DEALLOCATE ALL" || e.res.Tag == "DISCARD ALL"
 	declares := e.res.Tag == "DECLARE CURSOR"
@@ -247,6 +268,7 @@ func (e *entry) learn(body []byte) {
 // ready handles the end of a Query or Sync.
 func (s *session) ready(e *entry, body []byte) {
 	s.explicit, s.bound = len(body) == 1 && body[0] != 'I', false
+	s.block = s.explicit
 	if e != nil && (e.kind == 'Q' || e.kind == 'S' || e.kind == 'F') {
 		err := e.err
 		if e.kind == 'S' {

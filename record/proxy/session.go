@@ -26,6 +26,7 @@ type session struct {
 	skip    bool // the server passes over what comes before the next Sync
 	copying bool // the server takes the data of a COPY, and ignores each Sync
 	bound   bool // it has bound a portal since its last ReadyForQuery: a Sync may commit
+	block   bool // a transaction block is open: no Sync commits
 	ended   bool
 
 	log      *sqlstmt.Client
@@ -49,8 +50,10 @@ type entry struct {
 	plan   *sqlstmt.Plan
 	run    *sqlstmt.Run
 	alone  bool
-	more   bool // of a portal that has been executed before: the first rows are not among its
-	copied bool // the data of a COPY ended behind it
+	more   bool    // of a portal that has been executed before: the first rows are not among its
+	copied bool    // the data of a COPY ended behind it
+	part   int     // the program wants so many rows
+	of     *portal // of a write whose rows the program fetches in parts; nil: it gets all
 	res    sqlstmt.Result
 	err    error
 	rows   [][]string // of askKind
@@ -68,10 +71,12 @@ type prepared struct {
 
 // portal is a bound statement.
 type portal struct {
-	st   *prepared
-	args []sqlstmt.Arg
-	ran  bool
-	at   int // what session.ran is if no other statement was sent since its Bind
+	st    *prepared
+	args  []sqlstmt.Arg
+	ran   bool
+	rest  [][]byte // rows of a write that the program has not yet fetched
+	whole bool     // the server has sent all rows
+	at    int      // what session.ran is if no other statement was sent since its Bind
 }
 
 // failure is an ErrorResponse.
@@ -205,6 +210,7 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 		sql = strings.ToValidUTF8(sql[:200], "") + "\n… (too long"
 	}
 	// The server may have to be asked, which it can be when it is at rest.
+	_ = s.settle() // the statement would wait for that anyway; s.ended has the error
 	for !s.ended && s.resting() && len(s.queue) > 0 {
 		if s.server.w.Flush() != nil {
 			break
@@ -228,7 +234,7 @@ func (s *session) resting() bool {
 // ask queries the server. Its messages use names of their own, so that the program's unnamed statement and portal
 // stay. Only the goroutine that reads from the client may call it, and must hold mu.
 func (s *session) ask(sql string, args ...any) ([][]string, error) {
-	if len(s.queue) > 0 || s.ended || s.skip || s.bound {
+	if len(s.queue) > 0 || s.ended || s.skip || s.bound && !s.block {
 		return nil, errBusy
 	}
 	const name = "isovet_ask\x00"

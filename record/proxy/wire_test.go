@@ -232,6 +232,16 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Query{String: "ROLLBACK TO a"})
 		send(&pgproto3.Query{String: "UPDATE accounts SET v = 2 WHERE id = 2"})
 		send(&pgproto3.Query{String: "COMMIT"})
+		send(&pgproto3.Query{String: "BEGIN"})
+		for _, most := range []uint32{1, 2, 3, 4} { // as asyncpg fetches a row
+			parts := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 " +
+				"RETURNING id"}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: most}, &pgproto3.Execute{MaxRows: 1}}
+			send(append(parts, &pgproto3.Execute{})...)
+			send(&pgproto3.Execute{MaxRows: 1})
+		}
+		send(&pgproto3.Query{String: "ROLLBACK"})
+		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 RETURNING id"}, &pgproto3.Bind{},
+			&pgproto3.Execute{MaxRows: 1})
 		return append(out, simple(t.Context(), c, "SELECT * FROM accounts ORDER BY id"))
 	}
 	want := run(direct.String())
@@ -241,6 +251,7 @@ func TestPortals(t *testing.T) {
 		t.Errorf("through the proxy\n%q\nelse\n%q", got, want)
 	}
 	t.Logf("%+v; %v", rec.Stats(), log.Stats())
+	must.Equal(t, strings.Contains(log.Stats().String(), "rows): UPDATE accounts SET v = v +"), false, "missed")
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
@@ -286,18 +297,23 @@ func TestCopyIn(t *testing.T) {
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
-// TestFlush: the proxy asks nothing while a Sync would commit what the program has not committed.
+// TestFlush: the proxy asks nothing while a Sync would commit what the program has not committed. Behind BEGIN it asks.
 func TestFlush(t *testing.T) {
 	direct := postgres(t)
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
-	c := connect(t, start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
-	for _, q := range []string{"DROP TABLE IF EXISTS one, two", "CREATE TABLE one (id int PRIMARY KEY)",
-		"CREATE TABLE two (id int PRIMARY KEY)"} {
+	log := &sqlstmt.Log{Rec: rec}
+	c := connect(t, start(t, direct, proxy.Options{Log: log}))
+	for _, q := range []string{"DROP TABLE IF EXISTS one, two, three", "CREATE TABLE one (id int PRIMARY KEY)",
+		"CREATE TABLE two (id int PRIMARY KEY)", "CREATE TABLE three (id int PRIMARY KEY)"} {
 		must.Get(c.Exec(t.Context(), q))(t)
 	}
 	answers(t, c, &pgproto3.Parse{Query: "INSERT INTO one VALUES (1) RETURNING id"}, &pgproto3.Bind{},
 		&pgproto3.Execute{}, &pgproto3.Flush{})
 	answers(t, c, &pgproto3.Parse{Query: "INSERT INTO two VALUES (1 / 0)"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+	answers(t, c, &pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}, // as JDBC begins
+		&pgproto3.Parse{Query: "INSERT INTO three VALUES (1)"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+	must.Equal(t, simple(t.Context(), c, "COMMIT"), "0 [] COMMIT", "an end")
+	must.Equal(t, len(log.Stats().Missed), 0, "statements were not understood: %v", log.Stats())
 	must.Equal(t, simple(t.Context(), c, "SELECT count(*) FROM one"), "1 [[[48]]] SELECT 1", "rows")
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }

@@ -87,7 +87,7 @@ func serial(t *testing.T, file, driver string, fresh func() string) {
 			log := recordsql.New(rec, tables...)
 			dsn := fresh()
 			db, other := must.Get(log.Open(driver, dsn))(t), must.Get(sql.Open(driver, dsn))(t)
-			conn := must.Get(db.Conn(t.Context()))(t)
+			conn, second := must.Get(db.Conn(t.Context()))(t), must.Get(db.Conn(t.Context()))(t)
 			all, prepared := slices.Concat(steps[1:], serialLook), map[string]*sql.Stmt{}
 			var open []*sql.Rows
 			if before {
@@ -97,6 +97,8 @@ func serial(t *testing.T, file, driver string, fresh func() string) {
 				q = strings.ReplaceAll(q, "\r", "\n")
 				if rest, ok := strings.CutPrefix(q, "plain "); ok { // by another program
 					must.Get(other.Exec(rest))(t)
+				} else if rest, ok := strings.CutPrefix(q, "second "); ok { // by another client that is recorded
+					play(t.Context(), second, nil, rest, query)
 				} else if rows := play(t.Context(), conn, prepared, q, query); rows != nil {
 					open = append(open, rows)
 				}
@@ -110,7 +112,7 @@ func serial(t *testing.T, file, driver string, fresh func() string) {
 				t.Errorf("%s, ranges %v, earlier reads %v, by Query %v: %v: %v\n%s\n%v", steps[0], ranges, before,
 					query, err, r.Verdict, ops(t, rec), log.Stats())
 			}
-			must.OK(t, errors.Join(conn.Close(), db.Close(), other.Close()))
+			must.OK(t, errors.Join(conn.Close(), second.Close(), db.Close(), other.Close()))
 			s := log.Stats()
 			for i := 0; i < len(s.Missed) && !query; i++ { // by Query, most writes are not understood
 				missed += s.Missed[i].Count

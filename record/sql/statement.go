@@ -64,13 +64,13 @@ func (c *conn) query(ctx context.Context, plan *sqlstmt.Plan, args []driver.Name
 		r.End(err, &sqlstmt.Result{Affected: -1})
 		return in, err
 	}
-	if !plan.Concerns() && n == nil {
-		r.End(nil, &sqlstmt.Result{Affected: -1})
-		return in, nil
-	}
-	x := &rows{Rows: in, r: r, plan: plan, out: sqlstmt.Result{Affected: -1}}
+	c.c.Open++
+	x := &rows{Rows: in, c: c.c, r: r, plan: plan, out: sqlstmt.Result{Affected: -1}}
 	x.out.Columns = x.Columns()
-	if n == nil && !plan.Rewritten() { // PostgreSQL takes no other meanwhile
+	switch {
+	case !plan.Concerns() && n == nil:
+		x.tell()
+	case n == nil && !plan.Rewritten(): // PostgreSQL takes no other meanwhile
 		c.open = x
 	}
 	return x, nil
@@ -79,6 +79,7 @@ func (c *conn) query(ctx context.Context, plan *sqlstmt.Plan, args []driver.Name
 // rows passes the rows on to the program, without the added columns, and records them.
 type rows struct {
 	driver.Rows
+	c    *sqlstmt.Client // nil: closed
 	r    *sqlstmt.Run
 	plan *sqlstmt.Plan
 	out  sqlstmt.Result
@@ -110,7 +111,7 @@ func (x *rows) Next(dest []driver.Value) error {
 	err := x.Rows.Next(into)
 	copy(dest, into[n:])
 	switch {
-	case x.more:
+	case x.more || x.done:
 	case err == nil:
 		look := into
 		if n > 0 {
@@ -146,6 +147,10 @@ func (x *rows) Close() error {
 		_ = x.drain() // told below
 	}
 	err := x.Rows.Close()
+	if x.c != nil {
+		x.c.Open--
+		x.c = nil
+	}
 	x.err = cmp.Or(x.err, err)
 	x.tell()
 	return err
