@@ -42,6 +42,9 @@ type View struct {
 
 	// Counts[t] says that transaction t counts.
 	Counts []bool
+	// Impossible lists those of unknown outcome that count, since others read from them, but have a read that nothing
+	// explains: they cannot have committed.
+	Impossible []uint32
 	// NumCounts is the number of counting transactions, without Init.
 	NumCounts int
 
