@@ -76,6 +76,8 @@ func TestRunOfJepsen(t *testing.T) {
 		must.Equal(t, strings.Count(page, `<g class="o-`+class+`"><title>`), n, "boxes of the timeline: %s", class)
 	}
 	must.Equal(t, strings.Count(page, `class="sess"`), 4, "columns")
+	must.Equal(t, strings.Count(page, `class="quantile"`), 4, "quantiles")
+	must.Equal(t, strings.Count(page, `<g class="fault"><title>kill</title><rect x="0"`), 1, "bands of the timeline")
 	b.Reset()
 	must.OK(t, RunHTML(&b, "h", h, 0, 40))
 	wellFormed(t, "key", b.Bytes())
