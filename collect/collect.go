@@ -88,8 +88,10 @@ type Progress struct {
 // Result is a recorded run.
 type Result struct {
 	History *history.History // nil with Config.Rotate
-	Parts   Parts            // with Config.Rotate
-	Summary Summary
+	// Operations are instead of History for a workload of operations: their calls and results in JSON, as Jepsen has.
+	Operations []byte
+	Parts      Parts // with Config.Rotate
+	Summary    Summary
 	// Interrupted says that ctx ended the run early.
 	Interrupted bool
 
@@ -128,6 +130,9 @@ func (c *Config) Validate() error {
 	case c.Own != nil && c.Fault.Kind == Schema:
 		return fmt.Errorf("fault %v needs isovet's own tables; expected a built-in workload",
 			c.Fault)
+	case c.Own != nil && c.Own.Operations && (c.Rotate != nil || c.Ahead != nil):
+		return errors.New("hunt and --rotate do not work with operations on objects, such as workload bank; expected " +
+			"collect without --rotate")
 	case len(c.DB) == 0:
 		return errors.New("no database is named; expected a URL, such as sqlite:, postgres://… or postgres:start")
 	case c.Txns < 0 || c.Sessions < 0 || c.Keys < 0 || c.Ops < 0 || c.Values < 0:

@@ -20,17 +20,31 @@ import (
 
 // ownClient is a session that runs the user's own workload.
 type ownClient struct {
-	c    *client // connection, pauses, counts; its log is not used
-	own  *sqlwork.Workload
-	rec  *record.Session
-	log  *sqlstmt.Log
-	rng  *rand.Rand
-	next *atomic.Int64 // the last unique number used
+	c   *client // connection, pauses, counts; its log is not used
+	own *sqlwork.Workload
+	rec *record.Session
+	log *sqlstmt.Log
+	ops *operationLog // instead of rec and log, for operations
+	// process is the number of the client in a history of operations.
+	process int
+	rng     *rand.Rand
+	next    *atomic.Int64 // the last unique number used
 	// backslash says that the database takes a backslash for an escape character.
 	backslash bool
 	sum       txnRec // the open attempt, for the summary
 	idle      *fruitless
 }
+
+// attempt records an attempt at a transaction or an operation.
+type attempt interface {
+	Committing() error
+	Commit(commit func() error) error
+	Abort(rollback func() error) error
+	Unknown() error
+}
+
+// errNothing says that an operation has found nothing that it could do.
+var errNothing = errors.New("the statement found no row")
 
 // fruitless counts the attempts of all sessions since one committed.
 type fruitless struct {
@@ -59,13 +73,22 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 		return nil, fmt.Errorf("%s takes no SQL; expected PostgreSQL, MariaDB, MySQL or SQLite for workload %s",
 			t.DB.Info().Name, c.Own.Name)
 	}
+	if c.Own, err = c.Own.For(t.DB.Info().Dialect, c.Variant); err != nil {
+		return nil, err
+	}
 	r := &run{cfg: c, target: t, info: t.DB.Info(), what: c.Own.Name, note: fmt.Sprintf("seed %d, %s", c.Seed,
 		plural.Of(c.Sessions, "session"))}
+	if v := c.Own.Variant(c.Variant); v != "" {
+		r.what += "/" + v
+	}
 	r.work = tablesOnly(nil)
 	c.tell(Progress{Stage: "loading"})
 	noRows := func(func(int64, driver.Row) bool) {}
 	if err := t.load(ctx, driver.Data{Rows: noRows, Mark: rand.Int64N(1 << 53)}); err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
+	}
+	if c.Own.Operations {
+		return r.collectOperations(ctx)
 	}
 	o := record.Options{OpTimes: true, Meta: history.Meta{Name: fmt.Sprintf("%s-%d", c.Own.Name, c.Seed),
 		DB: r.info.Name, Isolation: r.info.Isolation, Workload: c.Own.Name, Note: r.note}}
@@ -88,9 +111,7 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 		return nil, errors.Join(err, rec.Close())
 	}
 	// No teardown if the set-up failed: an existing table does not belong to the workload.
-	defer func() {
-		err = errors.Join(err, r.ownStatements(context.WithoutCancel(ctx), "teardown", c.Own.Teardown))
-	}()
+	defer r.tearDown(ctx, &err)
 	if err := r.connect(ctx); err != nil {
 		return nil, errors.Join(err, rec.Close())
 	}
@@ -99,7 +120,13 @@ func (t *Target) collectOwn(ctx context.Context, c Config) (_ *Result, err error
 		r.disconnect()
 		return nil, errors.Join(fmt.Errorf("workload %s: %w", r.what, err), rec.Close())
 	}
-	r.driveOwn(ctx, rec, log)
+	r.driveOwn(ctx, func(o *ownClient) {
+		node := ""
+		if len(r.info.Nodes) > 1 {
+			node = r.info.Nodes[o.c.node].Name
+		}
+		o.rec, o.log = rec.SessionOn(node), log
+	})
 	res := &Result{Interrupted: ctx.Err() != nil, Summary: r.summary()}
 	for _, m := range log.Stats().Missed {
 		res.Summary.Missed = append(res.Summary.Missed, fmt.Sprintf("%s not recorded (%s): %s", plural.Of(m.Count,
@@ -192,21 +219,23 @@ func (r *run) ownSetup(ctx context.Context, rec *record.Recorder) error {
 	return nil
 }
 
-// driveOwn runs all sessions to their end.
-func (r *run) driveOwn(ctx context.Context, rec *record.Recorder, log *sqlstmt.Log) {
+func (r *run) tearDown(ctx context.Context, err *error) {
+	*err = errors.Join(*err, r.ownStatements(context.WithoutCancel(ctx), "teardown", r.cfg.Own.Teardown))
+}
+
+// driveOwn runs all sessions to their end. record sets what records a session.
+func (r *run) driveOwn(ctx context.Context, record func(o *ownClient)) []*ownClient {
 	next, idle := &atomic.Int64{}, &fruitless{}
 	next.Store(r.cfg.ownLast)
 	my := r.info.Dialect == "mysql"
 	own := make([]*ownClient, len(r.clients))
 	for i, c := range r.clients {
-		node := ""
-		if len(r.info.Nodes) > 1 {
-			node = r.info.Nodes[c.node].Name
-		}
-		own[i] = &ownClient{c: c, own: r.cfg.Own, rec: rec.SessionOn(node), log: log, next: next, backslash: my,
-			idle: idle, rng: rand.New(rand.NewPCG(r.cfg.Seed, uint64(c.id)<<1))}
+		own[i] = &ownClient{c: c, own: r.cfg.Own, next: next, backslash: my, idle: idle,
+			rng: rand.New(rand.NewPCG(r.cfg.Seed, uint64(c.id)<<1))}
+		record(own[i])
 	}
 	r.sessions(ctx, func(c *client) { own[c.id].loop() })
+	return own
 }
 
 func (o *ownClient) loop() {
@@ -227,7 +256,12 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	}
 	values := map[string]any{}
 	maps.Copy(values, drawn)
-	x := o.rec.Begin(t.Name)
+	var x attempt
+	if o.ops != nil {
+		x = o.operate(t, values)
+	} else {
+		x = o.rec.Begin(t.Name)
+	}
 	o.sum = *c.newTxn(t.Name)
 	if err := c.sess.Begin(); err != nil {
 		return o.refused(x, err, "begin")
@@ -243,9 +277,15 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 			return stopped
 		}
 		for _, name := range o.own.Uniques(s) {
-			values[name] = o.next.Add(1)
+			if o.ops == nil {
+				values[name] = o.next.Add(1)
+			}
 		}
-		if err := o.step(x, s, values); err != nil {
+		err := o.step(x, s, values)
+		if rollback = rollback || errors.Is(err, errNothing); errors.Is(err, errNothing) {
+			break
+		}
+		if err != nil {
 			return o.refused(x, err, s.SQL)
 		}
 	}
@@ -304,16 +344,19 @@ func (o *ownClient) count(s history.Status) {
 }
 
 // step runs a statement and records the effects that its answer shows.
-func (o *ownClient) step(x *record.Txn, s *sqlwork.Step, values map[string]any) error {
+func (o *ownClient) step(x attempt, s *sqlwork.Step, values map[string]any) error {
 	got, err := o.c.sess.(driver.Speaker).Say(s.Text(values, o.backslash))
+	if op, is := x.(*operation); is && err == nil {
+		err = op.answered(s, &got)
+	}
 	plan, args, one := s.Plan(values)
 	switch {
 	case plan == nil:
 	case err == nil:
-		o.log.Tell(x, plan, args, &sqlstmt.Result{Columns: got.Columns, Rows: got.Rows, Affected: got.Affected,
-			All: true})
+		o.log.Tell(x.(*record.Txn), plan, args, &sqlstmt.Result{Columns: got.Columns, Rows: got.Rows,
+			Affected: got.Affected, All: true})
 	case one && o.c.r.target.DB.Classify(err) == driver.Lost: // it may have taken effect
-		o.log.Tell(x, plan, args, &sqlstmt.Result{Affected: -1, Unclear: true})
+		o.log.Tell(x.(*record.Txn), plan, args, &sqlstmt.Result{Affected: -1, Unclear: true})
 	}
 	if err != nil {
 		return err
@@ -334,7 +377,7 @@ func (o *ownClient) rollback() error {
 }
 
 // refused ends an attempt that had no effect.
-func (o *ownClient) refused(x *record.Txn, err error, where string) ended {
+func (o *ownClient) refused(x attempt, err error, where string) ended {
 	c := o.c
 	class, broken := c.r.target.DB.Classify(err), driver.Broken(err)
 	if class == driver.Aborted || class == driver.Unclear || broken {

@@ -187,6 +187,12 @@ func TestValues(t *testing.T) {
 func TestBadWorkloads(t *testing.T) {
 	const steps = "transactions:\n  - steps: [select v from a where id = :k]\n"
 	for text, want := range map[string]string{
+		"operations: true\n" + head + steps:                                          "expected one of them",
+		head + steps + "    value: '1'\n":                                            "expected operations: true",
+		head + "transactions: [{steps: [{sql: a, some: true}]}]":                     "expected operations: true",
+		"operations: true\ntransactions: [{steps: [a], value: ':k'}]":                "no parameter :k",
+		"operations: true\ntransactions: [{steps: [a], value: '{'}]":                 "expected JSON",
+		"operations: true\ntransactions: [{steps: [{sql: a, answer: b}]}]":           "expected map, list or value",
 		head + "transactions: [null]\n":                                              "transaction 1 is empty",
 		head + "transactions:\n  - steps: [null]\n":                                  "step 1 is empty",
 		head + "transactions:\n  - steps: [[a]]\n":                                   "expected a statement",

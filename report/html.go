@@ -52,18 +52,20 @@ const (
 
 type pageData struct {
 	Name, Level, About, Verdict, Reason, Summary string
-	Levels                                       []pageLevel // of a page on all levels
-	Lattice                                      markup
-	Meta                                         []pair
-	Kinds                                        []pair // anomalies by kind, where there are several
-	Anomalies                                    []pageAnomaly
-	More                                         int
-	Mechanisms                                   *pageMechanisms
-	Shrink, Small                                string
-	Deps                                         []pair
-	Stats                                        []pair
-	Order                                        *pageOrder
-	Run                                          *pageRun
+	// Of is the word between a verdict and Level; "" is "at". A violation is always one "of" the level.
+	Of            string
+	Levels        []pageLevel // of a page on all levels
+	Lattice       markup
+	Meta          []pair
+	Kinds         []pair // anomalies by kind, where there are several
+	Anomalies     []pageAnomaly
+	More          int
+	Mechanisms    *pageMechanisms
+	Shrink, Small string
+	Deps          []pair
+	Stats         []pair
+	Order         *pageOrder
+	Run           *pageRun
 }
 
 type pair struct{ Name, Value string }
@@ -170,11 +172,16 @@ func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error
 		d.Deps = used(r.Anomalies)
 		d.Mechanisms = newPageMechanisms(r)
 		d.Order = newPageOrder(r)
-		if whole := cmp.Or(o.Whole, h); whole.Run != nil {
-			d.Run = newPageRun(whole, h, r.Anomalies, history.None, 0)
-		}
+		d.drawRun(cmp.Or(o.Whole, h), h, r.Anomalies)
 	}
 	return d.write(w)
+}
+
+// drawRun draws a run of Jepsen's: timelines of keys from a part of it, those of anomalies first.
+func (d *pageData) drawRun(whole, part *history.History, as []evidence.Anomaly) {
+	if whole.Run != nil {
+		d.Run = newPageRun(whole, part, as, history.None, 0)
+	}
 }
 
 // kinds counts the anomalies of each kind. It returns nil if all are of one kind.

@@ -81,6 +81,7 @@ func LatticeHTML(w io.Writer, name string, results []*evidence.Result, holding, 
 	d.Deps = used(shown)
 	if len(results) > 0 && results[0].H != nil {
 		d.Meta = MetaPairs(results[0].H)
+		d.drawRun(results[0].H, results[0].H, shown)
 	}
 	return d.write(w)
 }

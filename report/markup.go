@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
 
+	"isovet/evidence"
 	"isovet/internal/plural"
 )
 
@@ -92,7 +94,11 @@ func (p *pageWriter) page(d *pageData) {
 <h1>%s</h1>
 `, policy, strings.TrimPrefix(d.Verdict+": "+d.Name, ": "), styleElement, markup(heads()), d.Name)
 	if d.Verdict != "" {
-		p.f("<p><span class=\"verdict %s\">%s</span> at <b>%s</b></p>\n", d.Verdict, d.Verdict, d.Level)
+		of := cmp.Or(d.Of, "at")
+		if d.Verdict == evidence.Violated.String() {
+			of = "of"
+		}
+		p.f("<p><span class=\"verdict %s\">%s</span> %s <b>%s</b></p>\n", d.Verdict, d.Verdict, of, d.Level)
 	}
 	if d.About != "" {
 		p.f("<p class=\"soft\">%s promises: %s</p>\n", d.Level, d.About)

@@ -120,8 +120,8 @@ func (w *Work) junitCase(it *Item) junitCase {
 // operations.
 func (w *Work) HTML(to io.Writer, name string) error {
 	a := w.Answer
-	d := pageData{Name: name, Level: a.Workload, About: w.about(), Verdict: a.Verdict.String(), Reason: a.Reason,
-		Summary: w.Summary()}
+	d := pageData{Name: name, Level: a.Workload, Of: "as", About: w.about(), Verdict: a.Verdict.String(),
+		Reason: a.Reason, Summary: w.Summary()}
 	if w.Note != "" {
 		d.Meta = []pair{{"note", w.Note}}
 	}

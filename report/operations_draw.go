@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"isovet/history"
@@ -44,7 +45,27 @@ func (w *Work) columns(shown, found []int) markup {
 		}
 		boxes = append(boxes, b)
 	}
-	return columns(boxes, "process")
+	return columns(boxes, "process", w.faults())
+}
+
+// faults returns the faults of the run, at calls of operations if these are positions.
+func (w *Work) faults() []fault {
+	all := faultsOf(w.H.Events)
+	for i := range all {
+		for _, at := range []*int64{&all[i].from, &all[i].to} {
+			after, _ := slices.BinarySearchFunc(w.H.Ops, *at, func(op operations.Op, at int64) int {
+				return cmp.Compare(op.Time, at)
+			})
+			switch {
+			case w.H.Times:
+			case after < len(w.H.Ops):
+				*at = w.H.Ops[after].Call
+			default:
+				*at = math.MaxInt64
+			}
+		}
+	}
+	return all
 }
 
 // run draws the run of the operations. It returns nil if few have times.

@@ -17,6 +17,7 @@ import (
 // Limits of the figures of a run. With them a page is smaller than two megabytes.
 const (
 	maxFaults = 1000
+	maxBands  = 100  // faults in a timeline
 	maxKeys   = 8    // timelines on a page
 	maxKeyOps = 150  // transactions in each of them
 	maxOneKey = 1000 // transactions in a timeline on a page of its own
@@ -133,8 +134,9 @@ func newPageRun(h, part *history.History, as []evidence.Anomaly, key uint32, fro
 			}
 		})
 	}
+	_, events := callsOf(h)
 	for _, k := range keys {
-		p.Timelines = append(p.Timelines, timelineOf(part, k, touched[k], found, from, most))
+		p.Timelines = append(p.Timelines, timelineOf(part, k, touched[k], found, from, most, faultsOf(events)))
 	}
 	p.About += fmt.Sprintf("Timelines: %d of %s; isovet view shows each.", len(keys), plural.Of(part.NumKeys(), "key"))
 	return p
@@ -142,7 +144,8 @@ func newPageRun(h, part *history.History, as []evidence.Anomaly, key uint32, fro
 
 // timelineOf draws at most most of the transactions on a key: from the one at place from on or, if some are found,
 // around the first of these. It leaves out transactions without a session or a begin.
-func timelineOf(h *history.History, key uint32, txns []uint32, found map[uint32]bool, from, most int) pair {
+func timelineOf(h *history.History, key uint32, txns []uint32, found map[uint32]bool, from, most int,
+	faults []fault) pair {
 	txns = slices.DeleteFunc(slices.Compact(txns), func(t uint32) bool {
 		return h.Start(t) == history.NoTime || h.SessName[h.Txns.Sess[t]] == history.NoTime
 	})
@@ -167,7 +170,7 @@ func timelineOf(h *history.History, key uint32, txns []uint32, found map[uint32]
 		ops = append(ops, b)
 	}
 	return pair{fmt.Sprintf("%s: %d to %d of %s", name, min(n, from+1), from+len(txns),
-		plural.Of(n, "transaction")), string(columns(ops, "session"))}
+		plural.Of(n, "transaction")), string(columns(ops, "session", faults))}
 }
 
 // RunHTML writes a page for the viewer about a history: latency and rate over time and, if key is not None, only the

@@ -24,8 +24,8 @@ func (r *run) across(at int64) float64 {
 }
 
 // plot draws a figure over time: the faults, the axes, and a curve or points for each status. ticks are the names on
-// the vertical axis, from below.
-func (r *run) plot(title string, ticks []string, size int, paths *[3]strings.Builder) markup {
+// the vertical axis, from below. more is drawn below the statuses.
+func (r *run) plot(title string, ticks []string, size int, paths *[3]strings.Builder, more string) markup {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="run" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img"><title>%[3]s</title>`+
 		`<text class="head" x="%[4]d" y="12">%[3]s</text>`, plotLeft+plotWidth+40, plotTop+plotHeight+20, title, plotLeft)
@@ -49,6 +49,7 @@ func (r *run) plot(title string, ticks []string, size int, paths *[3]strings.Bui
 		fmt.Fprintf(&b, `<text class="axis" text-anchor="middle" x="%.1f" y="%d">%s</text>`, plotLeft+plotWidth*at/span,
 			plotTop+plotHeight+14, spanText(at))
 	}
+	b.WriteString(more)
 	for s, name := range [...]string{"ok", "fail", "unknown"} { // by status
 		x := plotLeft + plotWidth - 220 + 76*s
 		fmt.Fprintf(&b, `<g class="o-%s"><rect x="%d" y="3" width="10" height="10"/><text x="%d" y="12">%[1]s</text>`+
@@ -69,18 +70,22 @@ func round(x float64) float64 {
 func (r *run) latency() (figure markup, about string) {
 	took := func(i int) float64 { return max(between64(r.calls[i].Start, r.calls[i].End), 1) }
 	least, most, n := math.Inf(1), 1.0, 0
+	step := round(between64(r.zero, r.last) / 30)
+	steps := make([][]float64, 1+int(between64(r.zero, r.last)/step)) // what the calls in each step took
 	for i, c := range r.calls {
 		if c.End >= c.Start {
 			least, most, n = min(least, took(i)), max(most, took(i)), n+1
+			in := &steps[int(between64(r.zero, c.Start)/step)]
+			*in = append(*in, took(i))
 		}
 	}
 	low := math.Floor(math.Log10(min(least, most)))
 	high := max(math.Ceil(math.Log10(most)), low+1)
+	height := func(took float64) float64 { return plotTop + plotHeight*(high-math.Log10(took))/(high-low) }
 	taken := map[int]bool{}
 	for i, c := range r.calls {
 		if c.End >= c.Start {
-			y := plotTop + plotHeight*(high-math.Log10(took(i)))/(high-low)
-			taken[(int(r.across(c.Start))/pointSize*1000+int(y)/pointSize)*3+int(c.Status)] = true
+			taken[(int(r.across(c.Start))/pointSize*1000+int(height(took(i)))/pointSize)*3+int(c.Status)] = true
 		}
 	}
 	var paths [3]strings.Builder
@@ -91,10 +96,34 @@ func (r *run) latency() (figure markup, about string) {
 	for d := low; d <= high; d++ {
 		ticks = append(ticks, spanText(math.Pow(10, d)))
 	}
-	return r.plot("Latency by the time of the call", ticks, pointSize, &paths), fmt.Sprintf("Latency: %s for "+
-		"%d of %s; operations of one outcome that would overlap share a point. Grey: %d of %s of the nemesis. ",
-		plural.Of(len(taken), "point"), n, plural.Of(len(r.calls), "operation"), min(len(r.faults), maxFaults),
-		plural.Of(len(r.faults), "fault"))
+	return r.plot("Latency by the time of the call", ticks, pointSize, &paths, r.quantiles(steps, step, height)),
+		fmt.Sprintf("Latency: %s for %d of %s; operations of one outcome that would overlap share a point. Curves: "+
+			"quantiles over steps of %s. Grey: %d of %s of the nemesis. ", plural.Of(len(taken), "point"), n,
+			plural.Of(len(r.calls), "operation"), spanText(step), min(len(r.faults), maxFaults),
+			plural.Of(len(r.faults), "fault"))
+}
+
+// quantiles draws Jepsen's quantiles of the latencies in each step of time, at heights by latency.
+func (r *run) quantiles(steps [][]float64, step float64, height func(float64) float64) string {
+	var b strings.Builder
+	for _, of := range steps {
+		slices.Sort(of)
+	}
+	for _, q := range []float64{0.5, 0.95, 0.99, 1} {
+		fmt.Fprintf(&b, `<g class="quantile"><title>quantile %g</title><path d="`, q)
+		pen, x, y := "M", 0.0, 0.0
+		for i, of := range steps {
+			if len(of) == 0 {
+				continue
+			}
+			x = r.across(r.zero + int64((float64(i)+0.5)*step))
+			y = height(of[min(int(q*float64(len(of))), len(of)-1)])
+			fmt.Fprintf(&b, "%s%.1f %.1f", pen, x, y)
+			pen = "L"
+		}
+		fmt.Fprintf(&b, `"/><text class="axis" x="%.1f" y="%.1f">%g</text></g>`, x+3, y+4, q)
+	}
+	return b.String()
 }
 
 // rate draws how many calls of each status ended in a second. Those without an end count when they began.
@@ -115,7 +144,7 @@ func (r *run) rate() markup {
 		}
 	}
 	return r.plot("Operations per second, over steps of "+spanText(step), []string{"0", fmt.Sprint(float32(top / 2)),
-		fmt.Sprint(float32(top))}, 2, &paths)
+		fmt.Sprint(float32(top))}, 2, &paths, "")
 }
 
 // opBox is an operation in a figure with a column for each process. to is the largest int64 if it has no end.
@@ -126,8 +155,8 @@ type opBox struct {
 }
 
 // columns draws operations as Knossos does: a column for each process, time downwards, Jepsen's colours for outcomes.
-// Calls and returns are equally far apart, since true times differ too much.
-func columns(ops []opBox, who string) markup {
+// Calls and returns are equally far apart, since true times differ too much. Bands show faults among them.
+func columns(ops []opBox, who string, faults []fault) markup {
 	var at, processes []int64 // all calls and returns
 	for i := range ops {
 		o := &ops[i]
@@ -145,6 +174,17 @@ func columns(ops []opBox, who string) markup {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="jepsen" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" `+
 		`aria-label="Operations by %[3]s">`, width, height, who)
+	bands := 0
+	for _, f := range faults {
+		from, _ := slices.BinarySearch(at, f.from)
+		to, _ := slices.BinarySearch(at, f.to)
+		if from == len(at) || to == 0 || bands == maxBands {
+			continue
+		}
+		bands++
+		fmt.Fprintf(&b, `<g class="fault"><title>%s</title><rect x="0" y="%d" width="%d" height="%d"/></g>`,
+			esc(f.name), columnsTop+from*rowHeight, width, max(1, (to-from)*rowHeight))
+	}
 	for i, p := range processes {
 		fmt.Fprintf(&b, `<text class="sess" x="%d" y="14">%s %d</text><path class="row" d="M%d,0 V%d"/>`,
 			i*columnWidth+4, who, p, i*columnWidth, height)

@@ -48,8 +48,13 @@ func TestRunOfJepsen(t *testing.T) {
 	must.OK(t, HTML(&b, "h", &evidence.Result{Verdict: evidence.Holds, Level: level.Linearizable, H: h}))
 	wellFormed(t, "run", b.Bytes())
 	page := b.String()
-	if !strings.Contains(page, "Latency: 50 points for 50 of 50 operations") {
-		t.Error("not all operations are drawn")
+	r := &evidence.Result{Verdict: evidence.Violated, Level: level.Serializable, H: h}
+	b.Reset()
+	must.OK(t, LatticeHTML(&b, "h", []*evidence.Result{r}, nil, []level.Level{r.Level}))
+	for page, verdict := range map[string]string{page: `valid">valid</span> at`, b.String(): `">violation</span> of`} {
+		if !strings.Contains(page, "Latency: 50 points for 50 of 50 operations") || !strings.Contains(page, verdict) {
+			t.Errorf("not all operations are drawn, or the verdict is not %s", verdict)
+		}
 	}
 	bands := regexp.MustCompile(`<g class="fault"><title>([a-z-]+)</title><rect x="([0-9.]+)" y="20" width="([0-9.]+)"`).
 		FindAllStringSubmatch(page, -1)
@@ -71,6 +76,8 @@ func TestRunOfJepsen(t *testing.T) {
 		must.Equal(t, strings.Count(page, `<g class="o-`+class+`"><title>`), n, "boxes of the timeline: %s", class)
 	}
 	must.Equal(t, strings.Count(page, `class="sess"`), 4, "columns")
+	must.Equal(t, strings.Count(page, `class="quantile"`), 4, "quantiles")
+	must.Equal(t, strings.Count(page, `<g class="fault"><title>kill</title><rect x="0"`), 1, "bands of the timeline")
 	b.Reset()
 	must.OK(t, RunHTML(&b, "h", h, 0, 40))
 	wellFormed(t, "key", b.Bytes())

@@ -54,10 +54,28 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (fou
 			reads[k] += n
 		}
 	}
+	bury(v)
 	g := newGraph(h, l, skew, v.Counts)
 	found = append(found, g.forks()...)
 	found = append(found, g.cycles(ctx)...)
 	return found, reads
+}
+
+// bury takes out the transactions of unknown outcome that cannot have committed, and those that read from them.
+func bury(v *prepass.View) {
+	for _, t := range v.Impossible {
+		v.Counts[t] = false
+	}
+	for more := v.Impossible != nil; more; {
+		more = false
+		for t := range uint32(len(v.Counts)) {
+			for r := v.ROff[t]; r < v.ROff[t+1] && v.Counts[t] && v.H.Txns.Status[t] == history.Unknown; r++ {
+				if w := v.RW[r]; w != none && !v.Initial(w) && !v.Counts[v.WTxn[w]] {
+					v.Counts[t], more = false, true
+				}
+			}
+		}
+	}
 }
 
 // Sorted sorts anomalies by size, then by the places of their transactions.

@@ -35,6 +35,14 @@ import (
 
 const none = history.None
 
+// further is what Anomalies do not have.
+type further struct {
+	Also int // anomalies beyond MaxAnomalies
+	// Impossible lists transactions of unknown outcome that count, since others read from them, but have a read that
+	// nothing explains: they cannot have committed.
+	Impossible []uint32
+}
+
 // View is a history as its transactions saw each other. Transactions, keys and versions have the history's dense
 // indices.
 type View struct {
@@ -71,14 +79,14 @@ type View struct {
 	// Open lists the transactions of unknown outcome that an ambiguous read may have seen: whether they count is a
 	// choice.
 	Open []uint32
+	further
 	predicateView
 	// Only, if set, has the only keys of predicate operations that must be explained, Blind ones included.
 	Only map[Miss]bool
 
 	// Anomalies are anomalies of single reads by counting transactions, at most MaxAnomalies.
 	Anomalies []evidence.Anomaly
-	// Also counts the anomalies beyond MaxAnomalies, Kinds all of them by kind.
-	Also  int
+	// Kinds counts all anomalies by kind.
 	Kinds map[level.Anomaly]int
 
 	Asked Options // the options that the view was made with

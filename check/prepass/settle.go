@@ -159,7 +159,7 @@ func (p *pass) finish() {
 	}
 	for _, f := range p.internal {
 		if v.Counts[f.t] {
-			p.report(f.a)
+			p.accuse(f.t, f.a)
 		}
 	}
 	rw := make([]uint32, len(p.rOp))
@@ -194,7 +194,7 @@ func (p *pass) finish() {
 				cand = p.candidates(t, rVer[i], most, cand[:0])
 				switch {
 				case len(cand) == 0:
-					p.report(p.unexplained(t, rOp[i], rVer[i])) // t counts, or it would be dead
+					p.accuse(t, p.unexplained(t, rOp[i], rVer[i])) // t counts, or it would be dead
 					continue
 				case len(cand) > 1 || !v.Initial(cand[0]) && !v.Counts[v.WTxn[cand[0]]]:
 					v.Amb = append(v.Amb, to)
@@ -364,6 +364,14 @@ func (p *pass) ownLater(t, op, ver uint32) uint32 {
 		}
 	}
 	return none
+}
+
+// accuse reports an anomaly of a read by transaction t.
+func (p *pass) accuse(t uint32, a evidence.Anomaly) {
+	if p.h.Txns.Status[t] == history.Unknown {
+		p.v.Impossible = append(p.v.Impossible, t)
+	}
+	p.report(a)
 }
 
 func (p *pass) report(a evidence.Anomaly) {

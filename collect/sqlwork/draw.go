@@ -102,12 +102,13 @@ func (p *Parameter) draw(rng *rand.Rand) any {
 // Draw draws a transaction and its parameters. Unique parameters are drawn later, when a statement is made.
 func (w *Workload) Draw(rng *rand.Rand) (*Transaction, map[string]any) {
 	total := 0.0
-	for _, t := range w.Transactions {
+	all := slices.DeleteFunc(slices.Clone(w.Transactions), func(t *Transaction) bool { return t.Last })
+	for _, t := range all {
 		total += t.Weight
 	}
 	x := rng.Float64() * total
-	chosen := w.Transactions[len(w.Transactions)-1]
-	for _, t := range w.Transactions {
+	chosen := all[len(all)-1]
+	for _, t := range all {
 		if x -= t.Weight; x < 0 {
 			chosen = t
 			break

@@ -30,6 +30,11 @@ type Workload struct {
 	Tables       map[string]*Table     `yaml:"tables"`
 	Parameters   map[string]*Parameter `yaml:"parameters"`
 	Transactions []*Transaction        `yaml:"transactions"`
+	// Operations says that each transaction is an operation on an object, such as a queue. The history then has its
+	// calls and results instead of reads and writes.
+	Operations bool `yaml:"operations"`
+	// Variants are the workload's variants, the first by default.
+	Variants []string `yaml:"variants"`
 
 	postgres bool
 }
@@ -50,6 +55,10 @@ type Transaction struct {
 	// Rollback is the share of these transactions that the client rolls back.
 	Rollback float64 `yaml:"rollback"`
 	Steps    []*Step `yaml:"steps"`
+	// Value is the value with which an operation is invoked, in JSON with parameters; "" is null.
+	Value string `yaml:"value"`
+	// Last says that the operation runs only once, after all others.
+	Last bool `yaml:"last"`
 }
 
 // Step is a statement. In the file it is a text or a map.
@@ -64,6 +73,12 @@ type Step struct {
 	Keep map[string]string `yaml:"keep"`
 	// Unrecorded says that the statement is run but not recorded.
 	Unrecorded bool `yaml:"unrecorded"`
+	// Only lists the dialects and variants with the step; nil: all.
+	Only []string `yaml:"only"`
+	// Some says that the operation fails if the statement finds or changes no row. Answer says how its rows are the
+	// operation's result: as map, list or value; "": they are not.
+	Some   bool   `yaml:"some"`
+	Answer string `yaml:"answer"`
 
 	line int
 	what statement
@@ -77,7 +92,8 @@ func (s *Step) UnmarshalYAML(n *yaml.Node) error {
 		return nil
 	}
 	type plain Step
-	if err := known(n, "sql", "table", "key", "version", "keep", "unrecorded"); err != nil {
+	if err := known(n, "sql", "table", "key", "version", "keep", "unrecorded", "only", "some",
+		"answer"); err != nil {
 		return err
 	}
 	if n.Kind != yaml.MappingNode {
@@ -135,7 +151,10 @@ func (t *Table) Row(key, version any) (string, any) { return t.table.Row(key, ve
 
 // check completes the workload and returns an error if it is wrong.
 func (w *Workload) check() error {
-	if len(w.Tables) == 0 {
+	switch {
+	case w.Operations && len(w.Tables) > 0:
+		return errors.New("tables and operations: true; expected one of them")
+	case !w.Operations && len(w.Tables) == 0:
 		return errors.New("tables is missing; expected each table's key and version column, such as " +
 			"account: {key: id, version: ver}")
 	}
@@ -168,10 +187,13 @@ func (w *Workload) check() error {
 			t.Name = fmt.Sprintf("transaction %d", i+1)
 		}
 		t.Weight = cmp.Or(t.Weight, 1)
-		kept = kept || t.Rollback < 1
+		kept = kept || t.Rollback < 1 && !t.Last
 		if !(t.Weight > 0 && t.Weight <= math.MaxFloat32 && t.Rollback >= 0 && t.Rollback <= 1) || len(t.Steps) == 0 {
 			return fmt.Errorf("%s: weight %g, rollback %g, %d steps; expected a positive weight, a share from 0 to 1, "+
 				"and steps", t.Name, t.Weight, t.Rollback, len(t.Steps))
+		}
+		if err := w.checkOperation(t); err != nil {
+			return err
 		}
 		names := map[string]bool{}
 		for n, s := range t.Steps {
@@ -184,7 +206,7 @@ func (w *Workload) check() error {
 		}
 	}
 	if !kept {
-		return errors.New("rollback: 1 in every transaction; expected one that may commit")
+		return errors.New("rollback: 1 or last: true in every transaction; expected one that may commit")
 	}
 	return nil
 }
@@ -222,7 +244,7 @@ func (w *Workload) checkTable(name string, t *Table) error {
 
 // resolve finds out what a step reads and writes.
 func (w *Workload) resolve(s *Step, kept map[string]bool) error {
-	if err := w.parse(s); err != nil {
+	if err := errors.Join(w.checkStep(s), w.parse(s)); err != nil {
 		return err
 	}
 	for _, name := range s.what.names {

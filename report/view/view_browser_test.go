@@ -95,7 +95,7 @@ func TestViewer(t *testing.T) {
 		t.Errorf("%d boxes", n)
 	}
 	checked(p)
-	must.Equal(t, p.Text("#panel-answer h3"), "violation at serializable", "the answer")
+	must.Equal(t, p.Text("#panel-answer h3"), "violation of serializable", "the answer")
 	must.Equal(t, p.Text(".violation-row b"), "write-skew", "the violation")
 	p.Wait(`document.querySelector("iframe.evidence").contentDocument.querySelector("svg.timeline")`)
 	p.Click(".jump")

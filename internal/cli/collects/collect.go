@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -39,8 +40,8 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
 	fl.Var(&ownWorkloadValue{workloads.NewWorkloadValue(&f.cfg.Workload)}, "workload",
-		"workload (isovet workloads), or FILE.yaml with your SQL")
-	console.Complete(c, "workload", workloads.WorkloadNames())
+		"workload (isovet workloads), bank, counter, queue, set, or FILE.yaml with your SQL")
+	console.Complete(c, "workload", slices.Concat(workloads.WorkloadNames(), sqlwork.Jepsen()))
 	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "`STATEMENT` to run once after the load; repeat it for more")
 	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "`STATEMENT` that each session runs first; repeat it for more")
 	fl.StringVar(&f.cfg.Variant, "variant", "", "the workload's variant (default: its first)")
@@ -61,9 +62,15 @@ func (f *collectFlags) add(c *cobra.Command) {
 // ownWorkloadValue is a flag --workload that also accepts a file.
 type ownWorkloadValue struct{ *workloads.WorkloadValue }
 
-// ownWorkload reports whether a workload is a user's own file.
+// ownWorkload reports whether a workload is a file of SQL statements: the user's own, or one of Jepsen's.
 func ownWorkload(name string) bool {
-	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || jepsens(name)
+}
+
+// jepsens reports whether a workload, perhaps with its variant, is one of Jepsen's.
+func jepsens(name string) bool {
+	name, _, _ = strings.Cut(name, "/")
+	return slices.Contains(sqlwork.Jepsen(), name)
 }
 
 func (v *ownWorkloadValue) Set(s string) error {
@@ -106,15 +113,31 @@ func (f *collectFlags) finish(c *cobra.Command) (err error) {
 	if !ownWorkload(f.cfg.Workload) {
 		return workloads.PartVariant(&f.cfg.Workload, &f.cfg.Variant)
 	}
-	for _, name := range []string{"variant", "keys", "ops", "values", "timestamps"} {
+	return f.own(c)
+}
+
+// own reads a workload of SQL statements.
+func (f *collectFlags) own(c *cobra.Command) (err error) {
+	for _, name := range []string{"keys", "ops", "values", "timestamps"} {
 		if c.Flags().Changed(name) {
-			return console.Usagef("--%s works only with built-in workloads; leave it out with --workload %s", name,
-				f.cfg.Workload)
+			return console.Usagef("--%s does not work with --workload %s; leave it out", name, f.cfg.Workload)
 		}
 	}
-	db, _ := driver.Lookup(f.cfg.DB[0]) // opening it reports the error
-	if f.cfg.Own, err = sqlwork.Read(f.cfg.Workload, db.Name == "postgres"); err != nil {
+	if jepsens(f.cfg.Workload) {
+		if err := workloads.PartVariant(&f.cfg.Workload, &f.cfg.Variant); err != nil {
+			return err
+		}
+		f.cfg.Own, err = sqlwork.OfJepsen(f.cfg.Workload)
+	} else {
+		db, _ := driver.Lookup(f.cfg.DB[0]) // opening it reports the error
+		f.cfg.Own, err = sqlwork.Read(f.cfg.Workload, db.Name == "postgres")
+	}
+	if err != nil {
 		return console.Exit(console.StatusBadInput, err)
+	}
+	if v := f.cfg.Variant; v != "" && !slices.Contains(f.cfg.Own.Variants, v) {
+		return console.Usagef("--variant %q of %s is unknown; expected one of %v", v, f.cfg.Workload,
+			f.cfg.Own.Variants)
 	}
 	return nil
 }
@@ -158,6 +181,10 @@ func NewCollect(e *console.Env) *cobra.Command {
 		}
 		if err := errors.Join(f.finish(c), after.validate()); err != nil {
 			return err
+		}
+		if o := f.cfg.Own; o != nil && o.Operations && (after.name != "" || to != console.Auto) {
+			return console.Usagef("--check and --format do not work with operations on objects, such as workload " +
+				"bank; run isovet check afterwards")
 		}
 		if f.cfg.Duration > 0 && !c.Flags().Changed("txns") {
 			f.cfg.Txns = 0
@@ -265,13 +292,13 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 			_ = t.Close() // as in Run: the recording is complete
 		}
 	}
-	if r == nil || r.History == nil && f.cfg.Rotate == nil {
+	if r == nil || r.History == nil && r.Operations == nil && f.cfg.Rotate == nil {
 		if ctx.Err() != nil {
 			return console.OrInterrupted(context.Cause(ctx), "collecting; nothing was written")
 		}
 		return err
 	}
-	if werr := f.write(p, r, out, to); werr != nil {
+	if werr := f.write(e, p, r, out, to); werr != nil {
 		return errors.Join(err, werr)
 	}
 	p.Hide()
@@ -310,10 +337,19 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 }
 
 // write writes the history, unless it is in parts already, and then removes the partial recording.
-func (f *collectFlags) write(p *console.Progress, r *collect.Result, out, to string) error {
+func (f *collectFlags) write(e *console.Env, p *console.Progress, r *collect.Result, out, to string) error {
 	if f.cfg.Rotate == nil {
 		p.Begin("writing " + out)
-		if err := writeHistory(out, r, to); err != nil {
+		err := error(nil)
+		if r.Operations == nil {
+			err = writeHistory(out, r, to)
+		} else {
+			err = e.WriteFile(out, func(w io.Writer) error {
+				_, err := w.Write(r.Operations)
+				return err
+			})
+		}
+		if err != nil {
 			if f.cfg.Partial != "" {
 				err = fmt.Errorf("%w; %s holds the recording so far", err, f.cfg.Partial)
 			}

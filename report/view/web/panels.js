@@ -77,11 +77,14 @@ export class Keys {
 
 export const badge = (a, small) => el("span", {class: `verdict ${a.refuted ? "refuted" : a.verdict}`}, a.refuted ? "not proved" : small && a.levels ? "levels" : a.verdict);
 
+// of is the word between an answer's verdict and its level, as in the text.
+const of = a => a.verdict === "violation" && !a.refuted ? "of" : "at";
+
 // answer shows what a check came to.
 export function answer(panel, a, app) {
   const evidence = `answer-${a.n}.html`;
   put(panel, 
-    el("h3", {}, badge(a), " ", a.levels ? "every level" : `at ${a.level}`, a.certificate ? `, by the certificate ${a.certificate}` : ""),
+    el("h3", {}, badge(a), " ", a.levels ? "every level" : `${of(a)} ${a.level}`, a.certificate ? `, by the certificate ${a.certificate}` : ""),
     a.refuted ? el("p", {class: "problem"}, `The certificate does not prove its verdict: ${a.refuted}`) : a.certificate ? el("p", {}, "The certificate was replayed against the history and proves it.") : "",
     a.reason ? el("p", {}, a.reason) : "", el("p", {class: "soft"}, a.summary),
     el("div", {class: "tools"}, el("a", {href: bookURL(evidence), target: "_blank", rel: "noopener"}, "the page alone"),
@@ -96,6 +99,6 @@ export function answer(panel, a, app) {
       el("div", {class: "tools"}, button("Jump to it", () => app.jump(i), {class: "jump"}), v.cycles.map((c, j) => button(v.cycles.length > 1 ? `Case ${j + 1} as a graph` : "Cycle as a graph", () => app.cycle(v, c), {class: "cycle"})).slice(0, 6)),
       a.levels ? el("details", {}, el("summary", {}, "The argument"), el("pre", {}, v.text)) : ""))),
     a.also ? el("p", {class: "soft"}, `and ${count(a.also)} more that are not listed`) : "",
-    el("h3", {}, "The evidence"), el("iframe", {class: "evidence", src: bookURL(evidence), title: `Evidence: ${a.verdict} at ${a.level}`}),
+    el("h3", {}, "The evidence"), el("iframe", {class: "evidence", src: bookURL(evidence), title: `Evidence: ${a.verdict} ${of(a)} ${a.level}`}),
     a.text ? el("details", {}, el("summary", {}, "As text"), el("pre", {tabindex: 0}, a.text)) : "");
 }
