@@ -95,7 +95,7 @@ func NewLeopard(o LeopardOptions) (Judge, error) {
 	g.seen.half = o.halfSeen()
 	store := o.Bounds.store()
 	j := &leopard{wrote: repeats{hash: g.hash, half: o.halfSeen()}, o: o, g: g, store: store,
-		keys: keystore.NewTable(store, keyKind)}
+		keys: keystore.NewTable(store, keyKind, g.hash)}
 	j.stream = mechanism.NewStreamOf(leopardKeys{j}, g.hash)
 	return j, nil
 }

@@ -61,8 +61,8 @@ const (
 
 // newParser returns a parser. hash hashes values. store may be nil.
 func newParser(a *timestamp.Aion, hash *keyed.Key, store *keystore.Store) *parser {
-	p := &parser{aion: a, hash: hash, keys: keystore.NewTable(store, keyKind),
-		sessions: keystore.NewTable(store, sessionKind), lost: map[version]struct{}{},
+	p := &parser{aion: a, hash: hash, keys: keystore.NewTable(store, keyKind, hash),
+		sessions: keystore.NewTable(store, sessionKind, hash), lost: map[version]struct{}{},
 		lostLists: map[uint64]struct{}{}, lostKeys: map[uint64]struct{}{}, rows: rows{keeps: true},
 		turned: &rectified{now: time.Now}}
 	a.Follow(p.turned.follow)

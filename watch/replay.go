@@ -111,7 +111,8 @@ func NewReplay(o ReplayOptions) (Judge, error) {
 	g := gate{o: o.Gate, hash: o.Gate.hash(), unit: Nanoseconds, relative: true, moment: ended}
 	j := &replayJudge{o: o, e: e, g: g, mark: math.MinInt64, stream: streamHead{init: -1},
 		mem: replayMemory{store: o.Bounds.store(), room: o.shares()}}
-	j.keys, j.sess = keystore.NewTable(j.mem.store, keyKind), keystore.NewTable(j.mem.store, sessionKind)
+	j.keys = keystore.NewTable(j.mem.store, keyKind, g.hash)
+	j.sess = keystore.NewTable(j.mem.store, sessionKind, g.hash)
 	j.g.seen.half = o.halfSeen()
 	return j, nil
 }

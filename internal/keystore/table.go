@@ -46,9 +46,9 @@ const (
 )
 
 // NewTable returns a table whose texts are in a store under a kind of their own. If the store is nil, everything stays
-// in memory.
-func NewTable(s *Store, kind byte) *Table {
-	return &Table{store: s, kind: kind, hash: keyed.Draw()}
+// in memory. Hashes depend on the secret.
+func NewTable(s *Store, kind byte, hash *keyed.Key) *Table {
+	return &Table{store: s, kind: kind, hash: hash}
 }
 
 // Thawed computes what a checkpoint does not contain (internal/freeze).

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/internal/bounds"
+	"isovet/internal/keyed"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
@@ -43,8 +44,9 @@ func TestTable(t *testing.T) {
 	for seed := range uint64(randtest.Long(8, 200)) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		store := New(Options{Dir: filepath.Join(t.TempDir(), "keys"), Memory: 1 << 20})
-		o := &owner{t: NewTable(store, 'k'), pin: map[uint32]bool{}}
-		other := NewTable(store, 's') // of another kind, with the same texts
+		hash := keyed.Draw()
+		o := &owner{t: NewTable(store, 'k', hash), pin: map[uint32]bool{}}
+		other := NewTable(store, 's', hash) // of another kind, with the same texts
 		want := map[string]uint64{}
 		texts := 1 + rng.IntN(2000)
 		text := func() string {
