@@ -40,7 +40,7 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.cfg.DB, "db", nil, "the database's `URL`, or postgres:start; once for each node")
 	fl.Var(&ownWorkloadValue{workloads.NewWorkloadValue(&f.cfg.Workload)}, "workload",
-		"workload (isovet workloads), bank, counter, queue, set, or FILE.yaml with your SQL")
+		"workload (isovet workloads), or FILE.yaml with your SQL")
 	console.Complete(c, "workload", slices.Concat(workloads.WorkloadNames(), sqlwork.Jepsen()))
 	fl.StringArrayVar(&f.cfg.SetupSQL, "setup-sql", nil, "`STATEMENT` to run once after the load; repeat it for more")
 	fl.StringArrayVar(&f.cfg.SessionSQL, "session-sql", nil, "`STATEMENT` that each session runs first; repeat it for more")
