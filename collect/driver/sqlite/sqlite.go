@@ -142,8 +142,9 @@ func (s *database) Close() error {
 func (s *database) Classify(err error) driver.Class {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
-		switch e.Code() & 0xff {
-		case 5, 6, 17:
+		switch c := e.Code(); {
+		case c&0xff == 5, c&0xff == 6, c&0xff == 17,
+			c == 1555, c == 2067: // a dirty read showed that the key or the unique value is free
 			return driver.Aborted
 		}
 	}

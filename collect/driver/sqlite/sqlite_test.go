@@ -35,3 +35,12 @@ func TestSQLiteTablesMadeAnew(t *testing.T) {
 		all[0].Close()
 	}
 }
+
+// TestTaken: whoever inserts a key that is taken, as a dirty read makes one do, can only give up the transaction.
+func TestTaken(t *testing.T) {
+	d := must.Get(driver.Open(t.Context(), []string{"sqlite:"}, driver.Options{
+		SessionSQL: []string{"create temp table x (k primary key)", "insert into x values (1), (1)"}}))(t)
+	defer d.Close()
+	_, err := d.Connect(t.Context(), 0)
+	must.Equal(t, d.Classify(err), driver.Aborted, "%v", err)
+}
