@@ -117,9 +117,7 @@ func TestPruneKeepsCompletions(t *testing.T) {
 		reach, cycle, err := closure.New(closure.KindPurdomPlus, in, closure.Options{})
 		must.OK(t, err)
 		if cycle != nil {
-			if want != 0 {
-				t.Fatalf("seed %d, %s: a cycle in the known graph, %d completions", seed, l, want)
-			}
+			must.Same(t, want, 0, "seed %d, %s: a cycle in the known graph; completions", seed, l)
 			return
 		}
 		conflict, err := p.Prune(context.Background(), reach)
@@ -143,13 +141,10 @@ func TestPruneKeepsCompletions(t *testing.T) {
 			m, cycle, err := closure.Purdom(closure.Input{N: q.N, Start: q.Start, End: q.End, Known: q.Graph(false)},
 				closure.Options{})
 			must.OK(t, err)
-			if cycle != nil {
-				t.Fatalf("seed %d, %s: rounds find a cycle where single edges find none", seed, l)
-			}
+			must.Same(t, cycle == nil, true, "seed %d, %s: rounds find no cycle where single edges find none", seed, l)
 			n, conflict := q.PruneRound(m)
-			if conflict != nil {
-				t.Fatalf("seed %d, %s: rounds find a conflict where single edges find none", seed, l)
-			}
+			must.Same(t, conflict == nil, true, "seed %d, %s: rounds find no conflict where single edges find none",
+				seed, l)
 			if n == 0 {
 				break
 			}

@@ -55,12 +55,8 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		seen(t, Text(s), "\n\t")
 		seen(t, Line(s), "")
-		if again := Text(Text(s)); again != Text(s) {
-			t.Fatalf("%q becomes %q", Text(s), again)
-		}
-		if Line(s) == s != clean(s, false) {
-			t.Fatalf("%q: clean is %v", s, clean(s, false))
-		}
+		must.Same(t, Text(Text(s)), Text(s), "Text of a Text")
+		must.Same(t, Line(s) == s, clean(s, false), "%q: clean", s)
 		b := must.Get(json.Marshal(s))(t)
 		var was, is string
 		if json.Unmarshal(b, &was) != nil || json.Unmarshal([]byte(Text(string(b))), &is) != nil || was != is {
@@ -83,9 +79,7 @@ func FuzzWriter(f *testing.F) {
 			rest = rest[n:]
 		}
 		must.OK(t, w.Close())
-		if b.String() != Text(s) {
-			t.Fatalf("%q written by %d: %q, expected %q", s, 1+int(cut)%5, b.String(), Text(s))
-		}
+		must.Same(t, b.String(), Text(s), "%q written by %d", s, 1+int(cut)%5)
 	})
 }
 
@@ -232,9 +226,7 @@ func FuzzShell(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got := Shell(s)
 		seen(t, got, "")
-		if w := word(t, got); w != s {
-			t.Fatalf("Shell(%q) = %s, which is %q", s, got, w)
-		}
+		must.Same(t, word(t, got), s, "Shell(%q) = %s, which is", s, got)
 	})
 }
 
