@@ -172,9 +172,7 @@ func TestRotation(t *testing.T) {
 			}
 			t.Fatalf("seed %d: %d lines; expected %d", seed, len(r.got), len(want))
 		}
-		if len(r.after) != 1 {
-			t.Errorf("places of %d files are kept; expected those of one", len(r.after))
-		}
+		must.Equal(t, len(r.after), 1, "files of which places are kept")
 		r.restart()
 		if r.src, err = Files(FileOptions{Path: o.Path, Once: true}, r.after); err != nil {
 			t.Fatal(err)
