@@ -103,13 +103,9 @@ func TestVerdicts(t *testing.T) {
 		s := Saying{Says: "x", Sense: c.sense, Number: c.number, Roughly: c.roughly, Why: "tested",
 			Find: func(*Report) Found { return Found{Value: c.here, Beyond: c.beyond} }}
 		r := Report{Scale: DefaultScale.String()}
-		if got := s.judge(&r); got.Holds != c.want {
-			t.Errorf("%+v: %s", c, got.Holds)
-		}
+		must.Equal(t, s.judge(&r).Holds, c.want, "%+v", c)
 		r.Scale = QuickScale.String()
-		if got := s.judge(&r); got.Holds != NotComparable {
-			t.Errorf("quick: %+v: %s", c, got.Holds)
-		}
+		must.Equal(t, s.judge(&r).Holds, NotComparable, "quick: %+v", c)
 	}
 	s := Saying{Says: "x", Sense: AtLeast, Number: 1, Find: func(*Report) Found { return Found{Value: math.Inf(1)} }}
 	if got := s.judge(&Report{}); got.Holds != NotComparable || got.Measured {
@@ -139,9 +135,7 @@ func TestFar(t *testing.T) {
 	} {
 		c.s.Says, c.s.Why = "x", "tested"
 		c.s.Find = func(*Report) Found { return Found{Value: c.here} }
-		if got := c.s.judge(&Report{Scale: DefaultScale.String()}); got.Holds != c.want {
-			t.Errorf("%+v, here %v: %s", c.s, c.here, got.Holds)
-		}
+		must.Equal(t, c.s.judge(&Report{Scale: DefaultScale.String()}).Holds, c.want, "%+v, here %v", c.s, c.here)
 	}
 }
 

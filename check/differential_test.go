@@ -150,9 +150,8 @@ func TestIgnorePredicates(t *testing.T) {
 					t.Fatalf("seed %d: %s says %s (%s) at %s; want %s\n%s", seed, c.Info().Name, r.Verdict, r.Reason,
 						r.Label(), want, notation.Format(h))
 				}
-				if only != strings.HasPrefix(r.Label(), "items:") {
-					t.Fatalf("%s answers about %s", c.Info().Name, r.Label())
-				}
+				must.Same(t, strings.HasPrefix(r.Label(), "items:"), only, "%s answers about %s", c.Info().Name,
+					r.Label())
 				if only && seed < 10 {
 					if r, err := Run(context.Background(), c, h, Options{Level: l}); err != nil ||
 						r.Verdict != evidence.Unknown || !strings.Contains(r.Reason, "predicate operations") &&
@@ -187,8 +186,6 @@ func TestItems(t *testing.T) {
 	histtest.Each(t, uint64(300), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Deletes: true, Aborted: true, Unknown: true, Duplicates: true})
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		if a, b := notation.Format(h), notation.Format(history.Items(h)); a != b {
-			t.Fatalf("seed %d: %s became %s", seed, a, b)
-		}
+		must.Same(t, notation.Format(history.Items(h)), notation.Format(h), "seed %d became", seed)
 	})
 }

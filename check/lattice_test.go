@@ -101,7 +101,5 @@ func TestLatticeShares(t *testing.T) {
 	if r := at[level.Serializable]; r.Verdict != evidence.Unknown {
 		t.Errorf("serializable is decided (%s, %s): the history is too easy to show anything", r.Verdict, r.Reason)
 	}
-	if r := at[level.Linearizable]; r.Verdict != evidence.Violated {
-		t.Errorf("linearizable: %s (%s)", r.Verdict, r.Reason)
-	}
+	must.Equal(t, at[level.Linearizable].Verdict, evidence.Violated, "linearizable (%s)", at[level.Linearizable].Reason)
 }

@@ -67,9 +67,7 @@ func TestPromises(t *testing.T) {
 				t.Errorf("%s at %s: %q", p.Database, p.Isolation, got.Source)
 			}
 			in.Nodes = three
-			if got := driver.Promised(in, p.Isolation); got.Source != "" {
-				t.Errorf("a cluster of %s at %s: %q", p.Database, p.Isolation, got.Source)
-			}
+			must.Equal(t, driver.Promised(in, p.Isolation).Source, "", "a cluster of %s at %s", p.Database, p.Isolation)
 		}
 	}
 	unknown := driver.Promised(driver.Info{Name: "Redis", Nodes: one}, "serializable")

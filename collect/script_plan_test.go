@@ -86,7 +86,6 @@ func TestDeleteOfNothing(t *testing.T) {
 	for _, e := range p.Events() {
 		said = append(said, e.Statements...)
 	}
-	if n := strings.Count(strings.Join(said, "\n"), "delete from"); n != 1 {
-		t.Errorf("%d deletes told; expected one:\n%s", n, strings.Join(said, "\n"))
-	}
+	must.Equal(t, strings.Count(strings.Join(said, "\n"), "delete from"), 1, "deletes told:\n%s",
+		strings.Join(said, "\n"))
 }

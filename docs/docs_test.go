@@ -21,9 +21,7 @@ func TestLists(t *testing.T) {
 	for _, a := range rows {
 		item(&anomalies, fmt.Sprintf("`%s`: %s. Weakest levels: %s. Example: `%s`", a.Kind, a.About, a.Weakest, a.Example))
 	}
-	if want := strings.Count(table, "\n") - 1; len(rows) != want {
-		t.Errorf("anomalies.tsv: %d of %d lines have four columns", len(rows), want)
-	}
+	must.Equal(t, len(rows), strings.Count(table, "\n")-1, "lines of anomalies.tsv with four columns")
 	for _, l := range level.All() {
 		orders := "none"
 		switch {

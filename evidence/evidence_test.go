@@ -98,9 +98,7 @@ func TestCertificateRoundTrip(t *testing.T) {
 		must.OK(t, evidence.WriteCertificate(&b, r))
 		turned := reversed(t, h)
 		there, err := evidence.ReadCertificate(bytes.NewReader(b.Bytes()), turned)
-		if err != nil {
-			t.Fatalf("seed %d, reversed: %v\n%s", seed, err, b.Bytes())
-		}
+		must.OK(t, err, "seed %d, reversed\n%s", seed, b.Bytes())
 		if err := certify.Check(there, certify.Options{}); err != nil {
 			t.Fatalf("seed %d, reversed: %v\n%s\n%s", seed, err, oracletest.String(h), b.Bytes())
 		}

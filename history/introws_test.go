@@ -66,9 +66,7 @@ func TestIntRows(t *testing.T) {
 		}
 		id[text] = uint32(v.N)
 		all = append(all, made{uint32(v.N), text})
-		if b.Texts.IsPacked(uint32(v.N)) != (columns != nil) {
-			t.Fatalf("%s: packed %v", text, columns == nil)
-		}
+		must.Same(t, b.Texts.IsPacked(uint32(v.N)), columns != nil, "%s: packed", text)
 		if columns == nil {
 			continue
 		}
@@ -92,9 +90,7 @@ func TestIntRows(t *testing.T) {
 		for i, h := range s.Heads {
 			heads = append(heads, string(h)+fmt.Sprint(cells[i]))
 		}
-		if got := strings.Join(heads, "") + "}"; got != text {
-			t.Fatalf("%s: by heads %s", text, got)
-		}
+		must.Same(t, strings.Join(heads, "")+"}", text, "by heads")
 	}
 	for _, s := range []string{"", "\xff", "\xff\x00", "\xff\x00a", "\xff\x01\x00\x00\x02", "{", "x"} {
 		all = append(all, made{b.Text([]byte(s)), s})

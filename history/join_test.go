@@ -263,12 +263,8 @@ func TestJoinAndMerge(t *testing.T) {
 			}
 			bs[0].Workers = workers
 			h, err := bs[0].Build()
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
-			if err := x.check(h); err != nil {
-				t.Fatalf("seed %d, together %v, workers %d: %v", seed, together, workers, err)
-			}
+			must.OK(t, err, "seed %d", seed)
+			must.OK(t, x.check(h), "seed %d, together %v, workers %d", seed, together, workers)
 			return h
 		}
 		one := build(true, false, 1, 0)
@@ -289,9 +285,7 @@ func TestJoinAndMerge(t *testing.T) {
 			for v := range one.VerKey {
 				a, b := one.KeyString(one.VerKey[v])+one.ValueString(uint32(v)), h.KeyString(h.VerKey[v])+
 					h.ValueString(uint32(v))
-				if a != b {
-					t.Fatalf("seed %d, workers %d: version %d is %s and %s", seed, workers, v, a, b)
-				}
+				must.Same(t, a, b, "seed %d, workers %d: version %d", seed, workers, v)
 			}
 		}
 	})
@@ -308,9 +302,7 @@ func TestSmallHistoriesNumberVersionsInOrder(t *testing.T) {
 	b.EndTxn(NewTxnHead())
 	h := must.Get(b.Build())(t)
 	for op, v := range h.Ops.Ver {
-		if int(v) != op/2 {
-			t.Fatalf("operation %d names version %d", op, v)
-		}
+		must.Same(t, int(v), op/2, "the version that operation %d names", op)
 	}
 }
 
@@ -332,9 +324,7 @@ func TestRowsNumberVersionsInOrder(t *testing.T) {
 			t.Fatalf("workers %d: the read is of version %d of %d", workers, v, h.NumVersions())
 		}
 		for j, old := range h.Preds.Old {
-			if old+1 != h.Preds.New[j] {
-				t.Fatalf("workers %d: row %d made version %d of %d", workers, j, h.Preds.New[j], old)
-			}
+			must.Same(t, h.Preds.New[j], old+1, "workers %d: the version that row %d made of %d", workers, j, old)
 		}
 	}
 }

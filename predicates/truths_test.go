@@ -99,9 +99,7 @@ func TestQuickParse(t *testing.T) {
 		}
 		quick++
 		p, err := parseAny(text)
-		if err != nil {
-			t.Fatalf("%s: read at a glance; %v", text, err)
-		}
+		must.OK(t, err, "%s: read at a glance", text)
 		for range 20 {
 			row := Row{"a": Scalar{history.Int, r.Int64N(4) - 1, ""}, "b": Scalar{Kind: history.String,
 				S: string("ab"[r.IntN(2)])}}

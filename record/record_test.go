@@ -253,28 +253,20 @@ func TestSame(t *testing.T) {
 		"writer": func() (*record.Recorder, error) { return record.To(&out, o()), nil },
 	} {
 		r, err := rec()
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if err := errors.Join(script(r), r.Close(), r.Close()); err != nil {
-			t.Fatal(name, err)
-		}
+		must.OK(t, err, "%s", name)
+		must.OK(t, errors.Join(script(r), r.Close(), r.Close()), "%s", name)
 		if _, err := r.History(); err == nil {
 			t.Errorf("%s: a stream has a History", name)
 		}
 		var got *history.History
 		if name == "file" {
 			b, err2 := os.ReadFile(r.Path())
-			if err2 != nil {
-				t.Fatal(err2)
-			}
+			must.OK(t, err2)
 			got, err = jsonl.ReadPartial(t.Context(), b, "h", 1)
 		} else {
 			got, err = jsonl.Read(out.Bytes(), "h")
 		}
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, out.Bytes())
-		}
+		must.OK(t, err, "%s\n%s", name, out.Bytes())
 		if len(got.Notes) > 0 {
 			t.Errorf("%s: %v", name, got.Notes)
 		}
@@ -295,8 +287,6 @@ func sorted(t *testing.T, h *history.History) *history.History {
 		out[x.Start] += "{" + l + "\n"
 	}
 	got, err := jsonl.Read([]byte(head+"\n"+strings.Join(out, "\n")), "f")
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, strings.Join(out, "\n"))
-	}
+	must.OK(t, err, "%s", strings.Join(out, "\n"))
 	return got
 }

@@ -39,9 +39,7 @@ func document(t *testing.T, name string, answers int, items []*report.Item) stri
 		err = errors.Join(err, s.Item(&b, i, answers, said, it))
 		said += it.Findings()
 	}
-	if err = errors.Join(err, s.End(&b, 1, "")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, s.End(&b, 1, "")))
 	return b.String()
 }
 

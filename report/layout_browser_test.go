@@ -55,10 +55,7 @@ func layoutPage(t *testing.T, seed uint64) []byte {
 	l := all[int(seed/6)%len(all)]
 	c, ok := check.Auto(h, l)
 	if name != "" {
-		var err error
-		if c, err = check.ByName(name); err != nil {
-			t.Fatal(err)
-		}
+		c = must.Get(check.ByName(name))(t)
 		l, ok = level.SnapshotIsolation, true
 	}
 	if !ok {

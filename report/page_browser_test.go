@@ -239,9 +239,7 @@ func TestPageSize(t *testing.T) {
 		must.OK(t, err)
 		c, _ := check.Auto(h, level.SnapshotIsolation)
 		o := check.Options{Level: level.SnapshotIsolation}
-		if pages["long order"], err = check.Run(t.Context(), c, h, o); err != nil {
-			t.Fatal(err)
-		}
+		pages["long order"] = must.Get(check.Run(t.Context(), c, h, o))(t)
 	}
 	listed := regexp.MustCompile(`(?s)(<pre class="rows"[^>]*>)(.*?)</pre>`)
 	for name, r := range pages {

@@ -209,9 +209,7 @@ func TestBruteForce(t *testing.T) {
 		if got == solver.Unsat && !check.Refuted() {
 			t.Fatalf("seed %d: the proof does not refute", seed)
 		}
-		if check.Err() != nil {
-			t.Fatalf("seed %d: %v", seed, check.Err())
-		}
+		must.OK(t, check.Err(), "seed %d", seed)
 		s.CheckIntegrity()
 	})
 	if randtest.Whole() && (answers[solver.Sat] < 500 || answers[solver.Unsat] < 500) {
@@ -321,9 +319,7 @@ func TestIncremental(t *testing.T) {
 			case f.vars == 0 || k == 0 && f.vars < 9:
 				n := 1 + r.IntN(3)
 				for name, b := range backs {
-					if first := b.NewVars(n); int(first) != f.vars {
-						t.Fatalf("seed %d: %s numbers the new variables from %d", seed, name, first)
-					}
+					must.Same(t, int(b.NewVars(n)), f.vars, "seed %d: %s numbers the new variables from", seed, name)
 				}
 				f.vars += n
 			case k < 4:
@@ -357,9 +353,7 @@ func TestIncremental(t *testing.T) {
 				if want == solver.Unsat {
 					checkFailed(t, seed, f, s, as, check)
 				}
-				if check.Err() != nil {
-					t.Fatalf("seed %d: %v", seed, check.Err())
-				}
+				must.OK(t, check.Err(), "seed %d", seed)
 				s.CheckIntegrity()
 			}
 		}

@@ -256,9 +256,7 @@ func TestTheoryOfHiddenClauses(t *testing.T) {
 			} else if len(s.Failed()) == 0 && !check.Refuted() {
 				t.Fatalf("seed %d: not refuted: %v", seed, check.Err())
 			}
-			if check.Err() != nil {
-				t.Fatalf("seed %d: %v", seed, check.Err())
-			}
+			must.OK(t, check.Err(), "seed %d", seed)
 			h.conflict = false // a conflict at level 0 ends the search
 			s.CheckIntegrity()
 		}

@@ -63,9 +63,7 @@ func TestCollisions(t *testing.T) {
 			}
 			j.End()
 			must.OK(t, j.Findings(func(f *Finding) error { n++; return nil }))
-			if (n > 0) != wrong {
-				t.Errorf("%s finds %d violations; check says %s of\n%s", name, n, r.Verdict, text)
-			}
+			must.Equal(t, n > 0, wrong, "%s finds %d violations; check says %s of\n%s", name, n, r.Verdict, text)
 			again := bytes.Replace(lines[len(lines)-2], []byte(`"session":0`), []byte(`"session": 0`), 1)
 			other := bytes.Replace(lines[len(lines)-1], []byte(`"id":2`), []byte(`"id":1`), 1)
 			err := j.Take(NewBatch(9, [][]byte{again, other}), func(int64, error) { bad++ })

@@ -82,9 +82,7 @@ func TestReplayDoubtfulLines(t *testing.T) {
 				}
 				return err
 			}))
-			if len(found) != c.violations {
-				t.Errorf("%d violations, expected %d: %s", len(found), c.violations, found)
-			}
+			must.Equal(t, len(found), c.violations, "violations: %s", found)
 		})
 	}
 }

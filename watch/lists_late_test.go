@@ -104,9 +104,7 @@ func TestListsLate(t *testing.T) {
 		late, lists := map[string]bool{}, map[string]bool{}
 		for _, line := range told(t, j, lines, 1+rng.IntN(8), rng, nil) {
 			var v Violation
-			if err := json.Unmarshal([]byte(line), &v); err != nil {
-				t.Fatalf("seed %d: %s", seed, line)
-			}
+			must.OK(t, json.Unmarshal([]byte(line), &v), "seed %d: %s", seed, line)
 			switch {
 			case v.Axiom != "LATE":
 				got = append(got, keyOf(v))

@@ -102,9 +102,7 @@ func TestOneReader(t *testing.T) {
 					return err
 				})
 			}
-			if err != nil {
-				t.Fatalf("seed %d: %v\n%s", seed, err, text.Bytes())
-			}
+			must.OK(t, err, "seed %d\n%s", seed, text.Bytes())
 			return out
 		}
 		got := run(aionOf(si, AllLate))

@@ -95,7 +95,6 @@ func TestSearchesGrow(t *testing.T) {
 	r := answer(t, must.Get(b.Build())(t), level.Serializable)
 	var file bytes.Buffer
 	must.OK(t, must.Get(elaborate.Prove(r, elaborate.Options{}))(t).Write(&file))
-	if cells := strings.Count(file.String(), "\nmaybe ") + strings.Count(file.String(), "\npred "); cells != n {
-		t.Errorf("%d cells for %d searches", cells, n)
-	}
+	must.Equal(t, strings.Count(file.String(), "\nmaybe ")+strings.Count(file.String(), "\npred "), n,
+		"cells of %d searches", n)
 }

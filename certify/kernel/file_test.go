@@ -128,9 +128,7 @@ func TestHostile(t *testing.T) {
 		}
 		x := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
 		file, err := strconv.Unquote(x[2])
-		if err != nil {
-			t.Fatal(err, row)
-		}
+		must.OK(t, err, "%v", row)
 		files++
 		want := x[1] + "\n"
 		if x[0] != "0" {

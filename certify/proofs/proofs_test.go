@@ -134,9 +134,7 @@ func TestHostile(t *testing.T) {
 		}
 		x := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
 		text, err := strconv.Unquote(x[2])
-		if err != nil {
-			t.Fatal(err, row)
-		}
+		must.OK(t, err, "%v", row)
 		files++
 		want, status := x[1], 0
 		switch {

@@ -66,20 +66,15 @@ func (s *streamed) run(t testing.TB, lateness int64, o Options) (vs []Violation,
 	x := NewOnline(OnlineOptions{Options: o, Lateness: lateness})
 	str.Piece(s.h)
 	var buf []Trace
-	var err error
 	if s.h.Init != history.None {
-		if buf, err = str.Txn(buf, s.h.Init, uint64(s.h.Init)); err != nil {
-			t.Fatal(err)
-		}
+		buf = must.Get(str.Txn(buf, s.h.Init, uint64(s.h.Init)))(t)
 	}
 	take := func() {
 		v, u := x.Take()
 		vs, us = append(vs, v...), append(us, u...)
 	}
 	for _, id := range s.arrival {
-		if buf, err = str.Txn(buf[:0], id, uint64(id)); err != nil {
-			t.Fatal(err)
-		}
+		buf = must.Get(str.Txn(buf[:0], id, uint64(id)))(t)
 		if len(buf) > 0 {
 			x.Add(buf)
 		}

@@ -73,9 +73,7 @@ func TestExample2(t *testing.T) {
 		if _, ok := minitxn.Chains(h, 0); ok != c.ok {
 			t.Errorf("%s: linearizable %v", c.h, ok)
 		}
-		if a := minitxn.Check(prepass.Run(h), level.Linearizable, 0); a.Holds != c.ok {
-			t.Errorf("%s: the graph says %v", c.h, a.Holds)
-		}
+		must.Equal(t, minitxn.Check(prepass.Run(h), level.Linearizable, 0).Holds, c.ok, "%s: by the graph", c.h)
 		for _, reg := range minitxn.Registers(prepass.Run(h), 0) {
 			if _, ok, err := minitxn.Search(&reg, minitxn.SearchOptions{}); ok != c.ok || err != nil {
 				t.Errorf("%s: the search says %v, %v", c.h, ok, err)

@@ -366,9 +366,7 @@ func TestOwnLevels(t *testing.T) {
 		a, err := Check(t.Context(), cut(h, rand.New(rand.NewPCG(1, 1))),
 			Options{Dir: filepath.Join(t.TempDir(), "spill"), Level: c.level, Asked: c.asked})
 		must.OK(t, err)
-		if a.Verdict != c.want {
-			t.Errorf("%s, asked for: %v: %s %s; expected %s", c.level, c.asked, a.Verdict, a.Reason, c.want)
-		}
+		must.Equal(t, a.Verdict, c.want, "%s, asked for: %v (%s)", c.level, c.asked, a.Reason)
 	}
 }
 

@@ -140,9 +140,7 @@ func TestStops(t *testing.T) {
 	cancel()
 	v := prepass.Run(random.Lagging(1, random.Options{}, false))
 	for _, l := range Levels() {
-		if a := Check(ctx, v, l, Options{}); a.Status != Stopped {
-			t.Errorf("%s: %d; want stopped", l, a.Status)
-		}
+		must.Equal(t, Check(ctx, v, l, Options{}).Status, Stopped, "%s", l)
 	}
 }
 

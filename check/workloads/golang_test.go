@@ -9,6 +9,7 @@ import (
 	"isovet/evidence"
 	"isovet/history/operations"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // TestGoPrograms has operations of Go programs, in the shapes that Porcupine's models have and as tables.
@@ -89,9 +90,7 @@ func TestGoTables(t *testing.T) {
 		a := judged(t, "queue", own)
 		seen[a.Verdict]++
 		for _, file := range []string{lines, table} {
-			if b := judged(t, "queue", file); a.Verdict != b.Verdict {
-				t.Fatalf("%v; expected %v\n%s\n%s", b.Verdict, a.Verdict, file, own)
-			}
+			must.Same(t, judged(t, "queue", file).Verdict, a.Verdict, "%s\n%s", file, own)
 		}
 	})
 	seen.mixed(t)

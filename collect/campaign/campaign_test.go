@@ -74,9 +74,7 @@ func TestCampaign(t *testing.T) {
 		for _, r := range p.Runs {
 			seeds[r.key()+" "+r.Begun.String()] = true
 		}
-		if len(seeds) != len(p.Runs) {
-			t.Errorf("%d hunts, expected the %d that were there before too", len(p.Runs), len(seeds))
-		}
+		must.Equal(t, len(seeds), len(p.Runs), "hunts, with those that were there before")
 		var md, html strings.Builder
 		must.OK(t, p.Markdown(&md))
 		must.OK(t, p.HTML(&html))

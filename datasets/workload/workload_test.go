@@ -50,9 +50,7 @@ func TestBlindW(t *testing.T) {
 		drive(t, build(t, "blindw", c.variant, 0, 0), n, func(x *Txn) {
 			seen := map[Key]bool{}
 			for _, op := range x.Ops {
-				if (op.Kind == Read) != (x.Ops[0].Kind == Read) {
-					t.Fatalf("%s: reads and writes in one transaction", c.variant)
-				}
+				must.Same(t, op.Kind == Read, x.Ops[0].Kind == Read, "%s: reads only, in a transaction", c.variant)
 				seen[op.Key] = true
 			}
 			if x.Ops[0].Kind == Read {

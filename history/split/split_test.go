@@ -97,9 +97,7 @@ func read(t *testing.T, paths []string, o Options, first *history.History) (out 
 		out = append(out, txns(h)...)
 		return nil
 	})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must.OK(t, err, "%s", text)
 	must.Equal(t, s.Txns, int64(len(out)), "transactions planned")
 	return out, s
 }

@@ -139,9 +139,7 @@ func TestMillion(t *testing.T) {
 				PeakMB float64 `json:"peak_mb"`
 			} `json:"stats"`
 		}
-		if err := json.Unmarshal(out, &r); err != nil {
-			t.Fatalf("%v: %.300s", err, out)
-		}
+		must.OK(t, json.Unmarshal(out, &r), "%.300s", out)
 		if most := float64(memory*5/4+64<<20) / 1e6; r.Stats.PeakMB > most {
 			t.Errorf("%s: %v MB, expected at most %v", level, r.Stats.PeakMB, most)
 		}

@@ -29,9 +29,7 @@ func TestCollisions(t *testing.T) {
 		value := func(v collide.Value) uint64 { return texts.Keyed(k, v.In(texts)) }
 		var all []collide.Value
 		for _, p := range collide.Pairs() {
-			if a, b := collide.Old(p[0]), collide.Old(p[1]); a != b {
-				t.Fatalf("%v and %v had not one hash: %x, %x", p[0], p[1], a, b)
-			}
+			must.Same(t, collide.Old(p[0]), collide.Old(p[1]), "the old hash of %v, with that of %v", p[0], p[1])
 			all = append(all, p[0], p[1])
 		}
 		for n := range int64(100) {
@@ -53,9 +51,8 @@ func TestCollisions(t *testing.T) {
 		}
 		differ(k.Empty(), "[]")
 		for _, p := range collide.Lists() {
-			if a, b := collide.OldList(p[0]), collide.OldList(p[1]); a != b {
-				t.Fatalf("%v and %v had not one hash: %x, %x", p[0], p[1], a, b)
-			}
+			must.Same(t, collide.OldList(p[0]), collide.OldList(p[1]), "the old hash of %v, with that of %v", p[0],
+				p[1])
 			differ(fold(p[0]...), fmt.Sprint(p[0]))
 			differ(fold(p[1]...), fmt.Sprint(p[1]))
 		}

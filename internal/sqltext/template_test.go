@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 // TestGeneralize: literals become parameters where the text means the same then, and places are found again.
@@ -63,9 +65,7 @@ func FuzzGeneralize(f *testing.F) {
 			s := g.spans[i]
 			out = out[:s.at] + sql[s.from:s.to] + out[s.end:]
 		}
-		if out != sql {
-			t.Errorf("%q: %q gives %q", sql, g.Text, out)
-		}
+		must.Equal(t, out, sql, "what %q gives", g.Text)
 		if n := strings.Count(g.Text, "$"); n < len(g.Lits) {
 			t.Errorf("%q: %d parameters of %d literals", g.Text, n, len(g.Lits))
 		}

@@ -71,9 +71,7 @@ func TestCheckFails(t *testing.T) {
 		must.OK(t, skewed(rec, 300))
 		x := &told{TB: t}
 		isovettest.Check(x, rec, level.Serializable)
-		if len(x.errors) != 1 {
-			t.Fatalf("%d errors: %q", len(x.errors), x.errors)
-		}
+		must.Same(t, len(x.errors), 1, "errors: %q", x.errors)
 		for _, want := range []string{"303 transactions violate serializable; so do 3 of them:", "write-skew",
 			"a contradiction", "ISOVET_SEED=42", "small.html", dir} {
 			if !strings.Contains(x.errors[0], want) {

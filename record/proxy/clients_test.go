@@ -71,9 +71,7 @@ func TestClients(t *testing.T) {
 				cmd.Env = append(os.Environ(), "PYTHONIOENCODING=utf-8", "PGCLIENTENCODING=UTF8")
 				var out, failed bytes.Buffer
 				cmd.Stdout, cmd.Stderr = &out, &failed
-				if err := cmd.Run(); err != nil {
-					t.Fatalf("%v: %v\n%s%s", args, err, out.Bytes(), failed.Bytes())
-				}
+				must.OK(t, cmd.Run(), "%v\n%s%s", args, &out, &failed)
 				if strings.HasPrefix(c.name, "pgbench") { // it prints times
 					row := ""
 					err := db.QueryRow("SELECT string_agg(a::text, ' ' ORDER BY id) FROM accounts a").Scan(&row)

@@ -51,9 +51,7 @@ func ready(t *testing.T, s *Server) *book {
 	b := s.book(1)
 	<-b.loaded
 	b.group.Wait()
-	if b.err != nil {
-		t.Fatal(b.err)
-	}
+	must.OK(t, b.err)
 	return b
 }
 

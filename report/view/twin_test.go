@@ -61,9 +61,7 @@ func TestWindows(t *testing.T) {
 		for i := range x.rows {
 			rows += len(x.rows[i].txns)
 			for _, u := range x.rows[i].txns {
-				if int(x.rowOf[u]) != i {
-					t.Fatalf("seed %d: %d is in row %d and %d", seed, u, i, x.rowOf[u])
-				}
+				must.Same(t, int(x.rowOf[u]), i, "seed %d: row of %d", seed, u)
 			}
 		}
 		must.Equal(t, rows, h.NumTxns(), "seed %d: transactions in rows", seed)

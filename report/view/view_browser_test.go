@@ -359,9 +359,7 @@ func TestWatchFolder(t *testing.T) {
 	}
 	p.Goto(s.URL() + "?book=1")
 	p.Wait(`document.querySelector("#panel-answer h3")?.textContent.includes("by the certificate 000017.cert.json")`)
-	if p.Count(".violation-row") != 1 {
-		t.Error(p.Text("#panel-answer"))
-	}
+	must.Equal(t, p.Count(".violation-row"), 1, "violations of %s", p.Text("#panel-answer"))
 	must.Equal(t, browser.Eval[string](p, `document.querySelector("#crumbs a").href`), s.URL(), "where it leads back to")
 }
 

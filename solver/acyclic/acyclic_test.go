@@ -34,9 +34,7 @@ func TestBruteForce(t *testing.T) {
 			got := s.Solve(ctx)
 			must.Equal(t, got, want, "seed %d, %s\n%+v", seed, w.name, in)
 			if got == solver.Sat {
-				if err := in.holds(s.Value); err != nil {
-					t.Fatalf("seed %d, %s: %v\n%+v", seed, w.name, err, in)
-				}
+				must.OK(t, in.holds(s.Value), "seed %d, %s\n%+v", seed, w.name, in)
 				must.OK(t, th.CheckIntegrity(), "seed %d, %s", seed, w.name)
 			}
 			if check.Err() != nil || check.Refuted() != (got == solver.Unsat) {
@@ -192,9 +190,7 @@ func TestSequences(t *testing.T) {
 					t.Fatalf("seed %d, step %d, %s: the failed assumptions %v have a model", seed, step, w.name,
 						s.Failed())
 				}
-				if check.Err() != nil {
-					t.Fatalf("seed %d, step %d, %s: %v", seed, step, w.name, check.Err())
-				}
+				must.OK(t, check.Err(), "seed %d, step %d, %s", seed, step, w.name)
 			}
 		}
 	})

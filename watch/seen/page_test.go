@@ -142,9 +142,8 @@ func TestGuarded(t *testing.T) {
 	for host, want := range map[string]int{"127.0.0.1:9090": 200, "localhost:9090": 200, "[::1]:9090": 200,
 		"localhost":         200,
 		"evil.example:9090": 403, "evil.example": 403, "": 403, "127.0.0.1.evil.example": 403} {
-		if got := ask(t, h, http.MethodGet, "/", func(r *http.Request) { r.Host = host }).StatusCode; got != want {
-			t.Errorf("Host %q: %d, expected %d", host, got, want)
-		}
+		must.Equal(t, ask(t, h, http.MethodGet, "/", func(r *http.Request) { r.Host = host }).StatusCode, want,
+			"Host %q", host)
 	}
 	h, _ = watched(t, func(o *Options) { o.Tokens, o.Local = []string{"one", "two"}, false })
 	for _, x := range []struct {

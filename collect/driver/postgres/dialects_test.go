@@ -217,8 +217,7 @@ func TestWireClasses(t *testing.T) {
 			driver.Lost},
 		{"H2", "HY000", "General error", driver.Fatal},
 	} {
-		if got := p.Classify(&pgconn.PgError{Code: x.code, Message: x.text}); got != x.want {
-			t.Errorf("%s %s %s: %v, expected %v", x.who, x.code, x.text, got, x.want)
-		}
+		must.Equal(t, p.Classify(&pgconn.PgError{Code: x.code, Message: x.text}), x.want, "%s %s %s", x.who, x.code,
+			x.text)
 	}
 }

@@ -63,9 +63,7 @@ func TestAsItIs(t *testing.T) {
 		must.Equal(t, n.Key(uint32(k)), key.N, "key")
 	}
 	for op, v := range h.Ops.Ver {
-		if x := h.VerN[v]; n.Value(uint32(op)) != x {
-			t.Errorf("value %d is %d", x, n.Value(uint32(op)))
-		}
+		must.Equal(t, n.Value(uint32(op)), h.VerN[v], "value")
 	}
 }
 

@@ -50,9 +50,7 @@ func same(t testing.TB, data []byte) (good bool) {
 		// Keys are numbered as they are met, which is the order in which results name them.
 		must.Same(t, h.NumKeys(), want.NumKeys(), "%+v: %q: keys", c, data)
 		for k := range want.Keys {
-			if got, want := h.KeyString(uint32(k)), want.KeyString(uint32(k)); got != want {
-				t.Fatalf("%+v: %q\nkey %d: %s; twin: %s", c, data, k, got, want)
-			}
+			must.Same(t, h.KeyString(uint32(k)), want.KeyString(uint32(k)), "%+v: %q\nkey %d", c, data, k)
 		}
 		if fmt.Sprint(h.Notes) != fmt.Sprint(want.Notes) || h.Positions != want.Positions {
 			t.Fatalf("%+v: %q\nplain: %v\n twin: %v", c, data, h.Notes, want.Notes)

@@ -61,9 +61,7 @@ func TestStream(t *testing.T) {
 				alone = append(alone, one)
 			}
 		}
-		if len(l.Draft.Heads) != first+len(alone) {
-			t.Fatalf("seed %d: %d transactions, expected %d", seed, len(l.Draft.Heads)-first, len(alone))
-		}
+		must.Same(t, len(l.Draft.Heads)-first, len(alone), "seed %d: transactions", seed)
 		h := l.Draft.History()
 		for i := range alone {
 			a, b := shown(alone[i].H, 0, alone[i].Head), shown(h, uint32(first+i), l.Draft.Heads[first+i])

@@ -118,9 +118,7 @@ func TestDuckDB(t *testing.T) {
 		diff.Same(t, h, g, "copied by DuckDB%s", options)
 	}
 	counts := sql(dir, "SELECT count(DISTINCT txn), count(kind) FROM 'h.parquet';\n")
-	if want := fmt.Sprintf("%d|%d", h.NumTxns(), h.NumOps()); strings.TrimSpace(counts) != want {
-		t.Errorf("DuckDB counts %s; expected %s", counts, want)
-	}
+	must.Equal(t, strings.TrimSpace(counts), fmt.Sprintf("%d|%d", h.NumTxns(), h.NumOps()), "DuckDB counts")
 }
 
 // TestPandas has pandas copy a history.

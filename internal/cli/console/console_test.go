@@ -76,9 +76,7 @@ func TestGuardLeavesTheDeafBehind(t *testing.T) {
 		if !errors.As(err, &s) || !errors.Is(err, guard.ErrTimeout) || s.Text != "timeout: 10ms passed while testing" {
 			t.Fatalf("got %v", err)
 		}
-		if d := time.Since(start); d != 10*time.Millisecond+guard.Grace {
-			t.Fatalf("took %v", d)
-		}
+		must.Same(t, time.Since(start), 10*time.Millisecond+guard.Grace, "time taken")
 	})
 }
 

@@ -63,9 +63,7 @@ func TestFinds(t *testing.T) {
 	p.Wait("document.images.length")
 	has := func(what string, all []string, want ...string) {
 		t.Helper()
-		if len(all) != len(want) {
-			t.Errorf("%s: %d of %d: %q", what, len(all), len(want), all)
-		}
+		must.Equal(t, len(all), len(want), "%s: %q", what, all)
 		for _, w := range want {
 			if !strings.Contains(strings.Join(all, "\n"), w) {
 				t.Errorf("%s: nothing of %q in %q", what, w, all)

@@ -9,6 +9,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -52,9 +53,7 @@ func TestPredicatesLaws(t *testing.T) {
 			}
 		}
 		for v, w := range part.Ver {
-			if a, b := part.H.ValueString(uint32(v)), h.ValueString(w); a != b {
-				t.Fatalf("seed %d: version %s of the part is %s of the whole", seed, a, b)
-			}
+			must.Same(t, part.H.ValueString(uint32(v)), h.ValueString(w), "seed %d: version of the part", seed)
 		}
 		if holds[level.SnapshotIsolation] && !holds[level.Serializable] {
 			only++
