@@ -63,16 +63,27 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (fou
 
 // bury takes out the transactions of unknown outcome that cannot have committed, and those that read from them.
 func bury(v *prepass.View) {
-	for _, t := range v.Impossible {
-		v.Counts[t] = false
+	if v.Impossible == nil {
+		return
 	}
-	for more := v.Impossible != nil; more; {
-		more = false
-		for t := range uint32(len(v.Counts)) {
-			for r := v.ROff[t]; r < v.ROff[t+1] && v.Counts[t] && v.H.Txns.Status[t] == history.Unknown; r++ {
-				if w := v.RW[r]; w != none && !v.Initial(w) && !v.Counts[v.WTxn[w]] {
-					v.Counts[t], more = false, true
-				}
+	gone := slices.Clone(v.Impossible)
+	readers := map[uint32][]uint32{} // transaction → those of unknown outcome that read from it
+	for t := range uint32(len(v.Counts)) {
+		if !v.Counts[t] {
+			gone = append(gone, t)
+		}
+		for r := v.ROff[t]; r < v.ROff[t+1] && v.H.Txns.Status[t] == history.Unknown; r++ {
+			if w := v.RW[r]; w != none && !v.Initial(w) {
+				readers[v.WTxn[w]] = append(readers[v.WTxn[w]], t)
+			}
+		}
+	}
+	for ; len(gone) > 0; gone = gone[1:] {
+		v.Counts[gone[0]] = false
+		for _, t := range readers[gone[0]] {
+			if v.Counts[t] {
+				v.Counts[t] = false
+				gone = append(gone, t)
 			}
 		}
 	}
