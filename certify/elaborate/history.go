@@ -303,8 +303,13 @@ func (s *searches) fits() (err error) {
 	if work <= tooLarge {
 		s.index, err = predicates.NewIndex(h)
 	}
+	costs := map[uint32]int{} // by text
 	for i := 0; err == nil && i < len(h.Preds.Pred) && work <= tooLarge; i++ {
-		work += 1 + s.index.Cost(uint32(i))
+		text := h.Preds.Pred[i]
+		if costs[text] == 0 {
+			costs[text] = 1 + s.index.Cost(uint32(i))
+		}
+		work += costs[text]
 	}
 	if err == nil && work > tooLarge {
 		err = &Unsupported{fmt.Sprintf("so many predicate operations: %d, of %d versions", len(h.Preds.Pred),
