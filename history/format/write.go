@@ -65,14 +65,7 @@ func WriteContext(ctx context.Context, path string, h *history.History, name str
 	if err != nil {
 		return err
 	}
-	var to io.Writer = Stoppable{ctx, tmp}
-	var w io.WriteCloser = nopCloser{to}
-	switch filepath.Ext(path) {
-	case ".gz":
-		w = gzip.NewWriter(to)
-	case ".zst":
-		w, err = zstd.NewWriter(to)
-	}
+	w, err := Compressed(Stoppable{ctx, tmp}, path)
 	if err == nil {
 		err = errors.Join(f.Write(w, h, lossy), w.Close())
 	}
@@ -131,6 +124,18 @@ func (s Stoppable) Write(p []byte) (int, error) {
 		return 0, context.Cause(s.Ctx)
 	}
 	return s.W.Write(p)
+}
+
+// Compressed returns a writer that compresses into w as the ending of a file's name says: .gz, .zst, or any other for not
+// at all. To close it leaves w open.
+func Compressed(w io.Writer, name string) (io.WriteCloser, error) {
+	switch filepath.Ext(name) {
+	case ".gz":
+		return gzip.NewWriter(w), nil
+	case ".zst":
+		return zstd.NewWriter(w)
+	}
+	return nopCloser{w}, nil
 }
 
 type nopCloser struct{ io.Writer }

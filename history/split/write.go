@@ -11,9 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
@@ -141,22 +138,14 @@ func (o *Out) open(n int) (err error) {
 	}
 	o.size = &counter{w: o.tmp}
 	o.buf = bufio.NewWriterSize(o.size, 1<<18)
-	var w io.Writer = o.buf
-	switch filepath.Ext(o.ending) {
-	case ".parquet":
+	if filepath.Ext(o.ending) == ".parquet" {
 		o.table, err = format.NewTable(o.buf, o.header)
 		return err
-	case ".gz":
-		o.pack = gzip.NewWriter(o.buf)
-	case ".zst":
-		if o.pack, err = zstd.NewWriter(o.buf, zstd.WithEncoderConcurrency(1)); err != nil {
-			return err
-		}
 	}
-	if o.pack != nil {
-		w = o.pack
+	if o.pack, err = format.Compressed(o.buf, o.ending); err != nil {
+		return err
 	}
-	o.jsonl = jsonl.NewWriter(w, o.header, false)
+	o.jsonl = jsonl.NewWriter(o.pack, o.header, false)
 	return nil
 }
 

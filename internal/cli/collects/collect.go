@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -340,16 +339,11 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 func (f *collectFlags) write(e *console.Env, p *console.Progress, r *collect.Result, out, to string) error {
 	if f.cfg.Rotate == nil {
 		p.Begin("writing " + out)
-		err := error(nil)
-		if r.Operations == nil {
-			err = writeHistory(out, r, to)
-		} else {
-			err = e.WriteFile(out, func(w io.Writer) error {
-				_, err := w.Write(r.Operations)
-				return err
-			})
+		write := func() error { return writeHistory(out, r, to) }
+		if r.Operations != nil {
+			write = func() error { return e.WriteText(out, string(r.Operations)) }
 		}
-		if err != nil {
+		if err := write(); err != nil {
 			if f.cfg.Partial != "" {
 				err = fmt.Errorf("%w; %s holds the recording so far", err, f.cfg.Partial)
 			}

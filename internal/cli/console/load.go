@@ -188,6 +188,18 @@ func Named(err error, file string) error {
 	return err
 }
 
+// WriteText writes a history as WriteFile does, compressed as the ending of its name says.
+func (e *Env) WriteText(path, text string) error {
+	return e.WriteFile(path, func(to io.Writer) error {
+		w, err := format.Compressed(to, path)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(w, text)
+		return errors.Join(err, w.Close())
+	})
+}
+
 // WriteFile writes a file atomically: a temporary file in the same folder, then renamed. "-" is standard output.
 func (e *Env) WriteFile(path string, write func(io.Writer) error) error {
 	if path == "-" {

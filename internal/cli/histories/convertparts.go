@@ -10,9 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
@@ -146,18 +143,9 @@ func (v *conversion) stream(ctx context.Context, e *console.Env, paths []string,
 func (v *conversion) streamFile(ctx context.Context, s *split.Set, header *history.History, ending string, to io.Writer,
 	p *console.Progress, say func(*history.History)) (err error) {
 	buf := bufio.NewWriterSize(to, 1<<18)
-	w := io.Writer(buf)
-	var pack io.WriteCloser
-	switch filepath.Ext(ending) {
-	case ".gz":
-		pack = gzip.NewWriter(buf)
-	case ".zst":
-		if pack, err = zstd.NewWriter(buf, zstd.WithEncoderConcurrency(1)); err != nil {
-			return err
-		}
-	}
-	if pack != nil {
-		w = pack
+	w, err := format.Compressed(buf, ending)
+	if err != nil {
+		return err
 	}
 	if strings.HasPrefix(ending, ".ivh") {
 		dir := filepath.Dir(v.out)
@@ -177,10 +165,7 @@ func (v *conversion) streamFile(ctx context.Context, s *split.Set, header *histo
 		}
 		err = j.Flush()
 	}
-	if pack != nil {
-		err = errors.Join(err, pack.Close())
-	}
-	return errors.Join(err, buf.Flush())
+	return errors.Join(err, w.Close(), buf.Flush())
 }
 
 // streamParts writes a folder of parts.

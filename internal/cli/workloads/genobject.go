@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,11 +36,7 @@ func runGenObject(c *cobra.Command, e *console.Env, g *GenFlags, o genOut) error
 	if s.Faulty && broke == 0 {
 		return console.Usagef("--txns %d of %s: too few operations for its fault; expected more", s.Ops, s.Workload)
 	}
-	write := func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	}
-	if err := e.WriteFile(o.file, write); err != nil {
+	if err := e.WriteText(o.file, text); err != nil {
 		return err
 	}
 	note := "no fault"
