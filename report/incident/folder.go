@@ -14,6 +14,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/atomicfile"
 	"isovet/internal/escape"
 	"isovet/report"
 )
@@ -99,14 +100,11 @@ func clear(dir string) error {
 }
 
 func writeFile(path string, f func(io.Writer) error) error {
-	w, err := os.Create(path)
+	w, err := atomicfile.Create(path)
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(f(w), w.Close()); err != nil {
-		_ = os.Remove(path) // it is incomplete
-	}
-	return err
+	return atomicfile.End(w, path, false, f(w))
 }
 
 // page writes a page for browsers with the sessions side by side.

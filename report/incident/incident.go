@@ -149,6 +149,14 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 		x.order = x.events
 	}
 	setup, err := f.Setup(ctx, r.Script, x.order)
+	if err != nil { // rows that dirty reads show may break a unique index
+		bare := *r.Script
+		bare.Tables = slices.Clone(bare.Tables)
+		for i := range bare.Tables {
+			bare.Tables[i].Rows = nil
+		}
+		setup, err = f.Setup(ctx, &bare, x.order)
+	}
 	if err != nil { // such as an interrupt: the rest is worth its folder
 		return x, nil
 	}
