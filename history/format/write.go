@@ -126,8 +126,8 @@ func (s Stoppable) Write(p []byte) (int, error) {
 	return s.W.Write(p)
 }
 
-// Compressed returns a writer that compresses into w as the ending of a file's name says: .gz, .zst, or any other for not
-// at all. To close it leaves w open.
+// Compressed returns a writer that compresses into w as the ending of a file's name says: .gz, .zst, or any other for
+// not at all. To close it leaves w open.
 func Compressed(w io.Writer, name string) (io.WriteCloser, error) {
 	switch filepath.Ext(name) {
 	case ".gz":
