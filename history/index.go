@@ -40,3 +40,32 @@ func (x *Index) Delete(name int64) {
 	}
 	delete(x.large, name)
 }
+
+// NamedKeys interns keys that have texts as names. Most such names are a number, perhaps behind a letter; arrays have
+// their keys. The zero value is empty; all calls must be for one Builder.
+type NamedKeys struct {
+	small ['z' + 1][]uint32 // by the letter, or 0, and the number: the key, plus one
+}
+
+// Key returns the key of a name.
+func (x *NamedKeys) Key(b *Builder, name []byte) uint32 {
+	digits, few := name, &x.small[0]
+	if len(name) > 0 && name[0]-'A' <= 'z'-'A' {
+		digits, few = name[1:], &x.small[name[0]]
+	}
+	n, plain := uint32(0), uint(len(digits)-1) < 8 && (digits[0] > '0' || len(digits) == 1)
+	for i := 0; plain && i < len(digits); i++ {
+		n, plain = 10*n+uint32(digits[i]-'0'), digits[i]-'0' <= 9
+	}
+	if plain && n < uint32(len(*few)) && (*few)[n] > 0 {
+		return (*few)[n] - 1
+	}
+	key := b.Key(b.StringValue(name))
+	if plain && n < uint32(4*len(b.keys)+1024) {
+		if int(n) >= len(*few) {
+			*few = append(*few, make([]uint32, int(n+n/4)+1-len(*few))...)
+		}
+		(*few)[n] = key + 1
+	}
+	return key
+}

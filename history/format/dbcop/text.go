@@ -95,8 +95,9 @@ func nothing(file string, line int, text []byte) error {
 // textReader reads a file in the text form.
 type textReader struct {
 	*sink
-	line []byte
-	at   int // position in the line
+	names history.NamedKeys
+	line  []byte
+	at    int // position in the line
 }
 
 func (p *textReader) blank() {
@@ -178,7 +179,7 @@ func (p *textReader) event() (e event, err error) {
 		return e, p.errorf("a space or ] behind the event")
 	}
 	if p.sink != nil {
-		e.key = p.b.Key(p.b.StringValue(name))
+		e.key = p.names.Key(p.b, name)
 	}
 	return e, nil
 }

@@ -137,24 +137,38 @@ func (s *Scanner) Pass() {
 	}
 }
 
-// quoted reads a text in quotes, in ASCII without escapes, if it is next, and nothing else.
-func (s *Scanner) quoted() (text []byte, ok bool) {
+// plain reads a text in quotes, in ASCII without escapes, or a keyword of the usual bytes, if one is next, and nothing
+// else.
+func (s *Scanner) plain() (text []byte, ok bool) {
 	d, i := s.Data, s.ahead()
-	if i == len(d) || d[i] != '"' || s.Keywords {
+	if i >= len(d) {
 		return nil, false
 	}
-	end := textEnd(d, i+1)
-	if end == len(d) || d[end] != '"' {
+	end := i + 1
+	switch {
+	case d[i] == '"' && !s.Keywords:
+		if end = textEnd(d, end); end == len(d) || d[end] != '"' {
+			return nil, false
+		}
+		s.pos = end + 1
+	case d[i] == ':' && !s.JSON:
+		for end < len(d) && class[d[end]]&isPlain != 0 {
+			end++
+		}
+		if end == i+1 || end == len(d) || class[d[end]]&isDelim == 0 {
+			return nil, false
+		}
+		s.pos = end
+	default:
 		return nil, false
 	}
-	s.pos = end + 1
 	return d[i+1 : end], true
 }
 
 // Field reads the name of the next field of a map: a keyword, a symbol or a string. It returns false behind the bracket
 // that closes the map.
 func (s *Scanner) Field(what string) (name []byte, ok bool) {
-	if name, ok = s.quoted(); ok {
+	if name, ok = s.plain(); ok {
 		return name, true
 	}
 	t := s.Token()
@@ -193,7 +207,7 @@ func (s *Scanner) End(what string) {
 
 // Str reads a text, or nil for none. It is valid until the next call.
 func (s *Scanner) Str(what string) []byte {
-	if text, ok := s.quoted(); ok {
+	if text, ok := s.plain(); ok {
 		return text
 	}
 	t := s.Token()

@@ -1,7 +1,20 @@
 package edn
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // textEnd returns the position of the first byte from i on that is a quote, a backslash or no ASCII.
 func textEnd(d []byte, i int) int {
+	const each = 0x0101010101010101
+	for ; len(d)-i >= 8; i += 8 {
+		// The subtraction sets the upper bit of a byte that is 0, and perhaps of those above it.
+		w := binary.LittleEndian.Uint64(d[i:])
+		if end := (((w ^ '"'*each) - each) | ((w ^ '\\'*each) - each) | w) & (0x80 * each); end != 0 {
+			return i + bits.TrailingZeros64(end)/8
+		}
+	}
 	for i < len(d) && class[d[i]]&isText != 0 {
 		i++
 	}

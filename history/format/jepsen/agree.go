@@ -35,6 +35,12 @@ func (r *reader) agrees(asked, done *event) error {
 		return nil
 	}
 	a, b := asked.value, done.value
+	if v, ok := r.simple(a); ok && r.plain {
+		w, ok := r.simple(b)
+		if ok && v.pair == w.pair && v.key == w.key && (asked.f == readFn || v.null || v.n == w.n && !w.null) {
+			return nil
+		}
+	}
 	inA, microA, err := r.microAt(a)
 	if err != nil {
 		return err
@@ -55,12 +61,6 @@ func (r *reader) agrees(asked, done *event) error {
 	case readFn, writeFn, casFn, deleteFn, addFn:
 	default:
 		return nil
-	}
-	if v, ok := r.simple(a); ok && r.plain {
-		w, ok := r.simple(b)
-		if ok && v.pair == w.pair && v.key == w.key && (asked.f == readFn || v.null || v.n == w.n && !w.null) {
-			return nil
-		}
 	}
 	r.forms = r.forms[:0]
 	var at [2]int

@@ -3,6 +3,7 @@ package jepsen
 import (
 	"bytes"
 	"strconv"
+	"sync"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -20,7 +21,7 @@ const (
 // choose decides the model from the functions and values of the file, or says why no model fits.
 func (r *reader) choose() error {
 	collection, number, balances, hasVersions := false, false, false, false
-	lists := bytes.Contains(r.s.Data, []byte("append"))
+	lists := sync.OnceValue(func() bool { return bytes.Contains(r.s.Data, []byte("append")) })
 	shaped := false // a write has shown whether values have versions
 	for i := range r.events {
 		e := &r.events[i]
@@ -40,7 +41,7 @@ func (r *reader) choose() error {
 				}
 				return nil
 			}
-			if !lists && i > 1<<8 {
+			if i > 1<<8 && !lists() {
 				break // only micro-operations, and no lists
 			}
 			continue

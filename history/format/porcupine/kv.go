@@ -114,10 +114,10 @@ type kvStep struct{ end, state int32 }
 type kvReader struct {
 	b       *history.Builder
 	data    []byte
-	escaped [][]byte      // texts with escapes in the file
-	counts  []int32       // by key: how many operations it has
-	mark    []byte        // in no token
-	small   []int32       // keys whose names are small numbers, by these, plus one
+	escaped [][]byte // texts with escapes in the file
+	counts  []int32  // by key: how many operations it has
+	mark    []byte   // in no token
+	names   history.NamedKeys
 	ops     [][]kvOp      // in the order of their begins, in chunks of kvChunk
 	count   int           // how many
 	out     []kvOut       // of each operation

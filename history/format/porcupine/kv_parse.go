@@ -143,30 +143,9 @@ func (r *kvReader) textOf(t *edn.Token) kvText {
 
 // key returns the key of a name, and adds it if it is new.
 func (r *kvReader) key(text []byte) int32 {
-	// Most names are small numbers.
-	const digits = 5
-	n := 0
-	for _, c := range text {
-		if n = 10*n + int(c-'0'); c-'0' > 9 || n >= 1e5 {
-			n = -1
-			break
-		}
-	}
-	if len(text) == 0 || len(text) > digits || text[0] == '0' && len(text) > 1 {
-		n = -1
-	}
-	if uint(n) < uint(len(r.small)) && r.small[n] > 0 {
-		return r.small[n] - 1
-	}
-	key := int32(r.b.Key(r.b.StringValue(text)))
+	key := int32(r.names.Key(r.b, text))
 	if int(key) == len(r.counts) {
 		r.counts = append(r.counts, 0)
-	}
-	if n >= 0 {
-		if n >= len(r.small) {
-			r.small = append(r.small, make([]int32, 2*n+16-len(r.small))...)
-		}
-		r.small[n] = key + 1
 	}
 	return key
 }
