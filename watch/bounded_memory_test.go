@@ -119,7 +119,8 @@ func TestNewKeys(t *testing.T) {
 				t.Fatalf("%v, %+v", err, s)
 			}
 			grown := int64(memory()) - int64(before)
-			if spilled := count(s, "spilled_keys"); spilled < txns/2 {
+			// Where a batch ends is chance: up to the room and a batch of 4096 lines are in memory at the end.
+			if spilled := count(s, "spilled_keys"); spilled < txns/3 {
 				t.Errorf("%d keys on disk of %d", spilled, txns)
 			}
 			if most := bounds.Memory + bounds.Memory/4 + 64<<20; grown > most {

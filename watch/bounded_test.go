@@ -240,7 +240,7 @@ func TestEvictionSays(t *testing.T) {
 				lines, judge := stream(seed, rng)
 				most := 1 + rng.IntN(8)
 				want := told(t, judge(Bounds{}), lines, most, rand.New(rand.NewPCG(seed, 1)), nil)
-				at := Bounds{Memory: 1 << 26, Dir: filepath.Join(t.TempDir(), "keys")}
+				at := Bounds{Memory: 1 << 24, Dir: filepath.Join(t.TempDir(), "keys")}
 				j := judge(at)
 				spillAll(j)
 				got := told(t, j, lines, most, rand.New(rand.NewPCG(seed, 1)), func(was Judge) Judge {

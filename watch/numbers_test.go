@@ -41,7 +41,7 @@ func TestNumbers(t *testing.T) {
 			}
 			want := toldFrom(t, judge(Bounds{}), lines, 1, most, rand.New(rand.NewPCG(seed, 1)), nil)
 			from := math.MaxUint32 - int64(rng.IntN(len(lines)))
-			for _, b := range []Bounds{{}, {Memory: 1 << 26, Dir: filepath.Join(dir, fmt.Sprint(name, seed))}} {
+			for _, b := range []Bounds{{}, {Memory: 1 << 24, Dir: filepath.Join(dir, fmt.Sprint(name, seed))}} {
 				j := judge(b)
 				got := toldFrom(t, j, lines, from, most, rand.New(rand.NewPCG(seed, 1)), nil)
 				sameFindings(t, seed, got, want)

@@ -27,7 +27,7 @@ func TestShortenedRight(t *testing.T) {
 		}
 		gate := GateOptions{Once: true, Patience: []time.Duration{time.Second, 40 * time.Millisecond, 0}[rng.IntN(3)]}
 		j := aionWith(tb, AionOptions{Options: si, Lateness: 400 + rng.Int64N(2000), Attach: AttachAuto, Gate: gate,
-			Bounds: Bounds{Memory: 1 << 26, Dir: filepath.Join(tb.TempDir(), "keys")}})
+			Bounds: Bounds{Memory: 1 << 24, Dir: filepath.Join(tb.TempDir(), "keys")}})
 		j.room = shares{rng.Int64N(20000), rng.Int64N(20000)}
 		dir := tb.TempDir()
 		p := &player{now: time.Unix(1_800_000_000, 0), every: time.Millisecond, most: 1 + rng.IntN(50), lines: lines}

@@ -58,6 +58,7 @@ type pipe struct {
 	mu   sync.Mutex
 	got  []byte        // the buffer being filled; nil: it was taken
 	free []byte        // an unused buffer
+	size int           // of a new buffer: it doubles up to pipeRoom when one is full
 	err  error         // of reading
 	news chan struct{} // signals content of got, or err
 	room chan struct{} // signals that got was taken
@@ -66,8 +67,8 @@ type pipe struct {
 	reading safego.Group
 }
 
-// pipeRoom is the size of the read-ahead. A line across two buffers is copied only once if it has at most pipeHead
-// bytes in the first.
+// pipeRoom is the largest size of the read-ahead. A line across two buffers is copied only once if it has at most
+// pipeHead bytes in the first.
 const (
 	pipeRoom = 2 << 20
 	pipeHead = 64 << 10
@@ -77,8 +78,8 @@ const (
 // is -1 if r repeats the stream from its beginning: the watch then skips the lines in the log, and ends with an
 // *OtherStreamError if they differ. Lines that arrive while a batch is handled form the next batch.
 func Pipe(r io.Reader, after int64) Source {
-	p := &pipe{place: after, fresh: after < 0, news: make(chan struct{}, 1), room: make(chan struct{}, 1),
-		stop: make(chan struct{})}
+	p := &pipe{place: after, fresh: after < 0, size: pipeHead, news: make(chan struct{}, 1),
+		room: make(chan struct{}, 1), stop: make(chan struct{})}
 	p.reading.Go(func() { p.read(r) })
 	return p
 }
@@ -95,23 +96,16 @@ func (p *pipe) read(r io.Reader) {
 	for {
 		p.mu.Lock()
 		if p.got == nil {
-			if p.got, p.free = p.free, nil; p.got == nil {
-				p.got = make([]byte, 0, pipeHead+pipeRoom)
-			}
-			p.got = p.got[:pipeHead]
+			p.got = p.buffer()
 		}
 		to := p.got[len(p.got):cap(p.got)]
 		p.mu.Unlock()
 		n, err := r.Read(to)
 		p.mu.Lock()
 		if p.got == nil {
-			p.got = make([]byte, pipeHead, pipeHead+pipeRoom)
-			if p.free != nil {
-				p.got, p.free = p.free[:pipeHead], nil
-			}
-			p.got = append(p.got, to[:n]...)
-		} else {
-			p.got = p.got[:len(p.got)+n]
+			p.got = append(p.buffer(), to[:n]...)
+		} else if p.got = p.got[:len(p.got)+n]; len(p.got) == cap(p.got) {
+			p.size = min(2*p.size, pipeRoom)
 		}
 		p.err = err
 		p.mu.Unlock()
@@ -132,6 +126,14 @@ func (p *pipe) read(r io.Reader) {
 		default:
 		}
 	}
+}
+
+// buffer returns a buffer to fill.
+func (p *pipe) buffer() (b []byte) {
+	if b, p.free = p.free, nil; b == nil {
+		b = make([]byte, pipeHead, pipeHead+p.size)
+	}
+	return b[:pipeHead]
 }
 
 func (p *pipe) full() bool {
@@ -202,8 +204,8 @@ func (p *pipe) more() (bool, error) {
 		p.text = append(p.text[:copy(p.text, rest)], got[pipeHead:]...)
 		p.at, p.free = 0, got
 	}
-	if cap(p.free) != pipeHead+pipeRoom {
-		p.free = nil // there is none, or it has a long line
+	if cap(p.free) != pipeHead+p.size {
+		p.free = nil // there is none, it was small, or it has a long line
 	}
 	signal(p.room)
 	return true, nil

@@ -65,7 +65,7 @@ type Engine struct {
 	free   []uint32
 	sess   []session
 	stamp  uint32
-	graves []grave
+	graves []grave // numGraves, or none before the first
 	// pending has committed transactions that are not in the order yet.
 	pending pendingHeap
 	wrote   pendingWrites `freeze:"-"`
@@ -192,7 +192,7 @@ const noLine = -1
 // New returns an engine for an empty stream.
 func New(o Options) *Engine {
 	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
-	return &Engine{o: o, mark: math.MinInt64, graves: make([]grave, numGraves),
+	return &Engine{o: o, mark: math.MinInt64,
 		await: awaited{waits: map[kv][]*waiting{}}, unknown: unknownPool{pool: map[kv][]uint32{}},
 		stream: streamState{origin: math.MinInt64}, budget: budget{credit: int64(maxCredit)},
 		attempt: attempt{only: misfit{slot: noSlot}}}

@@ -27,6 +27,9 @@ const numGraves = 1 << 16
 
 func (e *Engine) inter(k kv, g grave) {
 	g.key, g.val = e.cells[k.key].hash, k.val
+	if len(e.graves) == 0 {
+		e.graves = make([]grave, numGraves)
+	}
 	i := graveOf(g.key, g.val)
 	j := i ^ 1
 	if e.graves[i].kind != empty && (e.graves[j].kind == empty || e.graves[j].line < e.graves[i].line) {
@@ -41,6 +44,9 @@ func graveOf(key, val uint64) uint64 {
 
 // dug returns the grave of a version, or nil.
 func (e *Engine) dug(k kv) *grave {
+	if len(e.graves) == 0 {
+		return nil
+	}
 	key := e.cells[k.key].hash
 	i := graveOf(key, k.val)
 	for _, i := range [2]uint64{i, i ^ 1} {
