@@ -20,6 +20,7 @@ import (
 
 	"isovet/internal/cli/benches"
 	"isovet/internal/test/must"
+	"isovet/internal/test/sqltest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata/script")
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "__run" { // a measured run of bench, which is a process of this program
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(sqltest.Tests{M: m}, map[string]func(){
 		"isovet": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"bench":  func() { os.Exit(benches.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
