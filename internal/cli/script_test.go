@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"isovet/internal/cli/benches"
+	"isovet/internal/cli/console"
 	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 )
@@ -41,12 +43,11 @@ func TestMain(m *testing.M) {
 // testscript's own:
 //
 //	status N PROG ARG… [<FILE]    runs PROG, isovet or bench, and demands exit status N; stdout and stderr can be
-//	                              looked at then. It runs in this process: to start one takes most of the time of a
-//	                              small command. One runs at a time, since a process has one working folder.
+//	                              looked at then. It runs in this process, as do its measurements: to start one takes most
+//	                              of the time of a small command. One runs at a time: a process has one working folder.
 //	process N PROG ARG…           the same in a process of its own, and of any program: with limits of memory
 //	interrupt N TEXT PROG ARG…    the same, sending SIGINT as soon as standard output holds TEXT ("": after 300 ms);
-//	standard
-//	                              input is a pipe that does not end
+//	                              standard input is a pipe that does not end
 //	norm FILE                     the last stdout with times and memory made "#", into FILE
 func TestScripts(t *testing.T) {
 	data := must.Get(filepath.Abs("testdata"))(t)
@@ -70,7 +71,13 @@ func TestScripts(t *testing.T) {
 
 // programs are what scripts run.
 var programs = map[string]func(args []string, stdin io.Reader, stdout, stderr io.Writer) int{
-	"isovet": Main, "bench": benches.Main,
+	"isovet": func(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+		return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command {
+			e.Alone = true
+			return newRoot(e)
+		})
+	},
+	"bench": benches.Main,
 }
 
 // inside is held by the command that runs in this process.

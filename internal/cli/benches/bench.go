@@ -354,15 +354,15 @@ type lab struct {
 
 // prepare makes a lab and, if asked for, finds or generates the histories.
 func (f *compareFlags) prepare(ctx context.Context, e *console.Env, histories bool) (*lab, error) {
-	self, err := os.Executable()
+	self, err := program(e)
 	if err != nil {
-		return nil, console.Faultf("cannot find the program itself: %w", err)
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "isovet-bench-")
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{self: []string{self}, dir: dir, progress: console.NewProgress(e.Stderr, f.quiet, f.json)}
+	l := &lab{self: self, dir: dir, progress: console.NewProgress(e.Stderr, f.quiet, f.json)}
 	if !histories {
 		return l, nil
 	}
@@ -372,6 +372,18 @@ func (f *compareFlags) prepare(ctx context.Context, e *console.Env, histories bo
 	}
 	l.progress.Begin("")
 	return l, nil
+}
+
+// program returns the program whose processes measure, with its first arguments. It is nil if this process does.
+func program(e *console.Env) ([]string, error) {
+	if e.Alone {
+		return nil, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, console.Faultf("cannot find the program itself: %w", err)
+	}
+	return []string{self}, nil
 }
 
 func (l *lab) Close() {

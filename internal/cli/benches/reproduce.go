@@ -107,11 +107,11 @@ func runReproduce(ctx context.Context, e *console.Env, f *reproduceFlags, args [
 	if err != nil {
 		return console.Usagef("%v", err)
 	}
-	self, err := os.Executable()
+	self, err := program(e)
 	if err != nil {
-		return console.Faultf("cannot find the program itself: %w", err)
+		return err
 	}
-	o := bench.ReproduceOptions{Seed: f.seed, Timeout: f.timeout, Out: f.out, Self: []string{self},
+	o := bench.ReproduceOptions{Seed: f.seed, Timeout: f.timeout, Out: f.out, Self: self,
 		NoServers: f.noServers, Resume: f.resume, Memory: cmp.Or(f.memory, guard.MachineMemory()/8*7),
 		Command: CommandLine(os.Args)}
 	switch {
