@@ -56,7 +56,6 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TMPDIR", e.WorkDir)
-			e.Setenv("TRANSFERS", filepath.Join(data, "transfers.yaml"))
 			e.Setenv("GRID", filepath.Join(data, "../../../docs/artifact/grid.yaml"))
 			return nil
 		},
