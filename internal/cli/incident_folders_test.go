@@ -17,8 +17,8 @@ import (
 
 // TestFolderAgain: a folder that cannot be written is written once it can.
 func TestFolderAgain(t *testing.T) {
-	f := watches.IncidentFolders{State: t.TempDir(), Most: 1, Of: &watch.Incidents{}, Log: slog.New(slog.DiscardHandler),
-		Tried: map[int64]bool{}}
+	f := watches.IncidentFolders{State: t.TempDir(), Most: 1, Of: &watch.Incidents{},
+		Log: slog.New(slog.DiscardHandler), Tried: map[int64]bool{}}
 	must.OK(t, watch.Run(t.Context(), watch.Config{Dir: f.State, Evidence: 1, Incidents: f.Of,
 		Judge: must.Get(watch.NewReplay(watch.ReplayOptions{Level: level.Serializable}))(t),
 		Open: func(context.Context, watch.Places) (watch.Source, error) {
