@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,5 +46,19 @@ func TestProbeTexts(t *testing.T) {
 	want, err := os.ReadFile(file)
 	if err != nil || b.String() != string(want) {
 		t.Errorf("%v; got\n%s\nexpected\n%s", err, b.String(), want)
+	}
+}
+
+// TestFindFolder: no two finds have the same folder, whoever finds them and when.
+func TestFindFolder(t *testing.T) {
+	out := t.TempDir()
+	for _, x := range []struct {
+		shard int
+		want  string
+	}{{0, "1"}, {0, "2"}, {3, "1-3"}, {0, "3"}, {3, "2-3"}} {
+		dir, err := collects.FindFolder(out, x.shard)
+		if err != nil || dir != filepath.Join("found", x.want) {
+			t.Errorf("%s, %v; expected found/%s", dir, err, x.want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,7 +15,9 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/watches"
 	"isovet/internal/test/must"
+	"isovet/level"
 	"isovet/watch"
+	"isovet/watch/seen"
 )
 
 func TestWatchConfig(t *testing.T) {
@@ -145,4 +148,21 @@ func TestKeeping(t *testing.T) {
 			t.Errorf("%q: %+v; expected an error", s, got)
 		}
 	}
+}
+
+// TestFolderAgain: a folder that cannot be written is written once it can.
+func TestFolderAgain(t *testing.T) {
+	f := watches.IncidentFolders{State: t.TempDir(), Most: 1, Of: &watch.Incidents{},
+		Log: slog.New(slog.DiscardHandler), Tried: map[int64]bool{}}
+	must.OK(t, watch.Run(t.Context(), watch.Config{Dir: f.State, Evidence: 1, Incidents: f.Of,
+		Judge: must.Get(watch.NewReplay(watch.ReplayOptions{Level: level.Serializable}))(t),
+		Open: func(context.Context, watch.Places) (watch.Source, error) {
+			return watch.Pipe(strings.NewReader(`{"id":1,"start":1,"end":2,"ops":[["r","x",1]]}`+"\n"), -1), nil
+		}}))
+	in := filepath.Join(f.State, seen.Folders)
+	must.OK(t, os.WriteFile(in, nil, 0o600))
+	f.Sweep(t.Context())
+	must.OK(t, os.Remove(in))
+	f.Sweep(t.Context())
+	must.Equal(t, len(must.Get(filepath.Glob(filepath.Join(in, "*", "incident.json")))(t)), 1, "folders")
 }
