@@ -75,7 +75,8 @@ type ReproduceOptions struct {
 	Memory int64
 	// Command is the command line that the results mention.
 	Command string
-	// Self is the program and the arguments after which it accepts ChildCommand.
+	// Self is the program and the arguments after which it accepts ChildCommand. If it is nil, every run is in this
+	// process.
 	Self []string
 	// NoServers does not use database servers, even if they are installed.
 	NoServers bool

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -287,13 +286,8 @@ func tableRows(page string) []string {
 // runShown runs a command in a folder, as the scripts do.
 func runShown(t *testing.T, dir string, args []string) (stdout, stderr string, status int) {
 	var out, err strings.Builder
-	run := exec.CommandContext(t.Context(), "isovet", args...) // TestMain puts it on the PATH
-	run.Dir, run.Stdout, run.Stderr = dir, &out, &err
-	run.Env = append(os.Environ(), "TMPDIR="+filepath.Clean(dir))
-	if e := run.Run(); e != nil && run.ProcessState == nil {
-		t.Fatal(e)
-	}
-	return out.String(), err.String(), run.ProcessState.ExitCode()
+	status = must.Get(runInside(dir, dir, append([]string{"isovet"}, args...), nil, &out, &err))(t)
+	return out.String(), err.String(), status
 }
 
 // TestLike: the comparison can fail.

@@ -50,7 +50,7 @@ func TestKilled(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "h"+[]string{".jsonl", ".jsonl.zst", ".ivh"}[i%3])
 		var said bytes.Buffer
 		run := exec.Command(isovet, "collect", "--db", db, "--workload", workload, "--sessions", "8", "--for", "1m",
-			"-o", out)
+			"--think", "1ms", "-o", out)
 		run.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // for what it cannot remove
 		run.Stderr = &said
 		if i%2 == 1 {
@@ -102,8 +102,8 @@ func TestSignalTwice(t *testing.T) {
 	}
 	isovet := isovetProgram(t)
 	out := filepath.Join(t.TempDir(), "h.jsonl")
-	run := exec.Command(isovet, "collect", "--db", "sqlite:", "--workload", "smallbank", "--txns", "100000000", "-o",
-		out)
+	run := exec.Command(isovet, "collect", "--db", "sqlite:", "--workload", "smallbank", "--txns", "100000000",
+		"--think", "1ms", "-o", out)
 	must.OK(t, run.Start())
 	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		if st, err := os.Stat(out + collects.PartialEnding); err == nil && st.Size() > 2000 {
@@ -143,8 +143,8 @@ func TestNothingLeft(t *testing.T) {
 			for _, dir := range []string{temp, filepath.Dir(temp)} { // servers have users of their own
 				must.OK(t, os.Chmod(dir, 0o755))
 			}
-			run := exec.Command(isovet, append(command, "--db", db, "--workload", "smallbank", "--for", "1m", "-o",
-				out)...)
+			run := exec.Command(isovet, append(command, "--db", db, "--workload", "smallbank", "--for", "1m",
+				"--think", "1ms", "-o", out)...)
 			run.Env = append(os.Environ(), "TMPDIR="+temp)
 			var said bytes.Buffer
 			run.Stderr = &said

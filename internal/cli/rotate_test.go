@@ -31,7 +31,7 @@ func TestKilledParts(t *testing.T) {
 		}
 		out := filepath.Join(t.TempDir(), "h")
 		run := exec.Command(isovet, "collect", "-q", "--db", db, "--workload", workload, "--sessions", "8", "--for",
-			"1m", "--rotate", []string{"100txns", "64KiB,20ms", "5ms"}[i%3], "-o", out)
+			"1m", "--think", "1ms", "--rotate", []string{"100txns", "64KiB,20ms", "5ms"}[i%3], "-o", out)
 		run.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 		must.OK(t, run.Start())
 		for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {

@@ -17,9 +17,12 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"isovet/internal/cli/benches"
+	"isovet/internal/cli/console"
 	"isovet/internal/test/must"
+	"isovet/internal/test/sqltest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata/script")
@@ -30,7 +33,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "__run" { // a measured run of bench, which is a process of this program
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(sqltest.Tests{M: m}, map[string]func(){
 		"isovet": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"bench":  func() { os.Exit(benches.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
@@ -40,12 +43,12 @@ func TestMain(m *testing.M) {
 // testscript's own:
 //
 //	status N PROG ARG… [<FILE]    runs PROG, isovet or bench, and demands exit status N; stdout and stderr can be
-//	                              looked at then. It runs in this process: to start one takes most of the time of a
-//	                              small command. One runs at a time, since a process has one working folder.
+//	                              looked at then. It runs in this process, as bench's measurements do: to start one
+//	                              takes most of the time of a small command. One runs at a time, since a process
+//	                              has one working folder.
 //	process N PROG ARG…           the same in a process of its own, and of any program: with limits of memory
 //	interrupt N TEXT PROG ARG…    the same, sending SIGINT as soon as standard output holds TEXT ("": after 300 ms);
-//	standard
-//	                              input is a pipe that does not end
+//	                              standard input is a pipe that does not end
 //	norm FILE                     the last stdout with times and memory made "#", into FILE
 func TestScripts(t *testing.T) {
 	data := must.Get(filepath.Abs("testdata"))(t)
@@ -54,7 +57,6 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TMPDIR", e.WorkDir)
-			e.Setenv("TRANSFERS", filepath.Join(data, "transfers.yaml"))
 			e.Setenv("GRID", filepath.Join(data, "../../../docs/artifact/grid.yaml"))
 			return nil
 		},
@@ -69,7 +71,13 @@ func TestScripts(t *testing.T) {
 
 // programs are what scripts run.
 var programs = map[string]func(args []string, stdin io.Reader, stdout, stderr io.Writer) int{
-	"isovet": Main, "bench": benches.Main,
+	"isovet": func(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+		return console.Run(args, stdin, stdout, stderr, func(e *console.Env) *cobra.Command {
+			e.Alone = true
+			return newRoot(e)
+		})
+	},
+	"bench": benches.Main,
 }
 
 // inside is held by the command that runs in this process.
@@ -79,14 +87,6 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || programs[args[1]] == nil {
 		ts.Fatalf("usage: status N isovet|bench ARG…")
 	}
-	inside.Lock()
-	defer inside.Unlock()
-	before, err := os.Getwd()
-	ts.Check(err)
-	defer os.Chdir(before)
-	ts.Check(os.Chdir(ts.MkAbs(".")))
-	defer os.Setenv("TMPDIR", os.Getenv("TMPDIR"))
-	ts.Check(os.Setenv("TMPDIR", ts.Getenv("TMPDIR")))
 	from := os.DevNull
 	if file, ok := strings.CutPrefix(args[len(args)-1], "<"); ok {
 		from, args = ts.MkAbs(file), args[:len(args)-1]
@@ -94,10 +94,24 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	in, err := os.Open(from)
 	ts.Check(err)
 	defer in.Close()
+	got, err := runInside(ts.MkAbs("."), ts.Getenv("TMPDIR"), args[1:], in, ts.Stdout(), ts.Stderr())
+	ts.Check(err)
+	demand(ts, args[0], got)
+}
+
+// runInside runs a program in this process, with a working folder and one for temporary files.
+func runInside(dir, temp string, args []string, in *os.File, stdout, stderr io.Writer) (int, error) {
+	inside.Lock()
+	defer inside.Unlock()
+	before, err := os.Getwd()
+	defer os.Chdir(before)
+	defer os.Setenv("TMPDIR", os.Getenv("TMPDIR"))
 	defer func(old *os.File) { os.Stdin = old }(os.Stdin)
 	os.Stdin = in
-	got := programs[args[1]](args[2:], in, ts.Stdout(), ts.Stderr())
-	demand(ts, args[0], got)
+	if err := errors.Join(err, os.Chdir(dir), os.Setenv("TMPDIR", temp)); err != nil {
+		return 0, err
+	}
+	return programs[args[0]](args[1:], in, stdout, stderr), nil
 }
 
 func scriptProcess(ts *testscript.TestScript, neg bool, args []string) {

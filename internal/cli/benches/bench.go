@@ -266,12 +266,12 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 		return err
 	}
 	if f.out != "" && len(rows) > 0 {
-		path, err := bench.WriteResults(f.out, commandLine(os.Args), f.gen.Spec.Seed, !interrupted, rows)
+		path, err := bench.WriteResults(f.out, CommandLine(os.Args), f.gen.Spec.Seed, !interrupted, rows)
 		if err := f.wrote(e, path, err); err != nil {
 			return err
 		}
 	}
-	worst := conclude(e, rows)
+	worst := Conclude(e, rows)
 	if interrupted {
 		complete := f.complete(rows)
 		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete,
@@ -312,8 +312,8 @@ func (f *compareFlags) stamped(ctx context.Context, e *console.Env, l *lab) (any
 	return any
 }
 
-// conclude reports faults of isovet and disagreements between checkers, and returns the exit status.
-func conclude(e *console.Env, rows []bench.Row) int {
+// Conclude reports faults of isovet and disagreements between checkers, and returns the exit status.
+func Conclude(e *console.Env, rows []bench.Row) int {
 	worst := console.StatusOK
 	for i := range rows {
 		if r := &rows[i]; r.Fault != "" {
@@ -334,13 +334,13 @@ func conclude(e *console.Env, rows []bench.Row) int {
 	case worst == console.StatusFault || len(bench.Disagreements(own)) > 0:
 		fmt.Fprintln(e.Stderr, console.ReportPlease)
 	default:
-		fmt.Fprintln(e.Stderr, programDiffers)
+		fmt.Fprintln(e.Stderr, ProgramDiffers)
 	}
 	return worst
 }
 
-// programDiffers is the message if only a program of --program disagrees.
-const programDiffers = "isovet's own checkers agree, and certificates prove their answers: so the program is wrong, " +
+// ProgramDiffers is the message if only a program of --program disagrees.
+const ProgramDiffers = "isovet's own checkers agree, and certificates prove their answers: so the program is wrong, " +
 	"if it answers the same question at the same level, or isovet misreads its exit status."
 
 // lab has what measurements need: the histories, the program, which runs each checker in a process of its own, and a
@@ -354,15 +354,15 @@ type lab struct {
 
 // prepare makes a lab and, if asked for, finds or generates the histories.
 func (f *compareFlags) prepare(ctx context.Context, e *console.Env, histories bool) (*lab, error) {
-	self, err := os.Executable()
+	self, err := program(e)
 	if err != nil {
-		return nil, console.Faultf("cannot find the program itself: %w", err)
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "isovet-bench-")
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{self: []string{self}, dir: dir, progress: console.NewProgress(e.Stderr, f.quiet, f.json)}
+	l := &lab{self: self, dir: dir, progress: console.NewProgress(e.Stderr, f.quiet, f.json)}
 	if !histories {
 		return l, nil
 	}
@@ -372,6 +372,18 @@ func (f *compareFlags) prepare(ctx context.Context, e *console.Env, histories bo
 	}
 	l.progress.Begin("")
 	return l, nil
+}
+
+// program returns the program whose processes measure, with its first arguments. It is nil if this process does.
+func program(e *console.Env) ([]string, error) {
+	if e.Alone {
+		return nil, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, console.Faultf("cannot find the program itself: %w", err)
+	}
+	return []string{self}, nil
 }
 
 func (l *lab) Close() {

@@ -56,7 +56,7 @@ func (f *compareFlags) grid(ctx context.Context, e *console.Env, plan *bench.Pla
 	if mixed {
 		fmt.Fprintln(e.Stderr, "isovet: note: some runs are of another machine or commit; medians mix them")
 	}
-	worst := conclude(e, rows)
+	worst := Conclude(e, rows)
 	if interrupted {
 		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted: %d runs are in %s; the same command "+
 			"continues", len(rows), f.tidy))

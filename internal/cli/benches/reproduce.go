@@ -107,13 +107,13 @@ func runReproduce(ctx context.Context, e *console.Env, f *reproduceFlags, args [
 	if err != nil {
 		return console.Usagef("%v", err)
 	}
-	self, err := os.Executable()
+	self, err := program(e)
 	if err != nil {
-		return console.Faultf("cannot find the program itself: %w", err)
+		return err
 	}
-	o := bench.ReproduceOptions{Seed: f.seed, Timeout: f.timeout, Out: f.out, Self: []string{self},
+	o := bench.ReproduceOptions{Seed: f.seed, Timeout: f.timeout, Out: f.out, Self: self,
 		NoServers: f.noServers, Resume: f.resume, Memory: cmp.Or(f.memory, guard.MachineMemory()/8*7),
-		Command: commandLine(os.Args)}
+		Command: CommandLine(os.Args)}
 	switch {
 	case f.quick:
 		o.Scale = bench.QuickScale
@@ -161,9 +161,9 @@ func runReproduce(ctx context.Context, e *console.Env, f *reproduceFlags, args [
 	return console.Status(worst)
 }
 
-// commandLine returns the command line for results. It omits what is private to this machine: the folder of the
+// CommandLine returns the command line for results. It omits what is private to this machine: the folder of the
 // program and that of the results.
-func commandLine(args []string) string {
+func CommandLine(args []string) string {
 	words := []string{filepath.Base(args[0])}
 	for i := 1; i < len(args); i++ {
 		switch name, _, joined := strings.Cut(args[i], "="); {

@@ -95,7 +95,7 @@ func (f *campaignFlags) run(ctx context.Context, e *console.Env, plan string) er
 	p.Begin("campaign")
 	cfg.Told = func(what string) { p.Step(what, 0, 0) }
 	cfg.Keep = func(ctx context.Context, cell *campaign.Cell, x *collect.Found, g []*hunt.Group) (string, error) {
-		dir, err := findFolder(f.out, cfg.Shard)
+		dir, err := FindFolder(f.out, cfg.Shard)
 		if err != nil {
 			return "", err
 		}
@@ -153,9 +153,9 @@ func (f *campaignFlags) concluded(ctx context.Context, e *console.Env, r *campai
 	return nil
 }
 
-// findFolder makes the folder of a violation and returns its name within the campaign's folder. It uses the first free
+// FindFolder makes the folder of a violation and returns its name within the campaign's folder. It uses the first free
 // number, since several jobs run at once and earlier results stay. The name contains the shard, unless that is 0.
-func findFolder(out string, shard int) (string, error) {
+func FindFolder(out string, shard int) (string, error) {
 	if err := os.MkdirAll(filepath.Join(out, "found"), 0o755); err != nil {
 		return "", err
 	}

@@ -87,7 +87,7 @@ func runProbe(ctx context.Context, e *console.Env, f *probeFlags) error {
 		p.Hide()
 		return console.OrStopped(ctx, err, "probing")
 	}
-	t := newProbeTable(found)
+	t := NewProbeTable(found)
 	for i := range t.Cells {
 		t.Cells[i].Incident = dirs[cellName(t.Cells[i].Isolation, t.Cells[i].Anomaly)]
 	}
@@ -98,7 +98,7 @@ func runProbe(ctx context.Context, e *console.Env, f *probeFlags) error {
 		}
 	}
 	p.Hide()
-	if werr := t.write(e.Stdout, f.output); werr != nil {
+	if werr := t.Write(e.Stdout, f.output); werr != nil {
 		return werr
 	}
 	switch {
@@ -152,14 +152,14 @@ type probeCell struct {
 	kinds       []level.Anomaly // the kinds by which a load shows it
 }
 
-// probeTable is a probe's outcome as a table.
-type probeTable struct {
+// ProbeTable is a probe's outcome as a table.
+type ProbeTable struct {
 	probeJSON
 	names []string // names of the phenomena, in the order of the rows
 }
 
-func newProbeTable(p *probe.Probed) *probeTable {
-	t := &probeTable{probeJSON: probeJSON{DB: p.DB, Nodes: p.Nodes, ElapsedMS: console.Milliseconds(p.Elapsed),
+func NewProbeTable(p *probe.Probed) *ProbeTable {
+	t := &ProbeTable{probeJSON: probeJSON{DB: p.DB, Nodes: p.Nodes, ElapsedMS: console.Milliseconds(p.Elapsed),
 		Interrupted: p.Interrupted, Cells: []probeCell{}}}
 	for _, in := range p.Isolations {
 		j := probeIsolation{Isolation: in.Name, Said: in.Said, Documentation: in.Source, Commits: in.Commits,
@@ -191,7 +191,7 @@ func newProbeTable(p *probe.Probed) *probeTable {
 	return t
 }
 
-func (t *probeTable) cell(anomaly, isolation string) *probeCell {
+func (t *ProbeTable) cell(anomaly, isolation string) *probeCell {
 	for i := range t.Cells {
 		if c := &t.Cells[i]; c.Anomaly == anomaly && c.Isolation == isolation {
 			return c
@@ -234,7 +234,7 @@ func (c *probeCell) mark() string {
 }
 
 // rows returns the table of phenomena by isolation.
-func (t *probeTable) rows() (header []string, rows [][]string) {
+func (t *ProbeTable) rows() (header []string, rows [][]string) {
 	header = []string{"anomaly"}
 	for _, in := range t.Isolations {
 		header = append(header, in.Isolation)
@@ -249,7 +249,7 @@ func (t *probeTable) rows() (header []string, rows [][]string) {
 	return header, rows
 }
 
-func (t *probeTable) write(w io.Writer, output string) error {
+func (t *ProbeTable) Write(w io.Writer, output string) error {
 	switch output {
 	case "json":
 		return console.JSONLine(w, &t.probeJSON)
@@ -266,7 +266,7 @@ func (t *probeTable) write(w io.Writer, output string) error {
 }
 
 // remarks returns the lines below the table.
-func (t *probeTable) remarks() []string {
+func (t *ProbeTable) remarks() []string {
 	out := []string{`"-": tried and not seen, which proves nothing. "(!)": the documentation forbids it.`}
 	for _, in := range t.Isolations {
 		s := fmt.Sprintf("%s: the database says %q", in.Isolation, in.Said)
@@ -294,7 +294,7 @@ func (t *probeTable) remarks() []string {
 	return out
 }
 
-func (t *probeTable) markdown(w io.Writer) error {
+func (t *ProbeTable) markdown(w io.Writer) error {
 	header, rows := t.rows()
 	fmt.Fprintf(w, "# %s: anomalies seen by isolation level\n\n", escape.Markdown(t.DB))
 	for i, row := range append([][]string{header}, rows...) {
@@ -336,7 +336,7 @@ const (
 
 // keep writes the table in every form, and the history and certificate of every anomaly. For an anomaly found under
 // load it writes the smallest history that still shows it.
-func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *console.Progress) error {
+func (t *ProbeTable) keep(ctx context.Context, e *console.Env, dir string, p *console.Progress) error {
 	p.Begin("shrinking")
 	ctx, cancel := context.WithTimeout(ctx, probeShrinksAll)
 	defer cancel()
@@ -374,7 +374,7 @@ func (t *probeTable) keep(ctx context.Context, e *console.Env, dir string, p *co
 		name  string
 		write func(io.Writer) error
 	}{
-		{"probe.txt", func(w io.Writer) error { return t.write(w, "text") }},
+		{"probe.txt", func(w io.Writer) error { return t.Write(w, "text") }},
 		{"probe.md", t.markdown},
 		{"probe.json", func(w io.Writer) error {
 			enc := json.NewEncoder(w)
@@ -408,7 +408,7 @@ func keepAnswer(e *console.Env, dir, file, certificate string, h *history.Histor
 }
 
 // html writes the table as a page that needs no other file.
-func (t *probeTable) html(w io.Writer) error {
+func (t *ProbeTable) html(w io.Writer) error {
 	type pageCell struct {
 		Cell        *probeCell
 		Mark, Class string

@@ -52,6 +52,8 @@ type Env struct {
 	// Incident writes the folder of a violation. It is nil if the program has no collect, which knows the folder's
 	// content.
 	Incident func(r *shrink.Result, dir string) error
+	// Alone makes bench measure in this process, for tests; otherwise each run has a process of its own.
+	Alone bool
 }
 
 // NewEnv returns the Env of a command line. Messages show its words on one line.

@@ -12,9 +12,9 @@ import (
 	"isovet/internal/cli/console"
 )
 
-// configure sets flags from a YAML file unless the command line sets them. The file maps the flags' names to single
+// Configure sets flags from a YAML file unless the command line sets them. The file maps the flags' names to single
 // values.
-func configure(c *cobra.Command, path string) error {
+func Configure(c *cobra.Command, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err

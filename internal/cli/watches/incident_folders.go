@@ -28,16 +28,16 @@ import (
 	"isovet/watch/seen"
 )
 
-// incidentFolders writes a folder for the database's maintainers for each incident of a watch that has a history with a
+// IncidentFolders writes a folder for the database's maintainers for each incident of a watch that has a history with a
 // certificate. It works in parallel with the watch, from files.
-type incidentFolders struct {
-	state  string
-	most   int
-	of     *watch.Incidents
-	log    *slog.Logger
+type IncidentFolders struct {
+	State  string
+	Most   int // folders
+	Of     *watch.Incidents
+	Log    *slog.Logger
+	Tried  map[int64]bool    // incidents, by number
 	check  checks.CheckFlags // the watch's options; the certificate names level and checker
-	tried  map[int64]bool
-	failed bool // a folder could not be written; this has been said
+	failed bool              // a folder could not be written; this has been said
 	quit   chan struct{}
 	ended  chan struct{}
 }
@@ -49,9 +49,9 @@ const (
 )
 
 // begin starts writing folders, until end.
-func (f *incidentFolders) begin(ctx context.Context, group *safego.Group) {
-	f.tried, f.quit, f.ended = map[int64]bool{}, make(chan struct{}), make(chan struct{})
-	if f.most == 0 {
+func (f *IncidentFolders) begin(ctx context.Context, group *safego.Group) {
+	f.Tried, f.quit, f.ended = map[int64]bool{}, make(chan struct{}), make(chan struct{})
+	if f.Most == 0 {
 		close(f.ended)
 		return
 	}
@@ -64,66 +64,66 @@ func (f *incidentFolders) begin(ctx context.Context, group *safego.Group) {
 			case <-ctx.Done():
 				return
 			case <-f.quit:
-				f.sweep(ctx)
+				f.Sweep(ctx)
 				return
 			case <-look.C:
-				f.sweep(ctx)
+				f.Sweep(ctx)
 			}
 		}
 	})
 }
 
 // end writes the remaining folders, unless the context is over, and returns then.
-func (f *incidentFolders) end() {
+func (f *IncidentFolders) end() {
 	close(f.quit)
 	<-f.ended
 }
 
-// sweep writes the folders of the newest incidents that have none, and deletes the oldest beyond the bound.
-func (f *incidentFolders) sweep(ctx context.Context) {
+// Sweep writes the folders of the newest incidents that have none, and deletes the oldest beyond the bound.
+func (f *IncidentFolders) Sweep(ctx context.Context) {
 	var told []watch.Incident
-	for _, x := range f.of.List() {
+	for _, x := range f.Of.List() {
 		if slices.ContainsFunc(x.Evidence, hasCertificate) {
 			told = append(told, x)
 		}
 	}
-	for _, x := range told[max(0, len(told)-f.most):] {
-		dir := filepath.Join(f.state, filepath.FromSlash(seen.FolderOf(x.ID)))
-		if f.tried[x.ID] || ctx.Err() != nil {
+	for _, x := range told[max(0, len(told)-f.Most):] {
+		dir := filepath.Join(f.State, filepath.FromSlash(seen.FolderOf(x.ID)))
+		if f.Tried[x.ID] || ctx.Err() != nil {
 			continue
 		}
-		f.tried[x.ID] = true
+		f.Tried[x.ID] = true
 		if _, err := os.Stat(filepath.Join(dir, incident.JSONFile)); err == nil {
 			continue // it is of an earlier run
 		}
 		err := f.write(ctx, &x, dir)
 		var file *fs.PathError
 		if again := errors.As(err, &file) && !errors.Is(err, fs.ErrNotExist); again && ctx.Err() == nil {
-			delete(f.tried, x.ID) // the disk may be full
+			delete(f.Tried, x.ID) // the disk may be full
 			if f.failed {
 				continue
 			}
 			f.failed = true
 		}
 		if err != nil && ctx.Err() == nil {
-			f.log.Error("the folder of an incident could not be written", "incident", x.ID, "folder", dir, "error", err)
+			f.Log.Error("the folder of an incident could not be written", "incident", x.ID, "folder", dir, "error", err)
 		}
 	}
 	if err := f.prune(); err != nil {
-		f.log.Error("an old folder of an incident could not be deleted", "folder", f.state, "error", err)
+		f.Log.Error("an old folder of an incident could not be deleted", "folder", f.State, "error", err)
 	}
 }
 
 func hasCertificate(e watch.Evidence) bool { return e.Certificate != "" }
 
 // write writes the folder of an incident, from its first history with a certificate.
-func (f *incidentFolders) write(ctx context.Context, x *watch.Incident, dir string) error {
+func (f *IncidentFolders) write(ctx context.Context, x *watch.Incident, dir string) error {
 	has := x.Evidence[slices.IndexFunc(x.Evidence, hasCertificate)]
-	h, err := format.Read(ctx, filepath.Join(f.state, filepath.FromSlash(has.History)), format.Options{})
+	h, err := format.Read(ctx, filepath.Join(f.State, filepath.FromSlash(has.History)), format.Options{})
 	if err != nil {
 		return err
 	}
-	file, err := os.Open(filepath.Join(f.state, filepath.FromSlash(has.Certificate)))
+	file, err := os.Open(filepath.Join(f.State, filepath.FromSlash(has.Certificate)))
 	if err != nil {
 		return err
 	}
@@ -152,8 +152,8 @@ func (f *incidentFolders) write(ctx context.Context, x *watch.Incident, dir stri
 var folderNumber = regexp.MustCompile(`^[0-9]{6,}$`)
 
 // prune deletes the folders of the oldest incidents beyond the bound.
-func (f *incidentFolders) prune() error {
-	in := filepath.Join(f.state, seen.Folders)
+func (f *IncidentFolders) prune() error {
+	in := filepath.Join(f.State, seen.Folders)
 	entries, err := os.ReadDir(in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -164,7 +164,7 @@ func (f *incidentFolders) prune() error {
 			names = append(names, d.Name())
 		}
 	}
-	for i := 0; i < len(names)-f.most; i++ {
+	for i := 0; i < len(names)-f.Most; i++ {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(in, names[i])))
 	}
 	return err

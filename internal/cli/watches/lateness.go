@@ -65,8 +65,8 @@ func (f *gateFlags) options() (watch.GateOptions, error) {
 	return watch.GateOptions{Once: true, MaxJump: f.jump, Patience: f.patience}, nil
 }
 
-// keeping reads --keep.
-func keeping(s string) (watch.Keep, error) {
+// Keeping reads --keep.
+func Keeping(s string) (watch.Keep, error) {
 	var k watch.Keep
 	if s == "all" {
 		return k, nil

@@ -16,12 +16,12 @@ import (
 	"isovet/watch"
 )
 
-// watchTable redraws the counts at the bottom of a terminal. Other output goes above it.
-type watchTable struct {
-	w     io.Writer
-	get   func() watch.Snapshot
-	shown bool
-	width func() int // of the terminal; 0: unknown
+// Table redraws the counts at the bottom of a terminal. Other output goes above it.
+type Table struct {
+	W     io.Writer
+	Get   func() watch.Snapshot
+	Shown bool
+	Width func() int // of the terminal; 0: unknown
 	stop  chan struct{}
 
 	mu    sync.Mutex
@@ -29,15 +29,15 @@ type watchTable struct {
 	rate  float64
 }
 
-func newWatchTable(w io.Writer, m *watch.Metrics, quiet bool) *watchTable {
-	return &watchTable{w: escape.Unwrap(w), get: m.Get, shown: !quiet && console.Interactive(w, os.Getenv),
-		width: func() int { return console.TerminalWidth(w) }, stop: make(chan struct{})}
+func newTable(w io.Writer, m *watch.Metrics, quiet bool) *Table {
+	return &Table{W: escape.Unwrap(w), Get: m.Get, Shown: !quiet && console.Interactive(w, os.Getenv),
+		Width: func() int { return console.TerminalWidth(w) }, stop: make(chan struct{})}
 }
 
-func (t *watchTable) close() { close(t.stop) }
+func (t *Table) close() { close(t.stop) }
 
-func (t *watchTable) run() {
-	if !t.shown {
+func (t *Table) run() {
+	if !t.Shown {
 		return
 	}
 	tick := time.NewTicker(500 * time.Millisecond)
@@ -46,34 +46,34 @@ func (t *watchTable) run() {
 	for {
 		select {
 		case <-t.stop:
-			t.draw(0)
+			t.Draw(0)
 			return
 		case now := <-tick.C:
-			n := t.get().Txns
-			t.draw(float64(n-was) / now.Sub(at).Seconds())
+			n := t.Get().Txns
+			t.Draw(float64(n-was) / now.Sub(at).Seconds())
 			was, at = n, now
 		}
 	}
 }
 
-// draw draws the table over the last one.
-func (t *watchTable) draw(rate float64) {
+// Draw draws the table over the last one.
+func (t *Table) Draw(rate float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rate = rate
 	t.redraw()
 }
 
-// redraw is draw with the lock held.
-func (t *watchTable) redraw() {
-	s := t.get()
-	rows := watchRows(&s, t.rate, t.width())
-	fmt.Fprint(t.w, t.cleared()+strings.Join(rows, "\n")+"\n")
+// redraw is Draw with the lock held.
+func (t *Table) redraw() {
+	s := t.Get()
+	rows := Rows(&s, t.rate, t.Width())
+	fmt.Fprint(t.W, t.cleared()+strings.Join(rows, "\n")+"\n")
 	t.lines = len(rows)
 }
 
 // cleared returns the codes that remove the table from the terminal.
-func (t *watchTable) cleared() (s string) {
+func (t *Table) cleared() (s string) {
 	if t.lines > 0 {
 		s = fmt.Sprintf("\x1b[%dA\r\x1b[J", t.lines) // to its first line, and clear all below
 	}
@@ -82,32 +82,33 @@ func (t *watchTable) cleared() (s string) {
 }
 
 // above returns a writer to the same terminal whose lines appear above the table.
-func (t *watchTable) above(w io.Writer) io.Writer {
-	if !t.shown || console.TerminalWidth(w) == 0 {
+func (t *Table) above(w io.Writer) io.Writer {
+	if !t.Shown || console.TerminalWidth(w) == 0 {
 		return w
 	}
-	return aboveTable{t, w}
+	return AboveTable{t, w}
 }
 
-type aboveTable struct {
-	t *watchTable
-	w io.Writer
+// AboveTable writes lines above a table.
+type AboveTable struct {
+	T  *Table
+	To io.Writer
 }
 
-func (a aboveTable) Write(b []byte) (int, error) {
-	a.t.mu.Lock()
-	defer a.t.mu.Unlock()
-	drawn := a.t.lines > 0
-	fmt.Fprint(a.t.w, a.t.cleared())
-	n, err := a.w.Write(b)
+func (a AboveTable) Write(b []byte) (int, error) {
+	a.T.mu.Lock()
+	defer a.T.mu.Unlock()
+	drawn := a.T.lines > 0
+	fmt.Fprint(a.T.W, a.T.cleared())
+	n, err := a.To.Write(b)
 	if drawn && strings.HasSuffix(string(b), "\n") {
-		a.t.redraw()
+		a.T.redraw()
 	}
 	return n, err
 }
 
-// watchRows returns the lines of the table, none wider than the terminal.
-func watchRows(s *watch.Snapshot, rate float64, width int) []string {
+// Rows returns the lines of the table, none wider than the terminal.
+func Rows(s *watch.Snapshot, rate float64, width int) []string {
 	total := int64(0)
 	var by []string
 	for _, class := range slices.Sorted(maps.Keys(s.Violations)) {

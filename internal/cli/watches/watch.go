@@ -76,7 +76,7 @@ func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 			return err
 		}
 		if config != "" {
-			if err := configure(c, config); err != nil {
+			if err := Configure(c, config); err != nil {
 				return err
 			}
 		}
@@ -251,7 +251,7 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
-	keep, err := keeping(f.keep)
+	keep, err := Keeping(f.keep)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.memory - f.memory/8)) // the rest is the store's
 	}
 	var m watch.Metrics
-	table := newWatchTable(e.Stderr, &m, f.quiet || f.lines != nil)
+	table := newTable(e.Stderr, &m, f.quiet || f.lines != nil)
 	e.Stdout, e.Stderr = table.above(e.Stdout), table.above(e.Stderr)
 	log := newLog(e.Stderr, f.logFormat)
 	source := &opening{open: func(context.Context, watch.Places) (watch.Source, error) { return f.lines, nil }}
@@ -302,7 +302,7 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	}
 	background.Go(table.run)
 	defer table.close()
-	folders := incidentFolders{state: f.state, most: f.incidents.folders, of: &incidents, log: log,
+	folders := IncidentFolders{State: f.state, Most: f.incidents.folders, Of: &incidents, Log: log,
 		check: checks.CheckFlags{Skew: f.skew, AtStart: f.atStart}}
 	folders.begin(ctx, &background)
 	out := lineWriter{to: e.Stdout}

@@ -41,15 +41,20 @@ func s(sql string, args ...any) Step { return Step{sql, args} }
 var cluster *server.Cluster
 
 // Main runs a package's tests, and ends the server that they have used.
-func Main(m *testing.M) {
-	status := m.Run()
+func Main(m *testing.M) { os.Exit(Tests{m}.Run()) }
+
+// Tests are a package's tests, and the end of their PostgreSQL.
+type Tests struct{ *testing.M }
+
+func (m Tests) Run() int {
+	status := m.M.Run()
 	if cluster != nil {
 		if err := cluster.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1
 		}
 	}
-	os.Exit(status)
+	return status
 }
 
 // Postgres starts one PostgreSQL for a package's tests where ISOVET_SERVERS asks for it and one is installed, and

@@ -1,4 +1,4 @@
-package collects
+package cli
 
 import (
 	"bytes"
@@ -12,14 +12,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"isovet/internal/cli/collects"
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/watches"
 	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/level"
 )
-
-func TestMain(m *testing.M) { sqltest.Main(m) }
 
 // heard is what a command says; told is closed once it has said where it listens.
 type heard struct {
@@ -61,7 +60,7 @@ func TestProxyWatch(t *testing.T) {
 			defer cancel()
 			var out bytes.Buffer
 			err := &heard{told: make(chan string, 1)}
-			cmd := NewProxy(&console.Env{Stdout: &out, Stderr: err})
+			cmd := collects.NewProxy(&console.Env{Stdout: &out, Stderr: err})
 			cmd.SetArgs([]string{"--db", direct, "-o", filepath.Join(t.TempDir(), "r"), "--watch", "--listen",
 				"127.0.0.1:0"})
 			ended := make(chan error, 1)

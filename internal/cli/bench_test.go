@@ -1,4 +1,4 @@
-package benches
+package cli
 
 import (
 	"bytes"
@@ -7,7 +7,9 @@ import (
 
 	"isovet/bench"
 	"isovet/evidence"
+	"isovet/internal/cli/benches"
 	"isovet/internal/cli/console"
+	"isovet/internal/test/must"
 )
 
 // TestConclude: disagreement and faults are reported on standard error and have their statuses; unknown disagrees with
@@ -28,16 +30,27 @@ func TestConclude(t *testing.T) {
 		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1,
 			"DISAGREEMENT: checkers disagree on w v at serializable: a says valid; b says violation"},
 		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, "")}, 1, console.ReportPlease},
-		{[]bench.Row{row("a", evidence.Holds, ""), program(row("b", evidence.Violated, ""))}, 1, programDiffers},
+		{[]bench.Row{row("a", evidence.Holds, ""), program(row("b", evidence.Violated, ""))}, 1,
+			benches.ProgramDiffers},
 		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Violated, ""),
 			program(row("c", evidence.Violated, ""))}, 1, console.ReportPlease},
 		{[]bench.Row{row("a", evidence.Holds, ""), row("b", evidence.Unknown, "it died")}, 255, "b: it died"},
 	} {
 		var said bytes.Buffer
-		if got := conclude(&console.Env{Stderr: &said}, c.rows); got != c.want ||
+		if got := benches.Conclude(&console.Env{Stderr: &said}, c.rows); got != c.want ||
 			!strings.Contains(said.String(), c.said) ||
 			c.said == "" && said.Len() > 0 {
 			t.Errorf("%v: status %d, said %q; want %d, %q", c.rows, got, said.String(), c.want, c.said)
 		}
+	}
+}
+
+// TestCommandLine: what results say of how they were made names no folder of the machine.
+func TestCommandLine(t *testing.T) {
+	for called, want := range map[string]string{
+		"/opt/new/isovet bench reproduce vbox --out /opt/new/r --quick": "isovet bench reproduce vbox --quick",
+		"isovet bench reproduce --out=r vbox":                           "isovet bench reproduce vbox",
+	} {
+		must.Equal(t, benches.CommandLine(strings.Fields(called)), want, "%s", called)
 	}
 }

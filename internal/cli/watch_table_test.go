@@ -1,4 +1,4 @@
-package watches
+package cli
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/cli/watches"
 	"isovet/internal/test/must"
 	"isovet/watch"
 )
@@ -76,16 +77,16 @@ func TestWatchTableRepaints(t *testing.T) {
 	for _, width := range []int{40, 80, 100, 120} {
 		term := &screen{width: width, cells: map[[2]int]rune{}}
 		var s watch.Snapshot
-		table := &watchTable{w: term, get: func() watch.Snapshot { return s }, shown: true,
-			width: func() int { return width }}
-		out := aboveTable{table, term}
+		table := &watches.Table{W: term, Get: func() watch.Snapshot { return s }, Shown: true,
+			Width: func() int { return width }}
+		out := watches.AboveTable{T: table, To: term}
 		var violations []string
 		for i := range 12 {
 			s.Txns, s.Keys = int64(1000*i), 50
 			s.Violations = map[string]int64{"lost-update": int64(i), "write-skew": 3, "LATE": 1234567}
 			s.More = []watch.Count{{Short: "contradicting reads", N: 1482}, {Short: "clock jumps", N: int64(i)},
 				{Short: "duplicates", N: 9}, {Short: "truncated", N: 1}}
-			table.draw(float64(100 * i))
+			table.Draw(float64(100 * i))
 			if i%3 == 1 {
 				v := fmt.Sprintf(`{"violation":%d,"text":%q}`, i, strings.Repeat("x", 70))
 				violations = append(violations, v)
@@ -101,7 +102,7 @@ func TestWatchTableRepaints(t *testing.T) {
 			}
 			want.WriteString(v + "\n")
 		}
-		for _, row := range watchRows(&s, 1100, width) {
+		for _, row := range watches.Rows(&s, 1100, width) {
 			want.WriteString(row + "\n")
 			if len(row) >= width {
 				t.Errorf("%d columns: a row has %d: %s", width, len(row), row)

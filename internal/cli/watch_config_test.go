@@ -1,8 +1,10 @@
-package watches
+package cli
 
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,8 +13,11 @@ import (
 	"time"
 
 	"isovet/internal/cli/console"
+	"isovet/internal/cli/watches"
 	"isovet/internal/test/must"
+	"isovet/level"
 	"isovet/watch"
+	"isovet/watch/seen"
 )
 
 func TestWatchConfig(t *testing.T) {
@@ -31,9 +36,9 @@ func TestWatchConfig(t *testing.T) {
 		{"state: [\n", "yaml: line"},
 	} {
 		must.OK(t, os.WriteFile(path, []byte(c.text), 0o644))
-		cmd := NewWatch(&console.Env{})
+		cmd := watches.NewWatch(&console.Env{})
 		must.OK(t, cmd.ParseFlags([]string{"--state", "mine"}))
-		err := configure(cmd, path)
+		err := watches.Configure(cmd, path)
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%q: %v; expected %q", c.text, err, c.wrong)
 		}
@@ -49,8 +54,8 @@ func TestWatchConfig(t *testing.T) {
 		}
 	}
 	// the example in docs
-	if err := configure(NewWatch(&console.Env{}),
-		filepath.Join("..", "..", "..", "docs", "watch", "watch.yaml")); err != nil {
+	if err := watches.Configure(watches.NewWatch(&console.Env{}),
+		filepath.Join("..", "..", "docs", "watch", "watch.yaml")); err != nil {
 		t.Error(err)
 	}
 }
@@ -58,14 +63,14 @@ func TestWatchConfig(t *testing.T) {
 // TestWatchLeftRunning: the unit for systemd and the container file call watch with flags that there are.
 func TestWatchLeftRunning(t *testing.T) {
 	read := func(file string) string {
-		text := must.Get(os.ReadFile(filepath.Join("..", "..", "..", "docs", "watch", file)))(t)
+		text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "watch", file)))(t)
 		return string(text)
 	}
 	parse := func(file string, words []string) {
 		if len(words) < 4 || !strings.HasSuffix(words[0], "/isovet") || words[1] != "watch" {
 			t.Fatalf("%s calls %q", file, words)
 		}
-		must.OK(t, NewWatch(&console.Env{}).ParseFlags(words[2:]), "%s", file)
+		must.OK(t, watches.NewWatch(&console.Env{}).ParseFlags(words[2:]), "%s", file)
 	}
 	_, unit, _ := strings.Cut(read("isovet-watch.service"), "\nExecStart=")
 	unit, _, _ = strings.Cut(unit, "\n")
@@ -102,25 +107,31 @@ func (f onWrite) Write(b []byte) (int, error) {
 func TestMetricsTaken(t *testing.T) {
 	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
-	f := &watchFlags{metric: taken.Addr().String(), standby: true, state: t.TempDir()}
-	ctx, cancel := context.WithCancel(t.Context())
-	told := ""
-	log := newLog(onWrite(func(text string) {
-		told += text
+	address := taken.Addr().String()
+	for _, c := range []struct {
+		heard  func(stop func())
+		status int
+		says   string
+	}{
+		{func(stop func()) { stop() }, console.StatusInterrupted, "another process has the address"},
+		{func(func()) { taken.Close() }, console.StatusOK, "http://" + address},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		told := ""
+		cmd := watches.NewWatch(&console.Env{Stdin: strings.NewReader(""), Stdout: io.Discard,
+			Stderr: onWrite(func(text string) {
+				if told += text; strings.Contains(text, "another process has the address") {
+					c.heard(cancel)
+				}
+			})})
+		cmd.SilenceUsage, cmd.SilenceErrors = true, true
+		cmd.SetArgs([]string{"--standby", "--metrics", address, "--state", t.TempDir()})
+		err := cmd.ExecuteContext(ctx)
 		cancel()
-	}), "text")
-	if s, err := f.serve(ctx, new(watch.Metrics), new(watch.Incidents), log); err == nil {
-		t.Error("it listens on an address that is taken", s.Close())
+		if console.StatusOf(err) != c.status || !strings.Contains(told, c.says) {
+			t.Errorf("%v, %q; expected status %d, %q", err, told, c.status, c.says)
+		}
 	}
-	if !strings.Contains(told, "another process has the address") {
-		t.Errorf("it says %q", told)
-	}
-	log = newLog(onWrite(func(string) { taken.Close() }), "json")
-	s, err := f.serve(t.Context(), new(watch.Metrics), new(watch.Incidents), log)
-	if err != nil || s.Addr().String() != f.metric {
-		t.Fatalf("%v; expected to get the address", err)
-	}
-	must.OK(t, s.Close())
 }
 
 func TestKeeping(t *testing.T) {
@@ -128,13 +139,30 @@ func TestKeeping(t *testing.T) {
 		"all": {}, "24h": {Age: 24 * time.Hour}, "10GiB": {Bytes: 10 << 30}, "5m": {Age: 5 * time.Minute},
 		"1h30m, 500MB": {Age: 90 * time.Minute, Bytes: 500e6}, "2GiB,1h": {Age: time.Hour, Bytes: 2 << 30},
 	} {
-		if got, err := keeping(s); err != nil || got != want {
+		if got, err := watches.Keeping(s); err != nil || got != want {
 			t.Errorf("%q: %+v, %v; expected %+v", s, got, err, want)
 		}
 	}
 	for _, s := range []string{"", "24", "0s", "-1h", "1h,2h", "1GB,2GB", "none", "1h,", "10GiB;1h"} {
-		if got, err := keeping(s); err == nil {
+		if got, err := watches.Keeping(s); err == nil {
 			t.Errorf("%q: %+v; expected an error", s, got)
 		}
 	}
+}
+
+// TestFolderAgain: a folder that cannot be written is written once it can.
+func TestFolderAgain(t *testing.T) {
+	f := watches.IncidentFolders{State: t.TempDir(), Most: 1, Of: &watch.Incidents{},
+		Log: slog.New(slog.DiscardHandler), Tried: map[int64]bool{}}
+	must.OK(t, watch.Run(t.Context(), watch.Config{Dir: f.State, Evidence: 1, Incidents: f.Of,
+		Judge: must.Get(watch.NewReplay(watch.ReplayOptions{Level: level.Serializable}))(t),
+		Open: func(context.Context, watch.Places) (watch.Source, error) {
+			return watch.Pipe(strings.NewReader(`{"id":1,"start":1,"end":2,"ops":[["r","x",1]]}`+"\n"), -1), nil
+		}}))
+	in := filepath.Join(f.State, seen.Folders)
+	must.OK(t, os.WriteFile(in, nil, 0o600))
+	f.Sweep(t.Context())
+	must.OK(t, os.Remove(in))
+	f.Sweep(t.Context())
+	must.Equal(t, len(must.Get(filepath.Glob(filepath.Join(in, "*", "incident.json")))(t)), 1, "folders")
 }
