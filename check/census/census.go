@@ -31,16 +31,17 @@ import (
 const none = history.None
 
 // Of returns anomalies of a history that the level forbids, without names and texts for cycles, and the number of
-// anomalies of single reads by kind. If ctx ends, it returns those found so far. Cost: that of the pre-pass, the
+// anomalies of single reads by kind. If ctx or a bound of the search ends it, Of returns those found so far, and cut is
+// set. badLists says that the history may have anomalies of single list reads. Cost: that of the pre-pass, the
 // components of the graph, and a bounded search in each.
-func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (found []evidence.Anomaly,
-	reads map[level.Anomaly]int) {
+func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badLists bool) (
+	found []evidence.Anomaly, reads map[level.Anomaly]int, cut bool) {
 	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead || h.HasPredicates() {
-		return nil, nil
+		return nil, nil, false
 	}
 	v := prepass.Run(h)
 	found, reads = v.Anomalies, v.Kinds
-	if h.HasLists() {
+	if h.HasLists() && badLists {
 		v := lists.Read(h)
 		for _, a := range v.Anomalies {
 			if len(a.Ops) > 0 {
@@ -55,10 +56,10 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (fou
 		}
 	}
 	bury(v)
-	g := newGraph(h, l, skew, v.Counts)
+	g := newGraph(v, l, skew)
 	found = append(found, g.forks()...)
 	found = append(found, g.cycles(ctx)...)
-	return found, reads
+	return found, reads, g.cut
 }
 
 // bury takes out the transactions of unknown outcome that cannot have committed, and those that read from them.
@@ -98,7 +99,16 @@ func Sorted(as []evidence.Anomaly) {
 		}
 		return n
 	}
-	sorts.Stable(as, func(a, b evidence.Anomaly) int {
-		return cmp.Or(cmp.Compare(size(&a), size(&b)), slices.Compare(a.Txns, b.Txns))
+	order := make([]*evidence.Anomaly, len(as)) // an anomaly is large
+	for i := range as {
+		order[i] = &as[i]
+	}
+	sorts.Stable(order, func(a, b *evidence.Anomaly) int {
+		return cmp.Or(cmp.Compare(size(a), size(b)), slices.Compare(a.Txns, b.Txns))
 	})
+	sorted := make([]evidence.Anomaly, len(as))
+	for i, a := range order {
+		sorted[i] = *a
+	}
+	copy(as, sorted)
 }
