@@ -57,9 +57,7 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badL
 	}
 	bury(v)
 	g := newGraph(v, l, skew)
-	found = append(found, g.forks()...)
-	found = append(found, g.cycles(ctx)...)
-	return found, reads, g.cut
+	return slices.Concat(found, g.forks(), g.cycles(ctx)), reads, g.cut
 }
 
 // bury takes out the transactions of unknown outcome that cannot have committed, and those that read from them.

@@ -12,7 +12,7 @@ import (
 )
 
 // These bound the search by its work, so that a history has the same counts on every machine. In each component it
-// looks for a cycle of a class through mostEdges edges. In all it walks over someSteps edges, and mostTimes the edges of
+// looks for a cycle of a class through mostEdges edges. In all it walks over someSteps edges, and mostTimes those of
 // the graph.
 const (
 	mostEdges = 32
