@@ -97,16 +97,7 @@ func Sorted(as []evidence.Anomaly) {
 		}
 		return n
 	}
-	order := make([]*evidence.Anomaly, len(as)) // an anomaly is large
-	for i := range as {
-		order[i] = &as[i]
-	}
-	sorts.Stable(order, func(a, b *evidence.Anomaly) int {
-		return cmp.Or(cmp.Compare(size(a), size(b)), slices.Compare(a.Txns, b.Txns))
+	sorts.Stable(as, func(a, b evidence.Anomaly) int {
+		return cmp.Or(cmp.Compare(size(&a), size(&b)), slices.Compare(a.Txns, b.Txns))
 	})
-	sorted := make([]evidence.Anomaly, len(as))
-	for i, a := range order {
-		sorted[i] = *a
-	}
-	copy(as, sorted)
 }
