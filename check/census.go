@@ -2,9 +2,9 @@ package check
 
 import (
 	"context"
-	"fmt"
+	"encoding/binary"
 	"slices"
-	"time"
+	"strings"
 
 	"isovet/certify"
 	"isovet/check/census"
@@ -16,15 +16,14 @@ import (
 // Census adds to a violation the other anomalies that its level forbids: up to most examples of each kind, the
 // smallest, certified as the first was, and counts of all. The anomalies that prove the violation stay, the first of
 // them first. At levels whose anomalies are no cycles, and for histories with predicates, only the anomalies found are
-// counted. Cost: that of census.Of and certify.Check; at most a second longer than the answer took.
+// counted. Where a bound ended the count, the note says so. Cost: that of census.Of and certify.Check.
 func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	if r.Verdict != evidence.Violated || r.Timestamps || r.Items || most < 1 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second+
-		time.Duration((r.Stats.CheckMS+r.Stats.CertifyMS)*float64(time.Millisecond)))
-	defer cancel()
-	found, reads := census.Of(ctx, r.H, r.Level, o.ClockSkew)
+	// A checker that finds anomalies of single list reads at the level itself looks no further (run.BeginLists).
+	badLists := r.Implied || slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool { return len(a.Ops) > 0 })
+	found, reads, cut := census.Of(ctx, r.H, r.Level, o.ClockSkew, badLists)
 	evidence.NameAll(found, r.H, r.Level, o.ClockSkew)
 	seen := map[string]bool{} // a lost update may be a cycle, too
 	for i := range r.Anomalies {
@@ -66,11 +65,20 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 		total += n
 	}
 	r.Counts, r.Also = counts, max(total, listed)-len(r.Anomalies)
+	if r.CountsCut = cut || ctx.Err() != nil; r.CountsCut {
+		r.Note = strings.TrimPrefix(r.Note+"; a limit ended the count of anomalies: there may be more", "; ")
+	}
 }
 
 // identity is equal for anomalies of one kind with the same transactions and reads.
 func identity(a *evidence.Anomaly) string {
-	return fmt.Sprint(a.Kind, a.Ops, slices.Sorted(slices.Values(a.Txns)))
+	b := append([]byte(a.Kind), 0)
+	for _, list := range [][]uint32{{uint32(len(a.Ops))}, a.Ops, slices.Sorted(slices.Values(a.Txns))} {
+		for _, x := range list {
+			b = binary.LittleEndian.AppendUint32(b, x)
+		}
+	}
+	return string(b)
 }
 
 // certifiedOf returns the anomalies that certify accepts, with the names that it gives them, and corrects counts.

@@ -63,7 +63,7 @@ func TestCensus(t *testing.T) {
 			}) {
 				t.Errorf("seed %d, %s: %v is ruled out, %v may hold", seed, l, out, may)
 			}
-			found, _ := census.Of(t.Context(), h, l, 0)
+			found, _, _ := census.Of(t.Context(), h, l, 0, true)
 			evidence.CompleteAll(found, h, l, 0)
 			for i := range found {
 				if !l.Forbids(found[i].Kind) {

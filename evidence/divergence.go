@@ -28,20 +28,22 @@ func (n *namer) diverge(as []Anomaly) {
 	if len(want) == 0 {
 		return
 	}
-	n.overwriters(want)
+	n.overwriters(want, 0, uint32(n.h.NumTxns()))
 	for i := range as {
 		a := &as[i]
 		f, ok := n.fork(a)
-		if !ok || len(want[f]) < 3 {
+		if !ok {
 			continue
 		}
 		first := cyclesOf(a)[0]
 		e := first[slices.IndexFunc(first, func(e Edge) bool { return e.Dep == RW })]
 		pair := [2]uint32{first[0].From, first[0].To}
-		if !slices.Contains(want[f], pair[0]) || !slices.Contains(want[f], pair[1]) {
+		rest := slices.DeleteFunc(slices.Clone(want[f]), func(t uint32) bool {
+			return t == pair[0] || t == pair[1] || t == e.Writer
+		})
+		if len(rest) == 0 || !slices.Contains(want[f], pair[0]) || !slices.Contains(want[f], pair[1]) {
 			continue
 		}
-		rest := slices.DeleteFunc(slices.Clone(want[f]), func(t uint32) bool { return t == pair[0] || t == pair[1] })
 		for _, t := range rest[:min(len(rest), maxForks-2)] {
 			a.Cycles = append(a.Cycles, n.missed(pair[0], t, e, n.l.Snapshot())...)
 		}
@@ -103,16 +105,16 @@ func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 	return f, ok
 }
 
-// overwriters finds, for each of these versions, the committed transactions that read it before any own write of its
-// key and then wrote the key. Cost: one pass over the operations.
-func (n *namer) overwriters(of map[fork][]uint32) {
+// overwriters finds, for each of these versions, the transactions from the first to before the end that committed, read
+// it before any own write of its key and then wrote the key. Cost: one pass over their operations.
+func (n *namer) overwriters(of map[fork][]uint32, first, end uint32) {
 	h := n.h
 	keys := make(map[uint32]bool)
 	for f := range of {
 		keys[f.key] = true
 	}
 	read := make(map[uint32]uint32) // key → the version that the transaction at hand read first
-	for t := range uint32(h.NumTxns()) {
+	for t := first; t < end; t++ {
 		if h.Txns.Status[t] != history.Committed || t == h.Init {
 			continue
 		}

@@ -217,6 +217,8 @@ type Result struct {
 	Also int
 	// Counts is the number of anomalies of each kind, unlisted ones included; nil if they were not counted.
 	Counts map[level.Anomaly]int
+	// CountsCut is set if a limit ended the count. Note says so too.
+	CountsCut bool
 
 	// Certified says what checked the answer's proof: ByKernel or ByReplay; "" if nothing did. NotByKernel says why the
 	// kernel did not.

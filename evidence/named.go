@@ -79,8 +79,8 @@ func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 		return "", false
 	}
 	want := map[fork][]uint32{f: nil}
-	n.overwriters(want)
 	for _, t := range forks {
+		n.overwriters(want, t, t+1)
 		if !slices.Contains(want[f], t) {
 			return "", false
 		}

@@ -68,8 +68,12 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 		}
 		if r.Counts != nil && len(r.Anomalies)+r.Also > 1 {
 			out, may := r.Levels()
-			fmt.Fprintf(b, "  in all: %s\n  ruled out: %s, and the levels that imply these; may hold: %s\n",
-				kindCounts(Kinds(r)), LevelNames(out), LevelNames(may))
+			all := "in all"
+			if r.CountsCut {
+				all = "at least"
+			}
+			fmt.Fprintf(b, "  %s: %s\n  ruled out: %s, and the levels that imply these; may hold: %s\n",
+				all, kindCounts(Kinds(r)), LevelNames(out), LevelNames(may))
 		}
 		for _, hint := range evidence.Hints(r) {
 			fmt.Fprintf(b, "  hint: %s\n", escape.Line(hint))

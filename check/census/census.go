@@ -31,16 +31,17 @@ import (
 const none = history.None
 
 // Of returns anomalies of a history that the level forbids, without names and texts for cycles, and the number of
-// anomalies of single reads by kind. If ctx ends, it returns those found so far. Cost: that of the pre-pass, the
+// anomalies of single reads by kind. If ctx or a bound of the search ends it, Of returns those found so far, and cut is
+// set. badLists says that the history may have anomalies of single list reads. Cost: that of the pre-pass, the
 // components of the graph, and a bounded search in each.
-func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (found []evidence.Anomaly,
-	reads map[level.Anomaly]int) {
+func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badLists bool) (
+	found []evidence.Anomaly, reads map[level.Anomaly]int, cut bool) {
 	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead || h.HasPredicates() {
-		return nil, nil
+		return nil, nil, false
 	}
 	v := prepass.Run(h)
 	found, reads = v.Anomalies, v.Kinds
-	if h.HasLists() {
+	if h.HasLists() && badLists {
 		v := lists.Read(h)
 		for _, a := range v.Anomalies {
 			if len(a.Ops) > 0 {
@@ -55,10 +56,8 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (fou
 		}
 	}
 	bury(v)
-	g := newGraph(h, l, skew, v.Counts)
-	found = append(found, g.forks()...)
-	found = append(found, g.cycles(ctx)...)
-	return found, reads
+	g := newGraph(v, l, skew)
+	return slices.Concat(found, g.forks(), g.cycles(ctx)), reads, g.cut
 }
 
 // bury takes out the transactions of unknown outcome that cannot have committed, and those that read from them.

@@ -4,19 +4,22 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"maps"
 	"slices"
 
 	"isovet/evidence"
+	"isovet/history"
 	"isovet/internal/graph"
 )
 
-// These bound the search: the components that it examines, and in each the edges through which it looks for a cycle of
-// a class.
+// These bound the search by its work, so that a history has the same counts on every machine. In each component it
+// looks for a cycle of a class through mostEdges edges. In all it walks over someSteps edges, and mostTimes those of
+// the graph.
 const (
-	mostComponents = 1 << 12
-	mostEdges      = 32
+	mostEdges = 32
+	mostTimes = 16
 )
+
+var someSteps = 1 << 22 // tests change it
 
 // class is a kind of cycle: it has an edge first, and a path back with the dependencies in back.
 type class struct {
@@ -44,8 +47,8 @@ var classes = [...]class{
 // these.
 func (g *dependencies) forks() (found []evidence.Anomaly) {
 	h := g.h
-	for _, ver := range slices.Sorted(maps.Keys(g.rmw)) {
-		by := g.rmw[ver]
+	for ver := range uint32(h.NumVersions()) {
+		by := g.overwriters(ver)
 		if len(by) < 2 {
 			continue
 		}
@@ -90,11 +93,13 @@ func (g *dependencies) reasons(edges []evidence.Edge) (out [][]evidence.Edge) {
 
 // replaced returns the version of a register that t read before it installed its own, or none.
 func (g *dependencies) replaced(t, k uint32) uint32 {
-	read, wrote := map[uint32]uint32{}, map[uint32]uint32{}
-	g.accesses(t, read, wrote)
-	ver, is := read[k]
-	if own, too := wrote[k]; is && too && g.w[own] == t {
-		return ver
+	v := g.v
+	for r := v.ROff[t]; r < v.ROff[t+1] && g.h.Txns.Status[t] == history.Committed; r++ {
+		if v.RKey[r] == k {
+			if own := g.versionOf(t, k); own != none && g.w[own] == t {
+				return v.RVer(r)
+			}
+		}
 	}
 	return none
 }
@@ -115,15 +120,11 @@ func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
 		}
 	}
 	parts, from := grouped(inside, int(n))
-	looked := 0
 	local := make([]int32, g.n) // a node's number in its component
 	for c := range int(n) {
 		p := parts[from[c]:from[c+1]]
-		if len(p) == 0 {
+		if len(p) == 0 || g.cut {
 			continue
-		}
-		if looked++; looked > mostComponents || ctx.Err() != nil {
-			break
 		}
 		slices.SortFunc(p, func(a, b edge) int { // so that no map's order matters
 			return cmp.Or(int(a.From)-int(b.From), int(a.To)-int(b.To), int(a.Dep)-int(b.Dep), int(a.Key)-int(b.Key))
@@ -148,6 +149,7 @@ func grouped(edges iter.Seq2[int, edge], n int) (all []edge, from []int32) {
 
 func (g *dependencies) inComponent(ctx context.Context, part []edge, local []int32) (found []evidence.Anomaly) {
 	s := newSearch(part, local)
+	defer func() { g.steps += s.work }()
 	limits := [][]evidence.Dep{nil, {evidence.SO}, {evidence.SO, evidence.RT}}
 	for i, limit := range limits {
 		if i == 1 && !g.l.Sessions() || i == 2 && !g.l.RealTime() {
@@ -160,10 +162,13 @@ func (g *dependencies) inComponent(ctx context.Context, part []edge, local []int
 			var best []edge
 			tries := 0
 			for _, e := range part {
-				if e.Dep != c.first || tries == mostEdges || ctx.Err() != nil {
+				if e.Dep != c.first || tries == mostEdges {
 					continue
 				}
-				tries++
+				if tries++; g.steps+s.work > someSteps+mostTimes*len(g.edges) || ctx.Err() != nil {
+					g.cut = true
+					break
+				}
 				use := func(d evidence.Dep) bool { return slices.Contains(c.back, d) || slices.Contains(limit, d) }
 				if way := s.back(e, use, c.mode); way != nil && (best == nil || len(way) < len(best)) {
 					best = way
@@ -205,6 +210,7 @@ type search struct {
 	steps []step  // by number and state
 	on    []int32 // number → the last search whose cycle has the node
 	round int32   // the search that is under way
+	work  int     // edges walked over
 	queue [][2]int32
 }
 
@@ -263,6 +269,7 @@ func (s *search) back(e edge, use func(evidence.Dep) bool, mode uint8) []edge {
 	for i := 0; i < len(s.queue); i++ {
 		x := s.queue[i]
 		n := s.local[x[0]]
+		s.work += int(s.at[n+1] - s.at[n])
 		for j := s.at[n]; j < s.at[n+1]; j++ {
 			f := &s.out[j]
 			rw := f.Dep == evidence.RW

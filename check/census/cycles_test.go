@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
@@ -73,11 +74,7 @@ func TestCycles(t *testing.T) {
 		return random.Tiny(seed, random.Options{Lists: seed%3 == 0, NoTimes: seed%4 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		l := []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}[seed%3]
-		counts := make([]bool, h.NumTxns())
-		for i := range counts {
-			counts[i] = uint32(i) != h.Init
-		}
-		g := newGraph(h, l, 0, counts)
+		g := newGraph(prepass.Run(h), l, 0)
 		var plain []evidence.Edge
 		for _, e := range g.edges {
 			if e.Dep != evidence.RT {
@@ -123,14 +120,20 @@ func TestCycles(t *testing.T) {
 		", and %d missed", found, missed)
 }
 
-// TestEachSkew: separate write skews count separately, on the state before the history too, whatever that holds.
+// TestEachSkew: separate write skews count separately, on the state before the history too, whatever that holds; a
+// count that its bound ends says so.
 func TestEachSkew(t *testing.T) {
 	const two = "_: r(a,V) r(b,V) w(a,1) | _: r(a,V) r(b,V) w(b,1) | _: r(c,V) r(d,V) w(c,1) | _: r(c,V) r(d,V) w(d,1)"
 	for init, v := range map[string]string{"": "_", "init: w(a,0) w(b,0) w(c,0) w(d,0) | ": "0"} {
 		h := must.Get(notation.Parse(init + strings.ReplaceAll(two, "V", v)))(t)
-		if found, _ := Of(t.Context(), h, level.Serializable, 0); len(found) != 2 {
+		if found, _, _ := Of(t.Context(), h, level.Serializable, 0, true); len(found) != 2 {
 			t.Errorf("%q: %d of 2 write skews", init, len(found))
 		}
+		someSteps = -1 << 40
+		if found, _, cut := Of(t.Context(), h, level.Serializable, 0, true); len(found) > 0 || !cut {
+			t.Errorf("%q: %d anomalies without a step, cut: %t", init, len(found), cut)
+		}
+		someSteps = 1 << 22
 	}
 }
 
@@ -148,7 +151,7 @@ func TestManyOverwrite(t *testing.T) {
 		b.EndTxn(history.NewTxnHead())
 	}
 	h := must.Get(b.Build())(t)
-	g := newGraph(h, level.Serializable, 0, slices.Repeat([]bool{true}, h.NumTxns()))
+	g := newGraph(prepass.Run(h), level.Serializable, 0)
 	if n := len(g.edges); n < many || n > (mostReaders+4)*many {
 		t.Errorf("%d edges of %d transactions", n, many)
 	}

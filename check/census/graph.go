@@ -3,6 +3,7 @@ package census
 import (
 	"slices"
 
+	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/graph"
@@ -15,25 +16,31 @@ type edge = evidence.Edge
 // dependencies is the graph of what a history shows without a search. Its nodes are the transactions, then those of
 // time.
 type dependencies struct {
-	h     *history.History
-	w     []uint32 // see writers
-	early []bool   // version → its transaction appended to the same list after it
-	l     level.Level
-	n     int // nodes
-	edges []edge
-	// rmw: version → the transactions that read it and wrote the key, in their order.
-	rmw map[uint32][]uint32
+	h       *history.History
+	v       *prepass.View
+	w       []uint32 // see writers
+	early   []bool   // version → its transaction appended to the same list after it
+	doubled []bool   // key → an element was appended to the list more than once
+	l       level.Level
+	n       int // nodes
+	edges   []edge
+	// The transactions that read version ver of a register and wrote the key, in their order, are
+	// rmw[rmwOff[ver]:rmwOff[ver+1]].
+	rmw, rmwOff []uint32
+	steps       int  // edges that the search for cycles walked over
+	cut         bool // a bound ended it
 }
 
 // mostReaders bounds the overwriters that come after each reader of a version if the history shows no order of them;
 // without it, the number of edges could be quadratic.
 const mostReaders = 64
 
-func newGraph(h *history.History, l level.Level, skew int64, counts []bool) *dependencies {
-	g := &dependencies{h: h, l: l, n: h.NumTxns(), rmw: map[uint32][]uint32{}, edges: make([]edge, 0, 2*h.NumOps())}
-	g.w = g.writers(counts)
-	g.registers(counts)
-	g.lists(counts)
+func newGraph(v *prepass.View, l level.Level, skew int64) *dependencies {
+	h, counts := v.H, v.Counts
+	g := &dependencies{h: h, v: v, l: l, n: h.NumTxns(), edges: make([]edge, 0, 2*h.NumOps())}
+	g.writers()
+	g.registers()
+	g.lists()
 	if l.Sessions() {
 		for s := range h.NumSessions() {
 			before := none
@@ -44,7 +51,9 @@ func newGraph(h *history.History, l level.Level, skew int64, counts []bool) *dep
 				if before != none {
 					g.add(evidence.Edge{From: before, To: t, Dep: evidence.SO, Key: none, Ver: none, Writer: none})
 				}
-				before = t
+				if h.Txns.Status[t] == history.Committed { // another may take effect after later ones
+					before = t
+				}
 			}
 		}
 	}
@@ -60,30 +69,35 @@ func (g *dependencies) add(e evidence.Edge) {
 	}
 }
 
-// writers returns the installer of each version: none if there is none, or many if a read of it cannot name one,
-// because several transactions wrote it, an aborted one did, or the writer overwrote it.
-func (g *dependencies) writers(counts []bool) []uint32 {
+// last is the last version of a key that a transaction wrote.
+type last struct{ by, ver uint32 }
+
+// writers finds the installer of each version: none if there is none, or many if a read of it cannot name one, because
+// several transactions wrote it, an aborted one did, or the writer overwrote it.
+func (g *dependencies) writers() {
 	h := g.h
 	w := slices.Repeat([]uint32{none}, h.NumVersions())
-	g.early = make([]bool, len(w))
-	last := map[uint32]uint32{} // key → the version that the transaction installs
+	g.w, g.early, g.doubled = w, make([]bool, len(w)), make([]bool, h.NumKeys())
+	wrote := slices.Repeat([]last{{by: none}}, h.NumKeys())
 	for t := range uint32(h.NumTxns()) {
-		clear(last)
 		for op := range h.EachOp(t) {
-			switch ver := h.Ops.Ver[op]; h.Ops.Kind[op] {
-			case history.Write:
-				if before, ok := last[h.VerKey[ver]]; ok {
-					w[before] = many // it is intermediate: no transaction may read it
-				}
-				last[h.VerKey[ver]] = ver
-				w[ver] = writer(w[ver], t, counts[t] || t == h.Init)
-			case history.Append:
-				if before, ok := last[h.VerKey[ver]]; ok {
-					g.early[before] = true
-				}
-				last[h.VerKey[ver]] = ver
-				w[ver] = writer(w[ver], t, counts[t] || t == h.Init)
+			kind, ver := h.Ops.Kind[op], h.Ops.Ver[op]
+			if kind != history.Write && kind != history.Append {
+				continue
 			}
+			k := h.VerKey[ver]
+			if before := wrote[k]; before.by == t && kind == history.Write {
+				w[before.ver] = many // it is intermediate: no transaction may read it
+			} else if before.by == t {
+				g.early[before.ver] = true
+			}
+			wrote[k] = last{t, ver}
+			if w[ver] == none && (g.v.Counts[t] || t == h.Init) {
+				w[ver] = t
+				continue
+			}
+			g.doubled[k] = g.doubled[k] || w[ver] != none
+			w[ver] = many
 		}
 	}
 	for _, ver := range h.InitVer {
@@ -91,41 +105,28 @@ func (g *dependencies) writers(counts []bool) []uint32 {
 			w[ver] = many // a read may be of the initial state or of this write
 		}
 	}
-	return w
 }
 
 const many = none - 1
 
-func writer(before, t uint32, counts bool) uint32 {
-	if before == none && counts {
-		return t
-	}
-	return many
-}
-
-// reader is a transaction that read a version which another transaction wrote to a register.
-type reader struct{ t, ver uint32 }
+// access is a transaction's read of a version of a register.
+type access struct{ t, ver uint32 }
 
 // registers adds the edges that reads and writes of registers show.
-func (g *dependencies) registers(counts []bool) {
-	h := g.h
-	var readers []reader
-	initial := map[uint32][]uint32{} // key → readers of its initial version
-	writes := map[uint32][]uint32{}  // key → its writers' versions
-	read, wrote := map[uint32]uint32{}, map[uint32]uint32{}
+func (g *dependencies) registers() {
+	h, v := g.h, g.v
+	var readers, rmw []access
+	initial := make([][]uint32, h.NumKeys()) // readers of the key's initial version
+	wrote := slices.Repeat([]last{{by: none}}, h.NumKeys())
 	for t := range uint32(h.NumTxns()) {
-		if !counts[t] || t == h.Init {
+		if !v.Counts[t] || t == h.Init || h.Txns.Status[t] != history.Committed {
 			continue
 		}
-		clear(read)
-		clear(wrote)
-		g.accesses(t, read, wrote)
-		for k, ver := range wrote {
-			if g.w[ver] == t {
-				writes[k] = append(writes[k], ver)
-			}
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			wrote[v.WKey[w]] = last{t, v.WVer[w]}
 		}
-		for k, ver := range read {
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			k, ver := v.RKey[r], v.RVer(r)
 			from := g.w[ver]
 			switch {
 			case h.InitVer[k] == ver && (from == none || from == h.Init):
@@ -133,100 +134,92 @@ func (g *dependencies) registers(counts []bool) {
 			case from >= many || from == t:
 				continue
 			default:
-				readers = append(readers, reader{t, ver})
+				readers = append(readers, access{t, ver})
 				g.add(evidence.Edge{From: from, To: t, Dep: evidence.WR, Key: k, Ver: ver, Writer: none})
 			}
-			if own, is := wrote[k]; is && g.w[own] == t {
-				g.replaces(t, k, ver, own)
+			if own := wrote[k]; own.by == t && g.w[own.ver] == t { // t comes after the writer of the version
+				rmw = append(rmw, access{t, ver})
+				if from < many {
+					g.add(evidence.Edge{From: from, To: t, Dep: evidence.WW, Key: k, Ver: own.ver, Writer: none})
+				}
 			}
 		}
 	}
-	g.overwritten(readers, initial, writes)
+	by := graph.NewGroups[uint32](h.NumVersions())
+	for _, a := range rmw {
+		by.Count(a.ver)
+	}
+	g.rmw = make([]uint32, by.Sum())
+	for _, a := range rmw {
+		g.rmw[by.Place(a.ver)] = a.t
+	}
+	g.rmwOff = by.Off()
+	g.overwritten(readers, initial)
 }
 
-// accesses fills read with the first version of each key that a committed transaction reads before it writes it, and
-// wrote with the last version that the transaction writes.
-func (g *dependencies) accesses(t uint32, read, wrote map[uint32]uint32) {
-	h := g.h
-	for op, ver := range h.EachOp(t) {
-		switch h.Ops.Kind[op] {
-		case history.Read:
-			k := h.VerKey[ver]
-			if _, own := wrote[k]; own {
-				continue
-			}
-			if _, again := read[k]; !again && h.Txns.Status[t] == history.Committed {
-				read[k] = ver
-			}
-		case history.Write:
-			wrote[h.VerKey[ver]] = ver
-		}
-	}
-}
-
-// replaces adds that t, which read a version of a key and wrote its own, comes after the writer of the version.
-func (g *dependencies) replaces(t, k, ver, own uint32) {
-	g.rmw[ver] = append(g.rmw[ver], t)
-	from := g.w[ver]
-	if from >= many || from == g.h.Init {
-		return
-	}
-	g.add(evidence.Edge{From: from, To: t, Dep: evidence.WW, Key: k, Ver: own, Writer: none})
-}
+// overwriters returns the transactions that read a version and wrote the key.
+func (g *dependencies) overwriters(ver uint32) []uint32 { return g.rmw[g.rmwOff[ver]:g.rmwOff[ver+1]] }
 
 // overwritten adds that readers of a version come before its overwriters: the transactions that read it and wrote the
 // key, and for an initial version all writers of the key.
-func (g *dependencies) overwritten(readers []reader, initial, writes map[uint32][]uint32) {
-	h := g.h
+func (g *dependencies) overwritten(readers []access, initial [][]uint32) {
+	h, v := g.h, g.v
 	for _, r := range readers {
-		next := g.rmw[r.ver]
+		next := g.overwriters(r.ver)
 		for _, t := range next[:min(len(next), mostReaders)] {
 			g.add(evidence.Edge{From: r.t, To: t, Dep: evidence.RW, Key: h.VerKey[r.ver], Ver: r.ver,
 				Writer: g.w[r.ver]})
 		}
 	}
-	for k, rs := range initial {
-		after := writes[k]
-		if next := g.rmw[h.InitVer[k]]; len(after) > mostReaders {
-			after = after[:0:0]
-			for _, t := range next[:min(len(next), mostReaders)] {
-				after = append(after, g.versionOf(t, k))
+	after := make([][]uint32, h.NumKeys()) // writers of the key
+	for t := range uint32(h.NumTxns()) {
+		for w := v.WOff[t]; w < v.WOff[t+1] && v.Counts[t] && t != h.Init; w++ {
+			if k := v.WKey[w]; initial[k] != nil && g.w[v.WVer[w]] == t {
+				after[k] = append(after[k], t)
 			}
 		}
+	}
+	for k, rs := range initial {
+		if len(after[k]) > mostReaders {
+			next := g.overwriters(h.InitVer[k])
+			after[k] = next[:min(len(next), mostReaders)]
+		}
 		for _, r := range rs {
-			for _, ver := range after {
-				g.add(evidence.Edge{From: r, To: g.w[ver], Dep: evidence.RW, Key: k, Ver: h.InitVer[k], Writer: none})
+			for _, t := range after[k] {
+				g.add(evidence.Edge{From: r, To: t, Dep: evidence.RW, Key: uint32(k), Ver: h.InitVer[k], Writer: none})
 			}
 		}
 	}
 }
 
-// versionOf returns the version of register k that transaction t installs.
-func (g *dependencies) versionOf(t, k uint32) (ver uint32) {
-	for op := range g.h.EachOp(t) {
-		if v := g.h.Ops.Ver[op]; g.h.Ops.Kind[op] == history.Write && g.h.VerKey[v] == k {
-			ver = v
+// versionOf returns the version of register k that transaction t installs, or none.
+func (g *dependencies) versionOf(t, k uint32) uint32 {
+	v := g.v
+	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+		if v.WKey[w] == k {
+			return v.WVer[w]
 		}
 	}
-	return ver
+	return none
 }
 
 // lists adds the edges that reads of lists show. The longest read of a list gives the order of its elements; another
 // read counts only if it is a prefix of that one.
-func (g *dependencies) lists(counts []bool) {
+func (g *dependencies) lists() {
 	h := g.h
 	if len(h.Lists.Key) == 0 {
 		return
 	}
 	longest := make([][]uint32, h.NumKeys())
-	g.eachList(counts, func(_, key uint32, elems []uint32) {
+	g.eachList(func(_, key uint32, elems []uint32) {
 		if len(elems) > len(longest[key]) {
 			longest[key] = elems
 		}
 	})
 	chains := make([]appenders, h.NumKeys())
+	seen := slices.Repeat([]uint32{none}, h.NumTxns()) // transaction → the last list that it appended to
 	for k, elems := range longest {
-		c := g.appenders(elems)
+		c := g.appenders(uint32(k), elems, seen)
 		for i := 1; i < len(c.txns); i++ {
 			if ver := elems[c.ends[i]-1]; !g.early[ver] && !g.early[elems[c.ends[i-1]-1]] {
 				g.add(evidence.Edge{From: c.txns[i-1], To: c.txns[i], Dep: evidence.WW, Key: uint32(k), Ver: ver,
@@ -235,27 +228,30 @@ func (g *dependencies) lists(counts []bool) {
 		}
 		chains[k] = c
 	}
-	g.eachList(counts, func(t, k uint32, elems []uint32) {
+	g.eachList(func(t, k uint32, elems []uint32) {
 		if slices.Equal(elems, longest[k][:len(elems)]) {
 			g.prefix(t, k, elems, chains[k])
 		}
 	})
 }
 
-// eachList calls f with each list that a committed transaction read before it appended to it.
-func (g *dependencies) eachList(counts []bool, f func(t, key uint32, elems []uint32)) {
+// eachList calls f with each list that a committed transaction read before it appended to it. If an element was
+// appended more than once, only a transaction's first read is one: the certifier takes no other.
+func (g *dependencies) eachList(f func(t, key uint32, elems []uint32)) {
 	h := g.h
+	appended, read := make([]uint32, h.NumKeys()), make([]uint32, h.NumKeys()) // key → 1 + the last transaction
 	for t := range uint32(h.NumTxns()) {
-		if !counts[t] || h.Txns.Status[t] != history.Committed || t == h.Init {
+		if !g.v.Counts[t] || h.Txns.Status[t] != history.Committed || t == h.Init {
 			continue
 		}
-		lo, hi := h.TxnOps(t)
-		for op := lo; op < hi; op++ {
-			ver := h.Ops.Ver[op]
-			if h.Ops.Kind[op] != history.ReadList || g.appended(lo, op, h.Lists.Key[ver]) {
-				continue
+		for op := range h.EachOp(t) {
+			switch k := h.OpKey(op); {
+			case h.Ops.Kind[op] == history.Append:
+				appended[k] = t + 1
+			case h.Ops.Kind[op] == history.ReadList && appended[k] != t+1 && !(g.doubled[k] && read[k] == t+1):
+				read[k] = t + 1
+				f(t, k, h.Elems(h.Ops.Ver[op]))
 			}
-			f(t, h.Lists.Key[ver], h.Lists.Elem[h.Lists.Off[ver]:h.Lists.Off[ver+1]])
 		}
 	}
 }
@@ -267,8 +263,8 @@ type appenders struct {
 }
 
 // appenders returns the appenders of a list's elements, up to the first element that does not show its writer.
-func (g *dependencies) appenders(elems []uint32) (c appenders) {
-	seen := map[uint32]bool{}
+func (g *dependencies) appenders(k uint32, elems, seen []uint32) (c appenders) {
+	c.txns, c.ends = make([]uint32, 0, len(elems)), make([]int, 0, len(elems))
 	for i, e := range elems {
 		t := g.w[e]
 		if t >= many || t == g.h.Init { // not readable by others, or an initial element
@@ -281,10 +277,10 @@ func (g *dependencies) appenders(elems []uint32) (c appenders) {
 			c.ends[n-1] = i + 1
 			continue
 		}
-		if seen[t] {
+		if seen[t] == k {
 			break
 		}
-		seen[t] = true
+		seen[t] = k
 		c.txns, c.ends = append(c.txns, t), append(c.ends, i+1)
 	}
 	return c
@@ -309,16 +305,6 @@ func (g *dependencies) prefix(t, k uint32, elems []uint32, c appenders) {
 		missed.To = c.txns[at]
 		g.add(missed)
 	}
-}
-
-// appended reports whether a transaction, with operations from lo on, appended to list key before operation op.
-func (g *dependencies) appended(lo, op, key uint32) bool {
-	for o := lo; o < op; o++ {
-		if g.h.Ops.Kind[o] == history.Append && g.h.VerKey[g.h.Ops.Ver[o]] == key {
-			return true
-		}
-	}
-	return false
 }
 
 // time adds the nodes and edges of real time.

@@ -69,8 +69,35 @@ func (r *reader) independent(at int) (key edn.Token, in int, appends bool, err e
 	return key, in, appends, nil
 }
 
+// oneForm returns an error if a word that is a key, or is written, stood before as a text where it now is a keyword, or
+// the reverse. They are two keys or values, which the history does not tell apart.
+func (r *reader) oneForm(t edn.Token, field string, words *[]int) error {
+	if t.Kind != edn.Word && t.Kind != edn.Text {
+		return nil
+	}
+	id, at, is, was := int(r.b.Text(t.Text)), t.Pos+1, "a text", "a keyword"
+	if t.Kind == edn.Word {
+		at, is, was = -at, was, is
+	}
+	if n := id + 1 - len(*words); n > 0 {
+		*words = append(*words, make([]int, n)...)
+	}
+	first := &(*words)[id]
+	if *first == 0 {
+		*first = at
+	}
+	if (*first < 0) == (at < 0) {
+		return nil
+	}
+	return r.s.Errorf(t.Pos, field, "found %v as %s, where line %d has it as %s; expected one form in the file", t, is,
+		r.s.Line(max(*first, -*first)-1), was)
+}
+
 // microKey makes the key of a micro-operation. In an independent transaction it is the text "key key".
 func (r *reader) microKey(t edn.Token) (uint32, error) {
+	if err := r.oneForm(t, "key", &r.keyWords); err != nil {
+		return 0, err
+	}
 	if r.prefix == nil {
 		return r.key(t)
 	}

@@ -2,6 +2,7 @@ package jepsen
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"sync"
 
@@ -419,7 +420,7 @@ func (r *reader) microOps(at int, status history.Status) (bool, error) {
 				return false, r.s.Errorf(v.Pos, "value", "found %v; expected the value that is written", v)
 			}
 			x, err := r.scalar(v, "value")
-			if err != nil {
+			if err = cmp.Or(err, r.oneForm(v, "value", &r.written)); err != nil {
 				return false, err
 			}
 			any = true
