@@ -2,6 +2,7 @@ package watches
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ func TestFolderAgain(t *testing.T) {
 	in := filepath.Join(f.state, seen.Folders)
 	must.OK(t, os.WriteFile(in, nil, 0o600))
 	f.sweep(t.Context())
-	must.OK(t, os.Remove(in))
+	must.OK(t, errors.Join(os.Remove(in), os.RemoveAll(filepath.Join(f.state, "evidence")))) // shrunk once
 	f.sweep(t.Context())
 	must.Equal(t, len(must.Get(filepath.Glob(filepath.Join(in, "*", "incident.json")))(t)), 1, "folders")
 }
