@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -96,6 +97,14 @@ func (w *watcher) accept() error {
 		"again; if the source no longer has these lines, watch may report reads of values written in them as "+
 		"violations", "lines", l.at.Lines)
 	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
+}
+
+// tellLost writes to the log that lines are lost, if the source is a pipe, which does not repeat what the log has lost.
+func (w *watcher) tellLost(ctx context.Context, src Source) error {
+	if x, is := src.(beginning); w.state.lost && is && !x.again() {
+		return w.control(ctx, controlLost)
+	}
+	return nil
 }
 
 // cutLog ends a log at a position. It renames the files with the rest.

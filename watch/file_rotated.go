@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/bzip2"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -113,7 +114,7 @@ func (m member) open() (f *os.File, in io.Reader, done func(), err error) {
 	in, undo, err := unpacked(f, m.packed)
 	if err != nil {
 		f.Close()
-		return nil, nil, nil, err
+		return nil, nil, nil, fmt.Errorf("%s: %w", m.path, err)
 	}
 	return f, in, func() { undo(); f.Close() }, nil
 }
@@ -231,9 +232,9 @@ func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 	return Line{}, false, sleep(ctx, s.poll)
 }
 
-// rest returns the last line if it has no line end.
+// rest returns the last line if it has no line end. In a damaged file this is a part of a line.
 func (s *files) rest() Line {
-	if len(s.part) == 0 {
+	if len(s.part) == 0 || s.damage != nil {
 		return Line{}
 	}
 	return s.named([]Line{s.whole()})[0]

@@ -217,6 +217,12 @@ func TestCutOff(t *testing.T) {
 	if !slices.Equal(r.got, want) {
 		t.Errorf("%q", r.got)
 	}
+	half := gzipped([]byte("one\ntw")) // it is still being written
+	must.OK(t, os.WriteFile(path+".gz", half[:len(half)-8], 0o600))
+	r = readFiles(t, FileOptions{Path: path + ".gz", Once: true})
+	r.until(1)
+	_, err := r.src.Next(t.Context(), 1)
+	must.Equal(t, err, io.EOF, "the end of a part of a line")
 }
 
 // TestLongLine: a line beyond all bounds does not fill memory; those behind it come.

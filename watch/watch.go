@@ -291,7 +291,11 @@ func (w *watcher) write(ctx context.Context) error {
 		m.setReady(true)
 		defer m.setReady(false)
 	}
-	return errors.Join(w.follow(ctx, src), src.Close(), w.writing.was.close())
+	err = w.tellLost(ctx, src)
+	if err == nil {
+		err = w.follow(ctx, src)
+	}
+	return errors.Join(err, src.Close(), w.writing.was.close())
 }
 
 func (w *watcher) follow(ctx context.Context, src Source) error {

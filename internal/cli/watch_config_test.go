@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -162,7 +163,7 @@ func TestFolderAgain(t *testing.T) {
 	in := filepath.Join(f.State, seen.Folders)
 	must.OK(t, os.WriteFile(in, nil, 0o600))
 	f.Sweep(t.Context())
-	must.OK(t, os.Remove(in))
+	must.OK(t, errors.Join(os.Remove(in), os.RemoveAll(filepath.Join(f.State, "evidence")))) // shrunk once
 	f.Sweep(t.Context())
 	must.Equal(t, len(must.Get(filepath.Glob(filepath.Join(in, "*", "incident.json")))(t)), 1, "folders")
 }

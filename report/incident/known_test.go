@@ -5,8 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/collect"
 	"isovet/internal/test/must"
 )
+
+// TestLongCell: a table with a long value takes linear time. Quadratic time would be an hour here.
+func TestLongCell(t *testing.T) {
+	text := table([]collect.Event{{Statements: []string{strings.Repeat("v", 2_000_000)}}})
+	must.Equal(t, strings.Count(text, "v"), 2_000_000, "characters")
+}
 
 // TestKnown: each find of docs/found.md that was reported has its report, others have their server's tracker, and the
 // page names each report.

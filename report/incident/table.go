@@ -77,20 +77,19 @@ func table(events []collect.Event) string {
 	}
 	var b strings.Builder
 	row := func(n, at string, column int, text string) {
-		fmt.Fprintf(&b, "%4s %8s", n, at)
+		var r strings.Builder
+		fmt.Fprintf(&r, "%4s %8s", n, at)
 		for c := range sessions {
 			cell := ""
 			if c == column {
 				cell = text
 			}
-			b.WriteString(" | " + cell)
+			r.WriteString(" | " + cell)
 			if c < sessions-1 {
-				b.WriteString(strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell))))
+				r.WriteString(strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell))))
 			}
 		}
-		s := strings.TrimRight(b.String(), " ")
-		b.Reset()
-		b.WriteString(s + "\n")
+		b.WriteString(strings.TrimRight(r.String(), " ") + "\n")
 	}
 	var head []string
 	for c := range sessions {
@@ -139,19 +138,20 @@ func list(ls []line) string {
 
 // wrap breaks a text into lines of at most width characters, between words if possible.
 func wrap(s string, width int) (out []string) {
-	indent := ""
-	for utf8.RuneCountInString(s) > width {
-		r := []rune(s)
-		cut := width
-		for i := width; i > width/2; i-- {
+	r, indent := []rune(s), "" // converted once: a value may have megabytes
+	for len(indent)+len(r) > width {
+		cut := width - len(indent)
+		for i := cut; i > width/2-len(indent); i-- {
 			if r[i] == ' ' {
 				cut = i
 				break
 			}
 		}
-		out = append(out, string(r[:cut]))
+		out = append(out, indent+string(r[:cut]))
 		indent = "  "
-		s = indent + strings.TrimLeft(string(r[cut:]), " ")
+		for r = r[cut:]; len(r) > 0 && r[0] == ' '; {
+			r = r[1:]
+		}
 	}
-	return append(out, s)
+	return append(out, indent+string(r))
 }

@@ -35,9 +35,10 @@ type IncidentFolders struct {
 	Most   int // folders
 	Of     *watch.Incidents
 	Log    *slog.Logger
-	Tried  map[int64]bool    // incidents, by number
-	check  checks.CheckFlags // the watch's options; the certificate names level and checker
-	failed bool              // a folder could not be written; this has been said
+	Tried  map[int64]bool               // incidents, by number
+	check  checks.CheckFlags            // the watch's options; the certificate names level and checker
+	made   map[int64]*incident.Incident // what the last sweep could not write
+	failed bool                         // a folder could not be written; this has been said
 	quit   chan struct{}
 	ended  chan struct{}
 }
@@ -87,7 +88,9 @@ func (f *IncidentFolders) Sweep(ctx context.Context) {
 			told = append(told, x)
 		}
 	}
-	for _, x := range told[max(0, len(told)-f.Most):] {
+	told, was := told[max(0, len(told)-f.Most):], f.made
+	f.made = map[int64]*incident.Incident{}
+	for _, x := range told {
 		dir := filepath.Join(f.State, filepath.FromSlash(seen.FolderOf(x.ID)))
 		if f.Tried[x.ID] || ctx.Err() != nil {
 			continue
@@ -96,7 +99,7 @@ func (f *IncidentFolders) Sweep(ctx context.Context) {
 		if _, err := os.Stat(filepath.Join(dir, incident.JSONFile)); err == nil {
 			continue // it is of an earlier run
 		}
-		err := f.write(ctx, &x, dir)
+		err := f.write(ctx, &x, dir, was[x.ID])
 		var file *fs.PathError
 		if again := errors.As(err, &file) && !errors.Is(err, fs.ErrNotExist); again && ctx.Err() == nil {
 			delete(f.Tried, x.ID) // the disk may be full
@@ -116,20 +119,36 @@ func (f *IncidentFolders) Sweep(ctx context.Context) {
 
 func hasCertificate(e watch.Evidence) bool { return e.Certificate != "" }
 
-// write writes the folder of an incident, from its first history with a certificate.
-func (f *IncidentFolders) write(ctx context.Context, x *watch.Incident, dir string) error {
+// write writes the folder of an incident. told is what an earlier call could not write, or nil.
+func (f *IncidentFolders) write(ctx context.Context, x *watch.Incident, dir string,
+	told *incident.Incident) (err error) {
+	if told == nil {
+		if told, err = f.tell(ctx, x); err != nil {
+			return err
+		}
+	}
+	f.made[x.ID] = told
+	if err := told.Write(dir); err != nil {
+		return err
+	}
+	delete(f.made, x.ID)
+	return nil
+}
+
+// tell shrinks an incident's first history with a certificate.
+func (f *IncidentFolders) tell(ctx context.Context, x *watch.Incident) (*incident.Incident, error) {
 	has := x.Evidence[slices.IndexFunc(x.Evidence, hasCertificate)]
 	h, err := format.Read(ctx, filepath.Join(f.State, filepath.FromSlash(has.History)), format.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	file, err := os.Open(filepath.Join(f.State, filepath.FromSlash(has.Certificate)))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c, err := evidence.ReadCertificate(file, h)
 	if err := errors.Join(err, file.Close()); err != nil {
-		return err
+		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, folderShrinks)
 	defer cancel()
@@ -141,12 +160,12 @@ func (f *IncidentFolders) write(ctx context.Context, x *watch.Incident, dir stri
 	}
 	small, err := shrink.History(limited, h, c.Level, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if small.Answer.Verdict != evidence.Violated {
-		return fmt.Errorf("%s does not violate %s", has.History, c.Level)
+		return nil, fmt.Errorf("%s does not violate %s", has.History, c.Level)
 	}
-	return incident.Of(small, console.BuildVersion().String()).Write(dir)
+	return incident.Of(small, console.BuildVersion().String()), nil
 }
 
 var folderNumber = regexp.MustCompile(`^[0-9]{6,}$`)
