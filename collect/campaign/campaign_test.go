@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"isovet/collect"
+	"isovet/collect/driver"
 	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/internal/test/histtest"
@@ -269,6 +270,11 @@ func TestPlansMistakes(t *testing.T) {
 	}
 	if p := Default(); p.validate() != nil || len(p.Databases) < 3 {
 		t.Errorf("%+v: %v", p, p.validate())
+	}
+	d := &Database{Workloads: defaultWorkloads, Faults: []string{"none"}}
+	for name, without := range map[string]int{"PostgreSQL 15.18": 0, "SQLite 3.50": len(ssiPaths)} {
+		cells := (&Plan{}).cells(d, "x", []string{"sqlite:"}, driver.Info{Name: name}, "serializable")
+		must.Equal(t, len(cells), len(defaultWorkloads)-without, "cells of %s", name)
 	}
 }
 

@@ -20,6 +20,9 @@ func newClaim(p Params) (Workload, error) {
 	if p.Variant == "gist" {
 		w.tables, w.loaded = gistTables, gistRows
 	}
+	if w.replace = p.Variant == "replace"; w.replace {
+		w.loaded, w.plan = replaceRows*(w.sessions/2+1), ByIndex
+	}
 	return w, needKeys(p, 1)
 }
 
@@ -29,11 +32,15 @@ const claimTables = 80
 // gistTables and gistRows are the tables of gist, and their first rows: the root of a GiST index splits at 290 numbers.
 const gistTables, gistRows = 8, 300
 
+// replaceRows are the first rows of replace for two sessions: they fill a page of a B-tree, so that other sessions read
+// other pages.
+const replaceRows = 400
+
 type claim struct {
 	width, sessions int64
 	tables, loaded  int64
 	byKey, unique   bool
-	insert          bool
+	insert, replace bool
 	plan            Plan
 	end             End
 }
@@ -42,14 +49,14 @@ func (w *claim) Tables() []Table {
 	if w.byKey {
 		return []Table{{Name: "claim"}}
 	}
-	t := Table{Name: "claim", Columns: []Column{{"id", true}}, Plan: w.plan}
+	t := Table{Name: "claim", Columns: []Column{{"id", true}}, Plan: w.plan, Direct: w.replace}
 	if w.unique {
 		t.Unique = []int{0}
 	}
+	t.Rows, t.Load = int(w.loaded), func(pk int64, row []int64) { row[0] = pk - w.loaded } // below what is asked for
 	if w.tables == 1 {
 		return []Table{t}
 	}
-	t.Rows, t.Load = int(w.loaded), func(pk int64, row []int64) { row[0] = pk - w.loaded } // below what is asked for
 	var all []Table
 	for i := range w.tables {
 		n := strconv.FormatInt(i, 10)
@@ -60,7 +67,11 @@ func (w *claim) Tables() []Table {
 }
 
 func (w *claim) Client(session int, rng *rand.Rand) Client {
-	return &claimClient{w: w, rng: rng, next: w.loaded + int64(session)}
+	c := &claimClient{w: w, rng: rng, next: w.loaded + int64(session)}
+	if w.replace {
+		c.at = int64(session/2) * replaceRows
+	}
+	return c
 }
 
 // claimClient moves on to the next numbers with each transaction, at the same pace as all other clients.
@@ -75,6 +86,9 @@ type claimClient struct {
 func (c *claimClient) Next(t *Txn) {
 	t.Name = "claim"
 	t.Args = append(t.Args[:0], c.at*c.w.width+c.rng.Int64N(c.w.width), c.next)
+	if c.w.replace {
+		t.Args = append(t.Args, c.rng.Int64N(2))
+	}
 	c.at++
 	c.next += c.w.sessions
 }
@@ -87,7 +101,9 @@ func (c *claimClient) Step(t *Txn) {
 	case 0:
 		if c.w.insert {
 			t.InsertRow(k, id)
-		} else if c.w.byKey {
+		} else if c.w.replace && t.Args[2] == 0 {
+			t.DeleteWhere(in, Equal(0, id-c.w.loaded))
+		} else if c.w.byKey || c.w.replace {
 			t.Read(MakeKey(0, id))
 		} else if c.w.end != Whole {
 			t.ReadWhere(in, Range{0, math.MinInt64, math.MaxInt64})
@@ -100,7 +116,11 @@ func (c *claimClient) Step(t *Txn) {
 			t.ReadWhere(in, Equal(0, id))
 		} else if c.w.end != Whole {
 			c.further(t, k, id)
-		} else if op := t.Last(); c.w.byKey && op.Absent {
+		} else if op := t.Last(); c.w.replace {
+			if op.Kind == Read && !op.Absent {
+				t.WriteRow(op.Key, t.Args[1])
+			}
+		} else if c.w.byKey && op.Absent {
 			t.Write(MakeKey(0, id), 0)
 		} else if !c.w.byKey && len(op.Found) == 0 {
 			t.WriteRow(k, id)

@@ -64,7 +64,8 @@ func TestKeptOnServers(t *testing.T) {
 		t.Skip("starts servers; ISOVET_SERVERS=1 runs it")
 	}
 	for folder, db := range map[string]string{"mariadb-innodb-snapshot-isolation": "mariadb:start",
-		"postgresql-serializable-gist": "postgres:start", "postgresql-serializable-tid-range": "postgres:start"} {
+		"postgresql-serializable-gist": "postgres:start", "postgresql-serializable-tid-range": "postgres:start",
+		"postgresql-serializable-unique": "postgres:start"} {
 		t.Run(folder, func(t *testing.T) {
 			c := collect.Config{DB: []string{db}, Timeout: 30 * time.Second}
 			d := must.Get(collect.Open(t.Context(), c))(t)

@@ -29,6 +29,8 @@ func TestKnown(t *testing.T) {
 			"(isovet's docs/found.md; no report known) heap_beginscan() does not lock for a range of ctid (isovet's " +
 			"docs/found.md; no report known) index_insert() checks too early for BRIN and SP-GiST (isovet's " +
 			"docs/found.md; no report known) BUG #17949, fixed in 11.21, 12.16, 13.12, 14.9 and 15.4"},
+		{"PostgreSQL 18.4", "serializable", "lost-update", "_bt_check_unique() takes no predicate lock (isovet's " +
+			"docs/found.md; no report known)"},
 		{"nobody's", "serializable", "G2", ""},
 	} {
 		var names []string
@@ -42,7 +44,7 @@ func TestKnown(t *testing.T) {
 	}
 	page := must.Get(os.ReadFile("../../docs/found.md"))(t)
 	for _, want := range []string{"MDEV-40092", "MDEV-38977", "409", "2057", "_bt_endpoint()", "gistdoinsert()",
-		"heap_beginscan()", "index_insert()"} {
+		"heap_beginscan()", "index_insert()", "_bt_check_unique()"} {
 		if !strings.Contains(string(page), want) || !strings.Contains(knownText, want) {
 			t.Errorf("%s is not in docs/found.md and in known.tsv", want)
 		}
