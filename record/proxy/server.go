@@ -286,9 +286,7 @@ func (s *session) ready(e *entry, body []byte) {
 		s.pop()
 	}
 	if !s.explicit && len(s.queue) == 0 { // else one may have been bound for the next transaction
-		for name := range s.portals {
-			delete(s.portals, name)
-		}
+		clear(s.portals)
 	}
 }
 
