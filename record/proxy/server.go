@@ -295,6 +295,8 @@ func (s *session) answered(e *entry, kind byte, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch kind {
+	case '1':
+		e.rows = nil // of the question before
 	case 'D':
 		c := cutter{rest: body}
 		row := make([]string, max(c.int16(), 0))
