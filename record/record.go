@@ -255,8 +255,9 @@ func (r *Recorder) early(o op) error {
 		r.past = &Session{r: r, id: r.last}
 		r.last++
 	}
-	t := &Txn{s: &Session{r: r, id: r.past.id}, name: "before the recording", ops: []op{o}, start: r.born.Load(),
-		end: r.born.Load(), commit: history.NoTime, startTS: history.NoTime, commitTS: history.NoTime, past: true}
+	t := &Txn{s: &Session{r: r, id: r.past.id, line: make([]byte, 0, 256)}, name: "before the recording",
+		ops: []op{o}, start: r.born.Load(), end: r.born.Load(), commit: history.NoTime, startTS: history.NoTime,
+		commitTS: history.NoTime, past: true}
 	if l := r.level.Load(); l > 0 { // else it alone would have none
 		t.level = level.Level(l - 1).String()
 	}

@@ -24,10 +24,11 @@ type Stream struct {
 	w io.Writer
 
 	mu    sync.Mutex
-	ready sync.Cond // busy has changed, or buf become shorter
+	ready sync.Cond // busy or syncing has changed, or buf become shorter
 	buf   []byte
 	spare []byte
 	busy  bool // somebody writes
+	syncs bool // a sync is under way, for which no write waits
 	armed bool // the timer runs
 	dirty bool // written and not synced
 	n     int  // flushes by the timer
@@ -36,7 +37,7 @@ type Stream struct {
 	timer *time.Timer
 }
 
-// NewStream returns a stream to w. If w has Sync or Close, as files do, the stream calls them.
+// NewStream returns a stream to w. If w has Sync or Close, as files do, the stream calls them, Sync during writes too.
 func NewStream(w io.Writer) *Stream {
 	s := &Stream{w: w}
 	s.ready.L = &s.mu
@@ -86,13 +87,19 @@ func (s *Stream) tick() {
 	if !ok || !s.dirty || s.err != nil {
 		return
 	}
-	if s.n%syncEvery != 0 {
+	if s.n%syncEvery != 0 || s.syncs {
 		s.armed = true // what has been written is still to be synced
 		s.timer.Reset(flushEvery)
 		return
 	}
 	s.dirty = false
-	s.occupy(f.Sync)
+	s.syncs = true
+	s.mu.Unlock()
+	err := safely(f.Sync)
+	s.mu.Lock()
+	s.syncs = false
+	s.err = errors.Join(s.err, err)
+	s.ready.Broadcast()
 }
 
 // flush writes the waiting lines. The caller must hold the lock, which flush releases meanwhile.
@@ -146,7 +153,7 @@ func (s *Stream) Close() error {
 		return s.err
 	}
 	s.flush()
-	for s.busy {
+	for s.busy || s.syncs {
 		s.ready.Wait()
 	}
 	s.done = true

@@ -121,6 +121,69 @@ func (c *Client) question(sql string, args ...any) ([][]string, error) {
 	return c.ask(sql, args...)
 }
 
+// known reports whether the facts about the database are known. It queries them unless another session with the same
+// view has.
+func (c *Client) known() bool {
+	if c.facts != nil || !c.postgres() || c.failed {
+		return c.facts != nil
+	}
+	rows, err := c.ask(askView)
+	if err != nil || len(rows) != 1 || len(rows[0]) != 1 {
+		return false
+	}
+	name, now := rows[0][0], c.l.changed.Load()
+	// Its snapshot may have another schema than there is.
+	private := c.blind || c.t != nil && (c.alters || c.began != now)
+	c.resets = c.resets || private
+	look := func() *view {
+		c.l.mu.Lock()
+		defer c.l.mu.Unlock()
+		if v := c.l.views[name]; !private && v != nil && v.epoch == now && time.Since(v.read) <= viewAge {
+			return v
+		}
+		return nil
+	}
+	v := look()
+	if v == nil && !private {
+		defer c.l.alone(name)()
+		v = look()
+	}
+	if v == nil {
+		if rows, err = c.question(askFacts); err != nil {
+			return false
+		}
+		v = &view{facts: parseFacts(rows), relations: map[string]*relation{}, epoch: now, read: time.Now()}
+	}
+	c.facts, c.view = v.facts, v
+	if !private && c.facts != nil {
+		c.l.mu.Lock()
+		defer c.l.mu.Unlock()
+		if c.l.views == nil || len(c.l.views) > maxViews {
+			c.l.views = map[string]*view{}
+		}
+		c.l.views[name] = v
+	}
+	return c.facts != nil
+}
+
+// alone is called before a question to the catalogue, and what it returns after the answer. If another session is
+// asking the same, it waits for that answer, so that many new sessions do not all ask. It waits for at most a second,
+// since the other one may wait for a lock that this one holds.
+func (l *Log) alone(question any) (answered func()) {
+	asked := make(chan struct{})
+	if other, is := l.asking.LoadOrStore(question, asked); is {
+		select {
+		case <-other.(chan struct{}):
+		case <-time.After(time.Second):
+		}
+		return func() {}
+	}
+	return func() {
+		l.asking.Delete(question)
+		close(asked)
+	}
+}
+
 // relation finds a table by its name in a statement.
 func (c *Client) relation(schema, name string) (*relation, error) {
 	full := quote(name)
@@ -130,9 +193,21 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 	if !c.known() {
 		return nil, errUnknown
 	}
-	c.l.mu.Lock()
-	r, ok := c.view.relations[full]
-	c.l.mu.Unlock()
+	look := func() (r *relation, ok bool) {
+		c.l.mu.Lock()
+		defer c.l.mu.Unlock()
+		r, ok = c.view.relations[full]
+		return r, ok
+	}
+	r, ok := look()
+	if !ok {
+		type of struct {
+			view *view
+			name string
+		}
+		defer c.l.alone(of{c.view, full})()
+		r, ok = look()
+	}
 	if ok {
 		return r, nil
 	}

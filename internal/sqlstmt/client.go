@@ -162,7 +162,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	}
 	if r.alone {
-		c.read, c.own, c.weak = map[string]uint32{}, map[uint32]bool{}, c.l.weak.Load()
+		c.read, c.own, c.weak = emptied(c.read), emptied(c.own), c.l.weak.Load()
 	}
 	c.settle()
 	if p.writes && r.t != nil && r.isolation() != "serializable" {
@@ -179,7 +179,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 func (c *Client) begin(isolation string) {
 	c.outer, c.again = false, false
 	c.t, c.failed, c.marks, c.title = c.s.Begin(isolation), false, nil, nil
-	c.read, c.own = map[string]uint32{}, map[uint32]bool{}
+	c.read, c.own = emptied(c.read), emptied(c.own)
 	c.level, c.began, c.weak = isolation, c.l.changed.Load(), c.l.weak.Load()
 	if isolation != "" {
 		c.title = []string{isolation + ":"}

@@ -84,6 +84,7 @@ type Log struct {
 	ownWorkload
 	versions versions
 	changed  atomic.Int64 // how often the schema has
+	asking   sync.Map     // questions to the catalogue that are under way
 	weak     atomic.Int64 // counts the writes, and the ends, of transactions that are not serializable
 
 	mu     sync.Mutex

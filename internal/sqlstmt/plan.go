@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"isovet/internal/sqltext"
@@ -321,41 +320,6 @@ func (c *Client) rewrite(p *Plan, s *sqltext.Stmt) bool {
 const unreadable = "the catalogue could not be read"
 
 var errUnknown = errors.New(unreadable)
-
-// known reports whether the facts about the database are known. It queries them unless another session with the same
-// view has.
-func (c *Client) known() bool {
-	if c.facts != nil || !c.postgres() || c.failed {
-		return c.facts != nil
-	}
-	rows, err := c.ask(askView)
-	if err != nil || len(rows) != 1 || len(rows[0]) != 1 {
-		return false
-	}
-	name, now := rows[0][0], c.l.changed.Load()
-	// Its snapshot may have another schema than there is.
-	private := c.blind || c.t != nil && (c.alters || c.began != now)
-	c.resets = c.resets || private
-	c.l.mu.Lock()
-	v := c.l.views[name]
-	c.l.mu.Unlock()
-	if private || v == nil || v.epoch != now || time.Since(v.read) > viewAge {
-		if rows, err = c.question(askFacts); err != nil {
-			return false
-		}
-		v = &view{facts: parseFacts(rows), relations: map[string]*relation{}, epoch: now, read: time.Now()}
-	}
-	c.facts, c.view = v.facts, v
-	if !private && c.facts != nil {
-		c.l.mu.Lock()
-		defer c.l.mu.Unlock()
-		if c.l.views == nil || len(c.l.views) > maxViews {
-			c.l.views = map[string]*view{}
-		}
-		c.l.views[name] = v
-	}
-	return c.facts != nil
-}
 
 // mayWrite reports whether a statement calls a function that may write, and stores this in the plan.
 func (c *Client) mayWrite(p *Plan, s *sqltext.Stmt) (yes bool) {

@@ -70,3 +70,12 @@ func (v *versions) fly(table string, n int) {
 	}
 	v.flying[table] += n
 }
+
+// emptied returns an empty map: the same one, unless to clear it would take long.
+func emptied[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil || len(m) > 64 {
+		return map[K]V{}
+	}
+	clear(m)
+	return m
+}

@@ -1,6 +1,7 @@
 package sqltext
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,6 +35,7 @@ func (t *Template) Place(n int) int {
 func Generalize(sql string) (*Template, bool) {
 	t := &Template{}
 	var b strings.Builder
+	b.Grow(len(sql))
 	last, stays := 0, false
 	before := byte(0) // the last byte that is no space
 	mask := func(from, to int, lit any) {
@@ -81,9 +83,8 @@ func Generalize(sql string) (*Template, bool) {
 			if i < len(sql) && sql[i] == '\'' { // E'…', B'…', U&'…'
 				return nil, false
 			}
-			switch strings.ToUpper(sql[from:i]) {
-			case "BY", "LIMIT", "OFFSET", "FETCH":
-				stays = true
+			if word := sql[from:i]; len(word) < 7 && !stays {
+				stays = slices.Contains([]string{"BY", "LIMIT", "OFFSET", "FETCH"}, strings.ToUpper(word))
 			}
 		case isDigit(c), (c == '-' || c == '.') && i+1 < len(sql) && isDigit(sql[i+1]) &&
 			strings.IndexByte("=(,<>", before) >= 0:

@@ -71,7 +71,10 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 	})
 	defer end()
 	defer p.wg.Wait()
-	p.wg.Go(func() { _, _ = sqltext.Parse("SELECT 1") }) // it starts the parser, so that no statement waits for it
+	p.wg.Go(func() { // so that no statement waits for the parser's start
+		_, _ = sqltext.Parse("SELECT 1")
+		debug.FreeOSMemory() // what it needed no longer
+	})
 	for {
 		c, err := ln.Accept()
 		if err != nil {

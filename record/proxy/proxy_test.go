@@ -68,10 +68,7 @@ func startWith(t *testing.T, direct *url.URL, o proxy.Options) string {
 }
 
 func withMode(u, mode string) string {
-	sep := "?"
-	if strings.Contains(u, "?") {
-		sep = "&"
-	}
+	sep := map[bool]string{true: "&", false: "?"}[strings.Contains(u, "?")]
 	return u + sep + "default_query_exec_mode=" + mode
 }
 
@@ -143,6 +140,17 @@ func TestLostUpdate(t *testing.T) {
 			judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.SnapshotIsolation: kind})
 		})
 	}
+}
+
+// TestTimeLimit: a time limit that may end the program's statements does not end the proxy's own questions.
+func TestTimeLimit(t *testing.T) {
+	log := &sqlstmt.Log{Rec: isovettest.Recorder(t, record.Options{})}
+	address := start(t, postgres(t), proxy.Options{Log: log})
+	must.Get(connect(t, address).Exec(t.Context(), "CREATE TABLE IF NOT EXISTS limited (id int PRIMARY KEY)"))(t)
+	for i, b := 0, connect(t, address); i < 20 && log.Stats().Understood == 0; i++ {
+		_ = simple(t.Context(), b, "SET statement_timeout = 2") + simple(t.Context(), b, "SELECT * FROM limited")
+	}
+	must.Equal(t, log.Stats().Understood > 0, true, "%v", log.Stats())
 }
 
 // TestEight: eight clients at once. PostgreSQL keeps what it promises at each level.

@@ -286,9 +286,7 @@ func (s *session) ready(e *entry, body []byte) {
 		s.pop()
 	}
 	if !s.explicit && len(s.queue) == 0 { // else one may have been bound for the next transaction
-		for name := range s.portals {
-			delete(s.portals, name)
-		}
+		clear(s.portals)
 	}
 }
 
@@ -297,6 +295,8 @@ func (s *session) answered(e *entry, kind byte, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch kind {
+	case '1':
+		e.rows = nil // of the question before
 	case 'D':
 		c := cutter{rest: body}
 		row := make([]string, max(c.int16(), 0))

@@ -237,6 +237,24 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 	if len(s.queue) > 0 || s.ended || s.skip || s.bound && !s.block {
 		return nil, errBusy
 	}
+	e, asked := &entry{kind: askKind, err: errLost}, make(chan struct{})
+	s.queue, s.asked = append(s.queue, e), asked
+	var err error
+	if !s.block { // the program's time limit is off up to the Sync
+		err = s.question("SELECT pg_catalog.set_config('statement_timeout', '0', true)")
+	}
+	err = errors.Join(err, s.question(sql, args...), s.server.send('S', nil))
+	if err = errors.Join(err, s.server.w.Flush()); err != nil {
+		return nil, err
+	}
+	s.mu.Unlock()
+	<-asked
+	s.mu.Lock()
+	return e.rows, e.err
+}
+
+// question sends one of the proxy's own queries, without a Sync.
+func (s *session) question(sql string, args ...any) (err error) {
 	const name = "isovet_ask\x00"
 	parse := append([]byte(name+sql+"\x00"), 0, 0)
 	bind := append([]byte(name+name), 0, 0)
@@ -246,23 +264,15 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 		bind = append(binary.BigEndian.AppendUint32(bind, uint32(len(text))), text...)
 	}
 	bind = append(bind, 0, 0)
-	e, asked := &entry{kind: askKind, err: errLost}, make(chan struct{})
-	s.queue, s.asked = append(s.queue, e), asked
-	var err error
 	for _, m := range []struct {
 		kind byte
 		body []byte
-	}{{'P', parse}, {'B', bind}, {'E', append([]byte(name), 0, 0, 0, 0)}, {'C', []byte("P" + name)},
-		{'C', []byte("S" + name)}, {'S', nil}} {
+	}{{'C', []byte("S" + name)}, // one that failed is still there
+		{'P', parse}, {'B', bind}, {'E', append([]byte(name), 0, 0, 0, 0)}, {'C', []byte("P" + name)},
+		{'C', []byte("S" + name)}} {
 		err = errors.Join(err, s.server.send(m.kind, m.body))
 	}
-	if err = errors.Join(err, s.server.w.Flush()); err != nil {
-		return nil, err
-	}
-	s.mu.Unlock()
-	<-asked
-	s.mu.Lock()
-	return e.rows, e.err
+	return err
 }
 
 // settle waits until the server has answered the running statement. Only one statement is recorded at a time.

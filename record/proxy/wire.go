@@ -79,13 +79,19 @@ func (l *link) send(kind byte, body []byte) error {
 }
 
 func (l *link) begin(kind byte, n int) error {
-	_, err := l.w.Write(binary.BigEndian.AppendUint32([]byte{kind}, uint32(n+4)))
+	_, err := l.w.Write(binary.BigEndian.AppendUint32(append(l.w.AvailableBuffer(), kind), uint32(n+4)))
 	return err
 }
 
 // pass copies a message of any length whose head has been read.
 func (l *link) pass(to *link, kind byte, n int) error {
 	if err := to.begin(kind, n); err != nil {
+		return err
+	}
+	if n <= l.r.Buffered() {
+		body, _ := l.r.Peek(n)
+		_, err := to.w.Write(body)
+		_, _ = l.r.Discard(n)
 		return err
 	}
 	_, err := io.CopyN(to.w, l.r, int64(n))
