@@ -58,8 +58,8 @@ func TestAction(t *testing.T) {
 	if status != 1 || !strings.HasPrefix(out, "::error file=bad.jsonl,line=2,title=thin-air-read") {
 		t.Errorf("status %d: %s", status, out)
 	}
-	sarif, err := os.ReadFile(filepath.Join(dir, "out.sarif"))
-	if err != nil || !strings.Contains(string(sarif), `"startLine":2`) {
-		t.Errorf("%v: %s", err, sarif)
+	sarif := string(must.Get(os.ReadFile(filepath.Join(dir, "out.sarif")))(t))
+	if !strings.Contains(sarif, `"startLine":2`) {
+		t.Error(sarif)
 	}
 }

@@ -116,11 +116,8 @@ func fold(text string, width int) string {
 
 // TestPagesCommands: the commands that pages show have the flags that they show. CHANGELOG.md speaks of others too.
 func TestPagesCommands(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	more, err2 := filepath.Glob("../../docs/*/*.md")
-	if err != nil || err2 != nil {
-		t.Fatal(err, err2)
-	}
+	pages := must.Get(filepath.Glob("../../docs/*.md"))(t)
+	more := must.Get(filepath.Glob("../../docs/*/*.md"))(t)
 	root := Root()
 	code := regexp.MustCompile("(?m)`(isovet [^`]+)`|^(?:    |  )(?:\\$ )?(isovet .+(?:\\\\\n.+)*)$")
 	seen := 0

@@ -43,10 +43,7 @@ func TestProbeTexts(t *testing.T) {
 	if *update {
 		must.OK(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil || b.String() != string(want) {
-		t.Errorf("%v; got\n%s\nexpected\n%s", err, b.String(), want)
-	}
+	must.Equal(t, b.String(), string(must.Get(os.ReadFile(file))(t)), file)
 }
 
 // TestFindFolder: no two finds have the same folder, whoever finds them and when.
@@ -56,9 +53,6 @@ func TestFindFolder(t *testing.T) {
 		shard int
 		want  string
 	}{{0, "1"}, {0, "2"}, {3, "1-3"}, {0, "3"}, {3, "2-3"}} {
-		dir, err := collects.FindFolder(out, x.shard)
-		if err != nil || dir != filepath.Join("found", x.want) {
-			t.Errorf("%s, %v; expected found/%s", dir, err, x.want)
-		}
+		must.Equal(t, must.Get(collects.FindFolder(out, x.shard))(t), filepath.Join("found", x.want), "folder")
 	}
 }

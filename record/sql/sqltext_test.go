@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/internal/sqltext"
+	"isovet/internal/test/must"
 )
 
 // Packages sqltext and sqlstmt are tested here, too: each test program that parses compiles the parser, 2.6 s of CPU.
@@ -88,13 +89,10 @@ func TestOuter(t *testing.T) {
 		{"select * from a order by 0x1", "[] [] [] ORDER BY a number that is no column's"},
 		{"select a.v from a join b using (i) for update of a for share of b", "[] [.v] [a b]"},
 	} {
-		all, err := sqltext.Parse(c[0])
-		s := append(all, sqltext.Stmt{})[0]
+		s := must.Get(sqltext.Parse(c[0]))(t)[0]
 		slices.Sort(s.Calls)
 		got := strings.TrimSpace(fmt.Sprint(append(s.Outer, s.Nested...), " ", s.Calls, " ", s.Of, " ", s.Why))
-		if err != nil || got != c[1] {
-			t.Errorf("%s: %v %s; expected %s", c[0], err, got, c[1])
-		}
+		must.Equal(t, got, c[1], "%s", c[0])
 	}
 }
 
