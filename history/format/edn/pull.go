@@ -90,18 +90,21 @@ func (s *Scanner) Peek() byte {
 
 // Digits reads an integer of 64 bits without sign, or with quotes one in quotes, if it is next, and nothing else.
 func (s *Scanner) Digits(quotes bool) (n int64, ok bool) {
-	d, i, quote := s.Data, s.ahead(), 0
-	if quotes && i < len(d) && d[i] == '"' {
-		quote = 1
-	}
-	first := i + quote
-	for i = first; i < len(d) && d[i]-'0' <= 9; i++ {
-		n = n*10 + int64(d[i]-'0')
-	}
-	if uint(i-first-1) >= 19 || n < 0 || i == len(d) || class[d[i]]&isDelim == 0 || (quote == 1) != (d[i] == '"') {
+	first := s.ahead()
+	if first >= len(s.Data) {
 		return 0, false
 	}
-	s.pos = i + quote
+	d, i, quote := s.Data[first:], 0, 0
+	if quotes && d[0] == '"' {
+		i, quote = 1, 1
+	}
+	for ; i < len(d) && d[i]-'0' <= 9; i++ {
+		n = n*10 + int64(d[i]-'0')
+	}
+	if uint(i-quote-1) >= 19 || n < 0 || i == len(d) || class[d[i]]&isDelim == 0 || (quote == 1) != (d[i] == '"') {
+		return 0, false
+	}
+	s.pos = first + i + quote
 	return n, true
 }
 

@@ -23,11 +23,11 @@ func textEnd(d []byte, i int) int {
 
 // ahead returns the position behind a comma or colon and a blank. It is small so that it can be inlined.
 func (s *Scanner) ahead() int {
-	i := s.pos
-	if i < len(s.Data) && (s.Data[i] == ',' || s.JSON && s.Data[i] == ':') {
+	d, i := s.Data, s.pos
+	if i < len(d) && (d[i] == ',' || s.JSON && d[i] == ':') {
 		i++
 	}
-	if i < len(s.Data) && s.Data[i] == ' ' {
+	if i < len(d) && d[i] == ' ' {
 		i++
 	}
 	return i

@@ -259,15 +259,16 @@ var fields = [...]string{"key", "value", "session", "txn"}
 
 // number reads a decimal integer. If there is none or it does not fit, it returns false and stays at its beginning.
 func (p *parser) number() (int64, bool) {
-	i := p.pos
-	neg := i < len(p.data) && p.data[i] == '-'
+	d := p.data[p.pos:]
+	i := 0
+	neg := len(d) > 0 && d[0] == '-'
 	if neg {
 		i++
 	}
 	var n uint64
 	first := i
-	for ; i < len(p.data) && p.data[i]-'0' <= 9; i++ {
-		n = n*10 + uint64(p.data[i]-'0')
+	for ; i < len(d) && d[i]-'0' <= 9; i++ {
+		n = n*10 + uint64(d[i]-'0')
 	}
 	limit := uint64(1<<63 - 1)
 	if neg {
@@ -276,7 +277,7 @@ func (p *parser) number() (int64, bool) {
 	if uint(i-first-1) >= 19 || n > limit {
 		return 0, false
 	}
-	p.pos = i
+	p.pos += i
 	if neg {
 		return -int64(n), true
 	}
