@@ -155,21 +155,14 @@ func initial(b *history.Builder, ops []op) {
 
 // uniqueIDs reports whether each id names one transaction in the whole file.
 func uniqueIDs(txns []txn) bool {
-	growing := true
+	ids := make([]int64, len(txns))
 	for i, t := range txns {
-		growing = growing && !t.aborted && (i == 0 || t.id > txns[i-1].id)
-	}
-	if growing {
-		return true
-	}
-	seen := make(map[int64]struct{}, len(txns))
-	for _, t := range txns {
-		if _, twice := seen[t.id]; twice || t.aborted {
+		if ids[i] = t.id; t.aborted {
 			return false
 		}
-		seen[t.id] = struct{}{}
 	}
-	return true
+	slices.Sort(ids)
+	return len(slices.Compact(ids)) == len(txns)
 }
 
 // explicitInit reports whether the first transaction is an initial one (see the package comment). ops has the
