@@ -89,14 +89,13 @@ func shuffled(rng *rand.Rand, lines []string, head, by int, twice float64) (out 
 	}
 	var all []sent
 	for i, l := range lines {
-		if i < head {
-			all = append(all, sent{-1e9 + float64(i), l})
-			continue
-		}
 		at := float64(i) + rng.Float64()*float64(by)
+		if i < head {
+			at = -1e9 + float64(i)
+		}
 		all = append(all, sent{at, l})
-		for rng.Float64() < twice {
-			all = append(all, sent{at + rng.Float64()*float64(2*by), l})
+		for n := 0; i > 0 && (n == 0 && i < head || rng.Float64() < twice); n++ { // the initial transaction, too
+			all = append(all, sent{max(at, 0) + rng.Float64()*float64(2*by), l})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b sent) int { return cmp.Compare(a.at, b.at) })

@@ -134,9 +134,6 @@ func (g *gate) who(h *history.TxnHead, n int64) int64 {
 func (g *gate) look(b *Batch, i int) (fate, error) {
 	l := &b.Lines[i]
 	h := &b.Heads[l.Txn]
-	if h.Init {
-		return pass, nil
-	}
 	if g.o.Once {
 		if i%nearby == 0 {
 			g.seen.fetch(b.Heads[l.Txn:min(int(l.Txn)+nearby, len(b.Heads))])
@@ -148,6 +145,9 @@ func (g *gate) look(b *Batch, i int) (fate, error) {
 			return again, fmt.Errorf("transaction %d: a different transaction with this id arrived before; expected "+
 				"unique ids", h.ID)
 		}
+	}
+	if h.Init {
+		return pass, nil
 	}
 	at, ok := g.moment(h)
 	if ok {

@@ -3,9 +3,9 @@ package format
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -205,31 +205,31 @@ func TestAll(t *testing.T) {
 // some transactions again; it once was bad input. One whose transaction has another's id is bad input.
 func TestWatchedStream(t *testing.T) {
 	text := must.Get(os.ReadFile("testdata/stream-from-the-midst-with-lines-twice.jsonl"))(t)
-	folder := func(more ...string) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	folder := func(lines ...string) string {
 		dir := t.TempDir()
 		var log []byte
-		for i, line := range append(strings.Split(strings.TrimSpace(string(text)), "\n"), more...) {
+		for i, line := range lines {
 			log = logline.Append(log, int64(i)+1, "", line)
 		}
 		must.OK(t, os.WriteFile(filepath.Join(dir, "segment-00000001.log"), log, 0o600))
 		return dir
 	}
-	h := must.Get(Read(t.Context(), folder(), Options{}))(t)
+	h := must.Get(Read(t.Context(), folder(lines...), Options{}))(t)
 	var ids []int64
 	for _, x := range h.SessTxn {
 		ids = append(ids, h.Txns.ID[x])
 	}
-	if want := []int64{70, 72, 73, 71}; !slices.Equal(ids, want) {
-		t.Errorf("in sessions: %v; want %v", ids, want)
-	}
+	must.Equal(t, fmt.Sprint(ids), "[70 72 73 71]", "in sessions")
 	if h.Meta.Name != "from the midst" || string(h.Texts.Text(uint32(h.Initial.N))) != "zero" {
 		t.Errorf("%+v, at first %v", h.Meta, h.Initial)
 	}
-	if len(h.Notes) != 1 || h.Notes[0].Count != 2 {
-		t.Errorf("notes: %v", h.Notes)
-	}
-	_, err := Read(t.Context(), folder(`{"id":71,"session":2,"seq":4,"ops":[["r","x",3]]}`), Options{})
+	must.Equal(t, h.Notes[0].Count, 2, "repeated transactions")
+	_, err := Read(t.Context(), folder(append(lines, `{"id":71,"session":2,"seq":4,"ops":[["r","x",3]]}`)...), Options{})
 	if err == nil || !strings.Contains(err.Error(), "id 71 occurs twice, first in line 3") {
 		t.Error(err)
 	}
+	first := `{"id":7,"init":true,"ops":[["w","x",3]]}`
+	h = must.Get(Read(t.Context(), folder(first, first), Options{}))(t)
+	must.Equal(t, h.Notes[0].Count, 1, "repeated initial transactions")
 }

@@ -42,7 +42,8 @@ var watchLog = Format{
 		}
 		if !cut {
 			h, err := jsonl.ReadParallel(ctx, data, in.Name, o.Workers)
-			if bad, is := errors.AsType[*history.InputError](err); !is || bad.Field != "id" && bad.Field != "seq" {
+			bad, is := errors.AsType[*history.InputError](err)
+			if !is || !slices.Contains([]string{"id", "seq", "init"}, bad.Field) { // of duplicate lines
 				return h, err
 			}
 		}
