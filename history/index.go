@@ -42,12 +42,14 @@ func (x *Index) Delete(name int64) {
 }
 
 // NamedKeys interns keys that have texts as names. Most such names are a number, perhaps behind a letter; arrays have
-// their keys. The zero value is empty; all calls must be for one Builder.
+// their keys, with at most 8 places for each key of the Builder and 4096 more. The zero value is empty; all calls must
+// be for one Builder.
 type NamedKeys struct {
 	small ['z' + 1][]uint32 // by the letter, or 0, and the number: the key, plus one
+	size  int               // of all arrays
 }
 
-// Key returns the key of a name.
+// Key returns the key of a name. Cost: one look into an array, or that of Builder.Key.
 func (x *NamedKeys) Key(b *Builder, name []byte) uint32 {
 	digits, few := name, &x.small[0]
 	if len(name) > 0 && name[0]-'A' <= 'z'-'A' {
@@ -61,10 +63,11 @@ func (x *NamedKeys) Key(b *Builder, name []byte) uint32 {
 		return (*few)[n] - 1
 	}
 	key := b.Key(b.StringValue(name))
-	if plain && n < uint32(4*len(b.keys)+1024) {
-		if int(n) >= len(*few) {
-			*few = append(*few, make([]uint32, int(n+n/4)+1-len(*few))...)
-		}
+	if more := int(n+n/4) + 1 - len(*few); plain && int(n) >= len(*few) && x.size+more <= 8*len(b.keys)+4096 {
+		*few = append(*few, make([]uint32, more)...)
+		x.size += more
+	}
+	if plain && int(n) < len(*few) {
 		(*few)[n] = key + 1
 	}
 	return key

@@ -24,7 +24,7 @@ type Stream struct {
 	w io.Writer
 
 	mu    sync.Mutex
-	ready sync.Cond // busy or syncing has changed, or buf become shorter
+	ready sync.Cond // busy or syncs has changed, or buf become shorter
 	buf   []byte
 	spare []byte
 	busy  bool // somebody writes

@@ -64,9 +64,9 @@ type Database struct {
 // several indexes, foreign keys and savepoints. A database that promises only read committed does not get rows: InnoDB
 // documents that updates find the newest rows while reads see the snapshot, which isovet counts as a non-monotonic
 // read.
-var defaultWorkloads = []string{"rmw", "smallbank", "counters", "list-append", "longfork", "mix", "claim",
+var defaultWorkloads = append([]string{"rmw", "smallbank", "counters", "list-append", "longfork", "mix", "claim",
 	"rows", "booking", "rows/direct", "claim/insert", "references", "rows/savepoints", "rows/autocommit",
-	"rmw/autocommit", "rmw/subtransactions", "claim/tid-range", "claim/replace", "claim/gist"}
+	"rmw/autocommit", "rmw/subtransactions"}, ssiPaths...)
 
 // ssiPaths are workloads of defaultWorkloads for PostgreSQL's serializable alone: each takes a path that may leave no
 // predicate lock.

@@ -158,6 +158,7 @@ type ProbeTable struct {
 	names []string // names of the phenomena, in the order of the rows
 }
 
+// NewProbeTable returns the table of a probe.
 func NewProbeTable(p *probe.Probed) *ProbeTable {
 	t := &ProbeTable{probeJSON: probeJSON{DB: p.DB, Nodes: p.Nodes, ElapsedMS: console.Milliseconds(p.Elapsed),
 		Interrupted: p.Interrupted, Cells: []probeCell{}}}
@@ -249,6 +250,7 @@ func (t *ProbeTable) rows() (header []string, rows [][]string) {
 	return header, rows
 }
 
+// Write writes the table as text, Markdown or JSON, as output says.
 func (t *ProbeTable) Write(w io.Writer, output string) error {
 	switch output {
 	case "json":

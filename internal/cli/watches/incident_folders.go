@@ -31,8 +31,8 @@ import (
 // IncidentFolders writes a folder for the database's maintainers for each incident of a watch that has a history with a
 // certificate. It works in parallel with the watch, from files.
 type IncidentFolders struct {
-	State  string
-	Most   int // folders
+	State  string // the watch's folder
+	Most   int    // folders
 	Of     *watch.Incidents
 	Log    *slog.Logger
 	Tried  map[int64]bool               // incidents, by number
