@@ -1,4 +1,4 @@
-package proof_test
+package solver_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"isovet/solver"
 )
 
-func random3SAT(seed uint64, vars int) [][]solver.Lit {
+func proofRandom3SAT(seed uint64, vars int) [][]solver.Lit {
 	r := rand.New(rand.NewPCG(seed, 5))
 	var out [][]solver.Lit
 	for range 5 * vars {
@@ -40,10 +40,10 @@ func refute(cnf [][]solver.Lit, vars int, p solver.Proof) solver.Status {
 
 // What is written can be read and checks; a formula with a clause less does not accept the proof, and a
 // proof without its learned clauses mostly fails.
-func TestText(t *testing.T) {
+func TestProofText(t *testing.T) {
 	refuted, broken := 0, 0
 	randtest.Seeds(t, 60, func(t testing.TB, seed uint64) {
-		cnf := random3SAT(seed, 60)
+		cnf := proofRandom3SAT(seed, 60)
 		var text bytes.Buffer
 		w := proof.NewWriter(&text)
 		status := refute(cnf, 60, w)
@@ -77,7 +77,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestProofFaults(t *testing.T) {
 	good := "i 1 2 0\ni 1 -2 0\nc comment\n\ni -1 2 0\nt -1 -2 0\n1 0\nd 1 2 0\n0\n"
 	var c proof.Checker
 	if err := c.Read(strings.NewReader(good)); err != nil || !c.Refuted() || len(c.Last()) != 0 {
@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no theory") {
 		t.Errorf("a lemma without a theory: %v", err)
 	}
-	w := proof.NewWriter(failing{})
+	w := proof.NewWriter(proofFailing{})
 	for range 1 << 16 {
 		w.Learn([]solver.Lit{1, 2, 3})
 	}
@@ -113,13 +113,13 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-type failing struct{}
+type proofFailing struct{}
 
-func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
+func (proofFailing) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 // The checker's propagation against the definition: a clause is accepted iff a naive closure under unit
 // clauses of the formula and the negated clause reaches a contradiction.
-func TestFollowsNaive(t *testing.T) {
+func TestProofFollowsNaive(t *testing.T) {
 	yes, no := 0, 0
 	randtest.Seeds(t, 3000, func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 8))
@@ -202,7 +202,7 @@ func naiveFollows(present [][]solver.Lit, c []solver.Lit, vars int) bool {
 	return false
 }
 
-func Example() {
+func Example_proof() {
 	var c proof.Checker
 	s := solver.New(solver.Options{Proof: &c})
 	v := s.NewVars(2)

@@ -1,4 +1,4 @@
-package kernel_test
+package certify_test
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func answer(file []byte) string {
 
 func examples(t *testing.T) (files [][]byte) {
 	t.Helper()
-	names, err := filepath.Glob("../proofs/testdata/*.txt")
+	names, err := filepath.Glob("proofs/testdata/*.txt")
 	if err != nil || len(names) < 20 {
 		t.Fatal(err, names)
 	}
@@ -46,17 +46,17 @@ func examples(t *testing.T) (files [][]byte) {
 	return files
 }
 
-// TestExamples: the first line of each example says what isovet-kernel says of it.
-func TestExamples(t *testing.T) {
+// TestKernelExamples: the first line of each example says what isovet-kernel says of it.
+func TestKernelExamples(t *testing.T) {
 	for _, file := range examples(t) {
 		want, _, _ := strings.Cut(string(file[2:]), "\n")
 		must.Equal(t, answer(file), want+"\n", "the kernel on\n%s", file)
 	}
 }
 
-// TestChangedFiles: examples of which words are changed are read, or refused with a line; if ISOVET_KERNEL names the
-// extracted kernel, it says the same of each.
-func TestChangedFiles(t *testing.T) {
+// TestKernelChangedFiles: examples of which words are changed are read, or refused with a line; if ISOVET_KERNEL names
+// the extracted kernel, it says the same of each.
+func TestKernelChangedFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	files := examples(t)
 	program := os.Getenv("ISOVET_KERNEL")
@@ -117,10 +117,10 @@ func TestChangedFiles(t *testing.T) {
 	}
 }
 
-// TestHostile: what is no file for the kernel is refused with its line and the reason. The extracted kernel has the
-// same test, in certify/proofs.
-func TestHostile(t *testing.T) {
-	table := must.Get(os.ReadFile("../proofs/testdata/hostile.tsv"))(t)
+// TestKernelHostile: what is no file for the kernel is refused with its line and the reason. The extracted kernel has
+// the same test, in certify/proofs.
+func TestKernelHostile(t *testing.T) {
+	table := must.Get(os.ReadFile("proofs/testdata/hostile.tsv"))(t)
 	files := 0
 	for row := range strings.Lines(string(table)) {
 		if strings.HasPrefix(row, "#") {
@@ -171,8 +171,8 @@ func extracted(t *testing.T, program, file string) string {
 	return string(out)
 }
 
-// TestTooLarge: the port takes smaller numbers than the extracted kernel.
-func TestTooLarge(t *testing.T) {
+// TestKernelTooLarge: the port takes smaller numbers than the extracted kernel.
+func TestKernelTooLarge(t *testing.T) {
 	const first = "isovet-kernel 1\n"
 	for _, x := range [][2]string{
 		{first + "txn 134217728 committed 1 0\n", "line 2: the number is too large; expected at most 134217727"},
@@ -189,8 +189,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestManySessions: sessions may have any numbers, however few there are; at causal each has a clock.
-func TestManySessions(t *testing.T) {
+// TestKernelManySessions: sessions may have any numbers, however few there are; at causal each has a clock.
+func TestKernelManySessions(t *testing.T) {
 	const file = "isovet-kernel 1\nlevel causal\ntxn 1 committed 1 0\nw 1 1\ntxn 2 committed 2 0\nw 1 2\n" +
 		"txn 3 committed %d 0\nr 1 1\norder 1 2 3\nsaw 3 1\n"
 	for _, session := range []int{3, 1<<16 - 1, 98303, 1<<27 - 1} {
@@ -199,8 +199,8 @@ func TestManySessions(t *testing.T) {
 	must.Equal(t, answer(fmt.Appendf(nil, file, 2)), "NOT VERIFIED valid causal: place 3\n", "who overwrote it")
 }
 
-// TestOpenCycles: true edges that do not join, or do not end where they began, refute nothing.
-func TestOpenCycles(t *testing.T) {
+// TestKernelOpenCycles: true edges that do not join, or do not end where they began, refute nothing.
+func TestKernelOpenCycles(t *testing.T) {
 	h := kernel.History{}
 	var edges []kernel.Edge
 	for i := range uint32(4) {

@@ -1,4 +1,4 @@
-package recordpgx_test
+package recordsql_test
 
 import (
 	"context"
@@ -16,8 +16,6 @@ import (
 	"isovet/record"
 	"isovet/record/pgx"
 )
-
-func TestMain(m *testing.M) { sqltest.Main(m) }
 
 // opener opens connections of pgx for database/sql, whose statements go through a tracer: all, or each by's first.
 type opener struct {
@@ -135,9 +133,9 @@ func (r rows) Next(dest []driver.Value) error {
 	return err
 }
 
-// TestOneClient: scenarios through the tracer's functions, in each of pgx's modes, and where every other statement
+// TestPgxOneClient: scenarios through the tracer's functions, in each of pgx's modes, and where every other statement
 // goes by them, so that the tracer sees of the others what they are and not what they return.
-func TestOneClient(t *testing.T) {
+func TestPgxOneClient(t *testing.T) {
 	url := sqltest.Postgres(t)
 	config := must.Get(pgx.ParseConfig(url))(t)
 	for by, name := range map[int]string{1: "all", 2: "every other"} {

@@ -1,4 +1,4 @@
-package recordpgx_test
+package recordsql_test
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 	"isovet/record/sql"
 )
 
-var accounts = recordpgx.Table{Name: "accounts", Key: "id", Version: "v", Ranges: true}
+var pgxAccounts = recordpgx.Table{Name: "accounts", Key: "id", Version: "v", Ranges: true}
 
 // start starts a PostgreSQL of its own, and returns its address.
 func start(t *testing.T) string {
@@ -93,7 +93,7 @@ func deleted(serializable bool) int {
 // viaPgx is a program on pgx.
 func viaPgx(t *testing.T, url string, rec *record.Recorder, l pgx.TxIsoLevel) {
 	gone := deleted(l == pgx.Serializable)
-	trace := recordpgx.New(rec, accounts)
+	trace := recordpgx.New(rec, pgxAccounts)
 	config := must.Get(pgxpool.ParseConfig(url))(t)
 	config.ConnConfig.Tracer = trace
 	pool := must.Get(pgxpool.NewWithConfig(t.Context(), config))(t)
@@ -135,7 +135,7 @@ func viaPgx(t *testing.T, url string, rec *record.Recorder, l pgx.TxIsoLevel) {
 // viaSQL is the same on database/sql.
 func viaSQL(t *testing.T, url string, rec *record.Recorder, l sql.IsolationLevel) {
 	gone := deleted(l == sql.LevelSerializable)
-	log := recordsql.New(rec, accounts)
+	log := recordsql.New(rec, pgxAccounts)
 	db := must.Get(log.Open("pgx", url))(t)
 	defer db.Close()
 	clients(t, 60, func(random *rand.Rand, unique *atomic.Int64) error {
@@ -183,9 +183,10 @@ func viaSQL(t *testing.T, url string, rec *record.Recorder, l sql.IsolationLevel
 	}
 }
 
-// TestPostgres: a program with reads of rows, of ranges and of what is not there, writes and deletes, recorded by the
-// tracer and by the wrapper: serializable where PostgreSQL was asked for that, and snapshots where for repeatable read.
-func TestPostgres(t *testing.T) {
+// TestPgxPostgres: a program with reads of rows, of ranges and of what is not there, writes and deletes, recorded by
+// the tracer and by the wrapper: serializable where PostgreSQL was asked for that, and snapshots where for repeatable
+// read.
+func TestPgxPostgres(t *testing.T) {
 	url := start(t)
 	for name, run := range map[string]func(t *testing.T, rec *record.Recorder, serializable bool){
 		"pgx": func(t *testing.T, rec *record.Recorder, serializable bool) {
@@ -214,13 +215,13 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-// TestReadCommitted: where lost updates are allowed, the recording shows one.
-func TestReadCommitted(t *testing.T) {
+// TestPgxReadCommitted: where lost updates are allowed, the recording shows one.
+func TestPgxReadCommitted(t *testing.T) {
 	url := start(t)
 	load(t, url)
 	rec := record.New(record.Options{})
 	initial(t, rec)
-	trace := recordpgx.New(rec, accounts)
+	trace := recordpgx.New(rec, pgxAccounts)
 	config, err := pgx.ParseConfig(url)
 	must.OK(t, err)
 	config.Tracer = trace
@@ -262,9 +263,9 @@ func TestReadCommitted(t *testing.T) {
 	}
 }
 
-// TestVersions: without a declared table, what goes through the tracer's own calls is recorded by PostgreSQL's row
+// TestPgxVersions: without a declared table, what goes through the tracer's own calls is recorded by PostgreSQL's row
 // versions, and the program sees the same; what does not is counted.
-func TestVersions(t *testing.T) {
+func TestPgxVersions(t *testing.T) {
 	url := start(t)
 	load(t, url)
 	ctx := t.Context()
@@ -326,8 +327,8 @@ func TestVersions(t *testing.T) {
 	isovettest.Check(t, rec, level.StrictSerializable)
 }
 
-// TestAborted: which errors of a commit say that it had no effect.
-func TestAborted(t *testing.T) {
+// TestPgxAborted: which errors of a commit say that it had no effect.
+func TestPgxAborted(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want bool

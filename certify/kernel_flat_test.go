@@ -1,4 +1,4 @@
-package kernel_test
+package certify_test
 
 import (
 	"math/rand/v2"
@@ -141,9 +141,9 @@ func broken[E any](rng *rand.Rand, order []E, stranger E) []E {
 	return order
 }
 
-// TestFlat: what is reported of an order by the columns of a history is what is reported by its operations one by one,
-// the place included, of orders that hold and of others.
-func TestFlat(t *testing.T) {
+// TestKernelFlat: what is reported of an order by the columns of a history is what is reported by its operations one by
+// one, the place included, of orders that hold and of others.
+func TestKernelFlat(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	outcomes := map[bool]map[kernel.Outcome]int{true: {}, false: {}}
 	for seed := range 20_000 {
