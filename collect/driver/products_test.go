@@ -1,10 +1,15 @@
-package mysql
+package driver_test
 
-import "testing"
+import (
+	"testing"
 
-// TestProducts: servers are called what they are, by what they answered (copied from servers, or from the manuals of
-// those that could not be had).
-func TestProducts(t *testing.T) {
+	"isovet/collect/driver/keyvalue"
+	"isovet/collect/driver/mysql"
+)
+
+// TestMySQLProducts: servers are called what they are, by what they answered (copied from servers, or from the manuals
+// of those that could not be had).
+func TestMySQLProducts(t *testing.T) {
 	dolt := map[string]string{"select dolt_version()": "1.83.2", "select @@version_comment": "Dolt"}
 	galera := map[string]string{"select @@wsrep_on": "1", "select @@wsrep_provider_version": "26.4.23(rd3f5c8e)"}
 	tidb := map[string]string{"select tidb_version()": "Release Version: v7.5.0\nEdition: Community"}
@@ -29,8 +34,21 @@ func TestProducts(t *testing.T) {
 			"Percona Server 8.0.35"},
 	} {
 		ask := func(q string) string { return c.answers[q] }
-		if got := product(c.version, ask); got != c.want {
+		if got := mysql.Product(c.version, ask); got != c.want {
 			t.Errorf("%q is called %q, expected %q", c.version, got, c.want)
+		}
+	}
+}
+
+// TestRedisProducts: the server is called what it is, beside the version of Redis that it tells.
+func TestRedisProducts(t *testing.T) {
+	for info, want := range map[string]string{
+		"# Server\r\nredis_version:7.0.15\r\n":                  "Redis 7.0.15",
+		"redis_version:7.2.4\r\nvalkey_version:8.0.1\r\n":       "Valkey 8.0.1 (says Redis 7.2.4)",
+		"redis_version:7.4.0\r\ndragonfly_version:df-v1.27.0\n": "Dragonfly 1.27.0 (says Redis 7.4.0)",
+	} {
+		if got, _ := keyvalue.RedisProduct(info); got != want {
+			t.Errorf("%q is called %q, expected %q", info, got, want)
 		}
 	}
 }
