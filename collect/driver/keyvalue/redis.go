@@ -50,7 +50,7 @@ func openRedis(ctx context.Context, urls []string, iso string, o driver.Options)
 	if !r.watch {
 		r.info.Isolation = "MULTI without WATCH"
 	}
-	r.info.Name, r.info.Version = redisProduct(text)
+	r.info.Name, r.info.Version = RedisProduct(text)
 	return r, nil
 }
 
@@ -229,9 +229,9 @@ func (s *redisSession) Rollback() error {
 
 func (s *redisSession) Close() { _ = s.t.c.Close() }
 
-// redisProduct returns the name and version of a server with Redis' protocol, from its answer to "INFO server".
+// RedisProduct returns the name and version of a server with Redis' protocol, from its answer to "INFO server".
 // Valkey, Dragonfly and KeyDB also give a version of Redis, for old clients.
-func redisProduct(info string) (name, says string) {
+func RedisProduct(info string) (name, says string) {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
 		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {

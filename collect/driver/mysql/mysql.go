@@ -82,7 +82,7 @@ func connect(ctx context.Context, urls []string, o driver.Options, setup ...stri
 			return err
 		}
 		m.info.Dialect, m.info.Settings = "mysql", nil
-		m.info.Name = product(m.info.Version, func(q string) string {
+		m.info.Name = Product(m.info.Version, func(q string) string {
 			var v sql.NullString
 			_ = c.QueryRowContext(ctx, q).Scan(&v) // "" if there is no such function or variable
 			return v.String

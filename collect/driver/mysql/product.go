@@ -8,10 +8,10 @@ import (
 	"isovet/internal/pattern"
 )
 
-// product returns the name and version of a server with MySQL's protocol. version is its answer to "select version()",
-// which is also in the handshake. Many servers name a version of MySQL there, for their clients; product recognises
+// Product returns the name and version of a server with MySQL's protocol. version is its answer to "select version()",
+// which is also in the handshake. Many servers name a version of MySQL there, for their clients; Product recognises
 // them by functions and variables that only they have.
-func product(version string, ask driver.Asker) string {
+func Product(version string, ask driver.Asker) string {
 	number, rest, _ := strings.Cut(version, "-")
 	says := func(name string) string { return fmt.Sprintf("%s (says MySQL %s)", name, number) }
 	if strings.Contains(rest, "MariaDB") {

@@ -92,7 +92,7 @@ func (s *database) Statements() *driver.Statements {
 
 // columns returns the access to tables with columns.
 func (s *database) columns(ask func(string, func([]int64) error) error) *driver.ColumnsSQL {
-	return &driver.ColumnsSQL{Tables: s.tables, Ask: ask, Upsert: driver.OnConflict, Hint: hint,
+	return &driver.ColumnsSQL{Tables: s.tables, Ask: ask, Upsert: driver.OnConflict, Hint: Hint,
 		Tells: driver.Telling{Updates: true, Deletes: true}}
 }
 
@@ -289,8 +289,8 @@ func code(err error) string {
 	return strconv.Itoa(s.Code())
 }
 
-// hint returns the hint for one of SQLite's two plans. SQLite has no bitmap scans.
-func hint(p workload.Plan, index string) string {
+// Hint returns the hint for one of SQLite's two plans. SQLite has no bitmap scans.
+func Hint(p workload.Plan, index string) string {
 	if p == workload.Sequential {
 		return " not indexed"
 	}

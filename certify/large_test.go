@@ -1,0 +1,25 @@
+package certify_test
+
+import (
+	"testing"
+
+	"isovet/certify/large"
+)
+
+func TestLargeIs(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"format":"isovet-certificate","version":2,"level":"serializable"`: true,
+		`{ "version": 2, "level": "si", "format": "isovet-certificate" }`:   true,
+		"{\n  \"format\": \"isovet-certificate\",\n  \"version\": 2\n}":     true,
+		`{"format":"isovet-certificate","version":1,"level":"si"}`:          false,
+		`{"format":"isovet-certificate","version":22,"level":"si"}`:         false,
+		`{"format":"isovet-history","version":2}`:                           false,
+		`{"format":"isovet-certificate","vers`:                              false,
+		`["isovet-certificate","version":2,`:                                false,
+		"":                                                                  false,
+	} {
+		if large.Is([]byte(text)) != want {
+			t.Errorf("%s: %v", text, !want)
+		}
+	}
+}

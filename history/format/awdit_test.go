@@ -1,0 +1,88 @@
+package format_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"isovet/history"
+	"isovet/history/format/awdit"
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
+)
+
+// naive reads a file by words; ok says that it is one.
+func naive(data string) (h *history.History, ok bool) {
+	b := history.NewBuilder()
+	session, first := int64(0), uint32(0)
+	for i, line := range strings.Split(data+"\n=", "\n") {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 0:
+		case len(f) == 1 && (strings.Trim(f[0], "-") == "" || strings.Trim(f[0], "=") == ""):
+			if first > 0 {
+				h := history.NewTxnHead()
+				h.Line, h.HasSess, h.Session = first, true, session
+				b.EndTxn(h)
+			}
+			if first = 0; f[0][0] == '=' {
+				session++
+			}
+		case len(f) != 3 || f[0] != "r" && f[0] != "w":
+			return nil, false
+		default:
+			key, err := strconv.ParseInt(f[1], 10, 64)
+			value, err2 := strconv.ParseInt(f[2], 10, 64)
+			if err != nil || err2 != nil {
+				return nil, false
+			}
+			if first == 0 {
+				first = uint32(i) + 1
+			}
+			if k := b.Key(history.IntValue(key)); f[0] == "w" {
+				b.Write(k, history.IntValue(value))
+			} else {
+				b.Read(k, history.IntValue(value))
+			}
+		}
+	}
+	h, err := b.Build()
+	return h, err == nil
+}
+
+// TestAwditNaive: the reader agrees with one by words.
+func TestAwditNaive(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 9))
+	good, n := 0, histtest.Long(20_000, 1_000_000)
+	for range n {
+		var data []byte
+		for range rnd.IntN(6) {
+			switch rnd.IntN(12) {
+			case 0:
+				data = append(data, "---\n"...)
+			case 1:
+				data = append(data, "==\n"...)
+			case 2:
+				data = append(data, [...]string{"\n", "r 1\n", "w  1 2\n",
+					"x 1 2\n", "r -1 +2\n", "w 1 2 3\n", " r 1 2\n",
+					"r 1 9223372036854775808\n", "w 9223372036854775807 1\n", "r 1 2\r\n", "w 1 x\n"}[rnd.IntN(11)]...)
+			default:
+				data = fmt.Appendf(data, "%c %d %d\n", "rw"[rnd.IntN(2)], rnd.IntN(3), rnd.Int64N(1<<rnd.IntN(62)))
+			}
+		}
+		h, err := awdit.Read(data, "f")
+		want, ok := naive(string(data))
+		must.Same(t, err == nil, ok, "%q: %v; expected that it is read", data, err)
+		if err != nil {
+			continue
+		}
+		good++
+		diff.Same(t, want, h, "%q", data)
+	}
+	if good < n/4 || good == n {
+		t.Errorf("%d of %d texts were histories", good, n)
+	}
+}
