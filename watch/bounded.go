@@ -186,7 +186,6 @@ func (p *parser) compact() error {
 	return err
 }
 
-// leopardKeys gives the keys of a leopard numbers.
 type leopardKeys struct{ j *leopard }
 
 func (k leopardKeys) Number(text []byte) (uint32, bool) {
