@@ -270,7 +270,8 @@ func (p *Campaign) take() (best *Cell, wait bool) {
 	t := p.tallies()
 	for _, c := range p.Cells {
 		x := t[c.key()]
-		if !p.mine(c) || x.unsupported > 0 || x.failed >= 3 || slices.ContainsFunc(c.needs(), func(n string) bool { return p.busy[n] }) {
+		hopeless := x.unsupported > 0 || x.failed >= 3
+		if !p.mine(c) || hopeless || slices.ContainsFunc(c.needs(), func(n string) bool { return p.busy[n] }) {
 			continue
 		}
 		if best == nil || less(c, x, best, t[best.key()]) {
