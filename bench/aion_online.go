@@ -271,7 +271,6 @@ func (p *metricsPoll) often(ctx context.Context) (end func()) {
 	}
 }
 
-// feed writes the lines at their times.
 func (l *Lab) feed(ctx context.Context, to io.Writer, first head, lines []arrival, o watching, start time.Time,
 	poll func() map[string]float64) error {
 	b := bufio.NewWriterSize(to, 1<<16)

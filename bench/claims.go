@@ -286,7 +286,6 @@ func (c *Claim) said() string {
 	return c.Holds + ": " + c.Why
 }
 
-// writeClaims writes the claims as a list.
 func (r *Report) writeClaims(b *bytes.Buffer, markdown bool) {
 	if len(r.Claims) == 0 {
 		return

@@ -95,7 +95,6 @@ func (w words) evaluate(text string, to any) error {
 	return err
 }
 
-// valueOf evaluates an expression to a value of a type.
 func (w words) valueOf(e ast.Expr, as reflect.Type) (v reflect.Value, err error) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -253,7 +253,6 @@ func (r *Report) total(metric string, keep func(p *Point) bool) (total float64, 
 	return total, n
 }
 
-// first returns the first finding that has a number.
 func first(of ...finder) finder {
 	return func(r *Report) (f Found) {
 		for _, find := range of {
@@ -333,7 +332,6 @@ func (f Found) at(place string) Found {
 	return f
 }
 
-// each returns what find returns for each of the names.
 func each(names []string, find func(name string) Found) (all []Found) {
 	for _, name := range names {
 		all = append(all, find(name))

@@ -184,7 +184,6 @@ func readGrid(f *os.File) (map[string]gridRun, error) {
 	return have, errors.Join(err, f.Truncate(int64(len(b))))
 }
 
-// measured returns the run as Compare measures it.
 func (r *gridRun) measured() Measured {
 	m := Measured{Reason: r.Reason, WallMS: r.WallMS, CPUMS: r.CPUMS, Stats: evidence.Stats{
 		LoadMS: r.LoadMS, CheckMS: r.CheckMS, CertifyMS: r.CertifyMS, PeakMB: r.PeakMB, Constraints: r.Before,

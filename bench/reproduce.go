@@ -116,7 +116,6 @@ const busy = 1.5
 // FullFolder is the folder, within that of the other results, for results at the papers' sizes.
 const FullFolder = "full"
 
-// folder returns the folder of a report in the folder of all.
 func (r *Report) folder() string {
 	if r.Scale == FullScale.String() {
 		return FullFolder

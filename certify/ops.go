@@ -207,7 +207,6 @@ func lastOfOthers(h *history.History, op, lo uint32) uint32 {
 	return history.None
 }
 
-// listReads returns the reads of list k in t.
 func listReads(h *history.History, t, k uint32) (ops []uint32) {
 	for op := range h.EachOp(t) {
 		if h.Ops.Kind[op] == history.ReadList && h.OpKey(op) == k {

@@ -358,7 +358,6 @@ func (x *commitOrder) axiom(l level.Level, o Options) error {
 	return x.sessionsAtomic()
 }
 
-// named records a source from the evidence.
 func (x *commitOrder) named(s evidence.Source) error {
 	h := x.h
 	if int(s.Op) >= h.NumOps() || int(s.Key) >= h.NumKeys() || s.Writer != history.None &&

@@ -148,7 +148,6 @@ func (s *stamps) current(t, k uint32) uint32 {
 	return v
 }
 
-// list returns the list k in t's snapshot.
 func (s *stamps) list(t, k uint32) []uint32 {
 	var out []uint32
 	for _, w := range s.installs[k] {

@@ -22,7 +22,6 @@ type stamps struct {
 	truths   *predicates.Truths
 }
 
-// stamped is a write of a version.
 type stamped struct {
 	txn   uint32
 	final bool

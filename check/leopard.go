@@ -146,7 +146,6 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 	return x, nil
 }
 
-// section returns the report's part on the mechanisms.
 func section(h *history.History, rep *mechanism.Report, skew int64) *evidence.Mechanisms {
 	m := &evidence.Mechanisms{Profile: rep.Profile.Name(), Found: map[string]int{},
 		Violations: []evidence.MechanismViolation{}, Warnings: rep.Warned,

@@ -235,7 +235,6 @@ func (c *Config) tell(p Progress) {
 	}
 }
 
-// run is one collection.
 type run struct {
 	cfg     Config
 	target  *Target

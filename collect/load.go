@@ -111,7 +111,6 @@ func (t *Target) breaks(err error) {
 	}
 }
 
-// fail ends the run with an error.
 func (r *run) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

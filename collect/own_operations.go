@@ -61,13 +61,11 @@ func (o *ownClient) finish() {
 	}
 }
 
-// operation is an attempt at an operation.
 type operation struct {
 	o               *ownClient
 	f, call, result string // the function, and the values of the call and of the result
 }
 
-// operate begins an attempt at an operation.
 func (o *ownClient) operate(t *sqlwork.Transaction, values map[string]any) attempt {
 	o.own.DrawUniques(values, func() int64 { return o.next.Add(1) })
 	call := t.Call(values)

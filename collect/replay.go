@@ -139,7 +139,6 @@ func commits(h *history.History) (ends []int64, seen []uint32) {
 	return ends, seen
 }
 
-// replayed returns the step for one operation.
 func replayed(h *history.History, op uint32, session int, lists bool) (Step, error) {
 	k := h.OpKey(op)
 	st := Step{Kind: Do, Op: workload.Op{Key: workload.MakeKey(0, int64(k))}}

@@ -341,7 +341,6 @@ func (f *Found) Setup(ctx context.Context, s *Script, events []Event) (Setup, er
 	return f.Target.Setup(ctx, f.played(), x, events)
 }
 
-// played returns the Config for playing scripts.
 func (f *Found) played() Config {
 	c := f.Config
 	c.Live, c.Partial, c.Rotate, c.Own, c.NoRecord = nil, "", nil, nil, false
@@ -349,7 +348,6 @@ func (f *Found) played() Config {
 	return c
 }
 
-// script returns the candidate as a script.
 func (x *candidate) script() *Script {
 	type timed struct {
 		at int64

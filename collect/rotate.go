@@ -230,7 +230,6 @@ func (t *tally) add(o *tally) {
 	}
 }
 
-// quantile returns a quantile of the durations.
 func (t *tally) quantile(q float64) time.Duration {
 	n := t.n[history.Committed]
 	at := min(int(q*float64(n)), n-1)

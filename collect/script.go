@@ -206,7 +206,6 @@ func (s *Script) Schedule() (*Schedule, error) {
 	return x, nil
 }
 
-// table returns the workload's form of table i.
 func (s *Script) table(i int) (w workload.Table, err error) {
 	t := &s.Tables[i]
 	w = workload.Table{Name: t.Name, List: t.List, Direct: t.Direct}
@@ -343,7 +342,6 @@ func (t *ScriptTable) rowName(key int64, all bool) string {
 	return fmt.Sprintf("%s/%d", t.Name, key)
 }
 
-// scriptOp returns the step of an operation.
 func scriptOp(session int, op *workload.Op) ScriptStep {
 	st := ScriptStep{Session: session, Do: doing[op.Kind], Table: op.Key.Table(), Key: op.Key.PK()}
 	switch op.Kind {

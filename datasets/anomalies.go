@@ -72,7 +72,6 @@ func LookupFault(name string) (*Anomaly, error) {
 	return nil, fmt.Errorf("unknown fault %q; expected one of %s", name, strings.Join(FaultNames(), ", "))
 }
 
-// script converts an anomaly to a script for the store.
 func (a *Anomaly) script() *store.Script { return &a.parse().Script }
 
 // History returns the anomaly as a history, with transaction ids and sessions as in its text, without timestamps.

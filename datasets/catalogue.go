@@ -70,7 +70,6 @@ func eachRow(table string, columns int, f func(c []string, violates []level.Leve
 	}
 }
 
-// anomalies returns the anomalies of one catalogue.
 func anomalies(catalogue string) []Anomaly {
 	var all []Anomaly
 	eachRow(anomaliesTSV, 7, func(c []string, violates []level.Level) {

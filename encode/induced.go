@@ -86,7 +86,6 @@ func knownInduced(g *polygraph.Induced) *polygraph.Polygraph {
 	return known
 }
 
-// inducedProblem is the problem that Induced is building.
 type inducedProblem struct {
 	*Problem
 	g    *polygraph.Induced

@@ -287,7 +287,6 @@ func (q *Problem) refutation(ctx context.Context, guards []Guard, lemmas [][]sol
 	return out
 }
 
-// cycleOf returns the cycle that a lemma forbids.
 func cycleOf(lemma []solver.Lit, edges []polygraph.Edge, byLit [][]int32, f *polygraph.Finder,
 	usable func(*polygraph.Edge) bool) []polygraph.Edge {
 	for _, l := range lemma {

@@ -187,7 +187,6 @@ func (c *certificateReader) order(r *Result, n int) error {
 	return nil
 }
 
-// sources reads the writers of n reads.
 func (c *certificateReader) sources(r *Result, n int) error {
 	var keys map[string]uint32
 	for len(r.Sources) < n {

@@ -88,7 +88,6 @@ func (d *describer) txn(t uint32) string {
 	return fmt.Sprintf("T%d", d.h.Txns.ID[t])
 }
 
-// key returns a key's name.
 func (d *describer) key(k uint32) string { return bareName(d.h.KeyString(k)) }
 
 // bareName removes the JSON quotes of a name that reads like a name without them.

@@ -82,7 +82,6 @@ func (d *describer) shown(e Edge) uint32 {
 	return history.None
 }
 
-// reads describes an anomaly of single reads.
 func (d *describer) reads(a *Anomaly) {
 	h := d.h
 	t := d.txn(h.TxnOf(a.Ops[0]))

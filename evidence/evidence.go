@@ -276,7 +276,6 @@ func Label(l level.Level, timestamps bool) string {
 
 const timestampMark = "ts:"
 
-// parseLabel parses what Label returns.
 func parseLabel(s string) (l level.Level, timestamps bool, err error) {
 	s, timestamps = strings.CutPrefix(s, timestampMark)
 	l, err = level.ParseMixed(s)

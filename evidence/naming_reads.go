@@ -67,7 +67,6 @@ func writesVersion(h *history.History, t, ver uint32) bool {
 	return false
 }
 
-// isList reports whether t appends to key.
 func isList(h *history.History, t, key uint32) bool {
 	for op := range h.EachOp(t) {
 		if h.Ops.Kind[op] == history.Append && h.OpKey(op) == key {

@@ -23,7 +23,6 @@ func (a *Anomaly) predicate(h *history.History) bool {
 	return slices.ContainsFunc(a.Ops, func(op uint32) bool { return h.Ops.Kind[op].Predicate() })
 }
 
-// hasKey reports whether Key is set.
 func (a *Anomaly) hasKey(h *history.History) bool {
 	return a.Kind == level.NoConflict || a.Kind == level.NonLinearizable || a.predicate(h)
 }

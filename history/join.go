@@ -118,7 +118,6 @@ func (s *joinSource) settled(r joinRec) joinRec {
 	return r
 }
 
-// isText reports whether the value is a text.
 func (r *joinRec) isText() bool {
 	k := ValueKind(r.keyKind >> kindShift)
 	return k == String || k == Row

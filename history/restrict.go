@@ -84,7 +84,6 @@ func (r *restriction) keyOf(k uint32) uint32 {
 	return i
 }
 
-// add adds an operation.
 func (r *restriction) add(o uint32) {
 	v := r.h.Ops.Ver[o]
 	switch r.h.Ops.Kind[o] {
@@ -166,7 +165,6 @@ func (r *restriction) matched(q uint32, ks []uint32, some bool) (others []uint32
 	return others
 }
 
-// end ends a transaction.
 func (r *restriction) end(t uint32) {
 	r.b.EndTxn(r.b.HeadOf(r.h, t))
 	r.p.Txn = append(r.p.Txn, t)

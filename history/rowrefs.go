@@ -45,7 +45,6 @@ func rowTag(row []byte) (tag uint32, words [2]uint64) {
 		binary.LittleEndian.Uint64(b[2:]), binary.LittleEndian.Uint64(b[10:])}
 }
 
-// rowsOf returns the versions of a key.
 func (b *Builder) rowsOf(key uint32) *rowRefs {
 	if int(key) >= len(b.lastRows) {
 		b.lastRows = append(b.lastRows, make([]rowRefs, max(int(key)+1, len(b.keys), len(b.lastRows)*3/2)-
@@ -89,7 +88,6 @@ func (b *Builder) found(rows *rowRefs, i int) uint32 {
 	return rows[0].at - 1
 }
 
-// isRow reports whether a rowRef is this row.
 func (b *Builder) isRow(r *rowRef, tag uint32, words [2]uint64, row []byte) bool {
 	return r.words == words && r.tag == tag && r.at != 0 && (len(row) <= rowInline ||
 		string(b.Texts.raw(r.n)) == string(row))

@@ -66,7 +66,7 @@ func (f *Finder) Path(u, v int32, use func(*Edge) bool) ([]Edge, bool) {
 	lowest := int32(p.N)
 	if p.Start != nil {
 		// In a graph that agrees with time, nodes that begin after v's end do not lead to v: skip them.
-		lowest = f.after(p.End[v])
+		lowest = int32(sort.Search(p.N, func(i int) bool { return p.Start[i] > p.End[v] }))
 	}
 	visit := func(x, by int32) bool {
 		if f.mark[x] == f.epoch {
@@ -99,11 +99,6 @@ func (f *Finder) Path(u, v int32, use func(*Edge) bool) ([]Edge, bool) {
 		}
 	}
 	return nil, false
-}
-
-// after returns the first node that begins after end.
-func (f *Finder) after(end int64) int32 {
-	return int32(sort.Search(f.p.N, func(i int) bool { return f.p.Start[i] > end }))
 }
 
 func (f *Finder) unwind(u, v int32) []Edge {

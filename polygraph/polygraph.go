@@ -259,7 +259,6 @@ func (p *Polygraph) readers() {
 	}
 }
 
-// hints computes Hint.
 func (p *Polygraph) hints() {
 	h := p.V.H
 	p.Hint = make([]int64, p.N)

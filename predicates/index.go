@@ -184,7 +184,6 @@ func named(h *history.History) []uint64 {
 	return seen
 }
 
-// key returns an item's key.
 func (x *Index) key(item uint32) uint32 {
 	if n := uint32(len(x.h.VerKey)); item >= n {
 		return x.initKey[item-n]
@@ -240,7 +239,6 @@ func (x *Index) Places(p uint32) (places []uint32, lo, width uint32, ok bool) {
 	return x.cols[q.col].pos, q.lo, q.width, true
 }
 
-// eval returns the truth of a part for an item.
 func (x *Index) eval(i, item uint32) Truth {
 	p := &x.parts[i]
 	r := x.cols[p.col].rank[item]

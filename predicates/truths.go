@@ -169,7 +169,6 @@ func (x *Truths) Of(q, key, ver uint32) Truth {
 	return x.eval(&x.Predicate(q).root, x.cells[item/pageItems][at:at+len(x.columns)])
 }
 
-// eval returns the truth of a node for a row of cells.
 func (x *Truths) eval(n *node, row []cellOf) Truth {
 	switch n.op {
 	case "and":

@@ -84,7 +84,6 @@ func (e *notReady) Error() string { return e.text }
 // tooLong is the answer 413: the watch does not accept so much at once.
 type tooLong struct{ error }
 
-// answer reads a number from an answer.
 func answer(r *http.Response) (int64, error) {
 	b, err := io.ReadAll(io.LimitReader(r.Body, 1<<12))
 	r.Body.Close()

@@ -101,7 +101,7 @@ func NewParts(dir string, meta history.Meta, r Rotation) (*Parts, error) {
 		r.Bytes = partBytes
 	}
 	if r.Finish == nil {
-		r.Finish = func(w *Whole) (partlist.Part, error) { return w.lines() }
+		r.Finish = func(w *Whole) (partlist.Part, error) { return w.file(w.Lines) }
 	}
 	switch entries, err := os.ReadDir(dir); {
 	case errors.Is(err, os.ErrNotExist):
@@ -393,9 +393,6 @@ func (w *Whole) ended(b, line []byte) ([]byte, error) {
 	b = append(appendTime(b, "end", o.end), `"id":`...)
 	return append(b, rest...), nil
 }
-
-// lines writes the part as a file of JSON lines.
-func (w *Whole) lines() (partlist.Part, error) { return w.file(w.Lines) }
 
 func (w *Whole) file(content func(io.Writer) error) (partlist.Part, error) {
 	made := partlist.Part{File: fmt.Sprintf(partName+".jsonl", w.Number), Txns: w.Txns, Ops: w.Ops}

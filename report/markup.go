@@ -385,7 +385,6 @@ func (p *pageWriter) orderRows(g *orderGroupOf, shown int) {
 	p.f("</pre>")
 }
 
-// run writes the figures of a run.
 func (p *pageWriter) run(r *pageRun) {
 	if r == nil {
 		return

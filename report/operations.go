@@ -78,7 +78,6 @@ func (w *Work) Summary() string {
 	return strings.Join(words, ", ")
 }
 
-// findings returns the findings of the answer.
 func (w *Work) findings(path string) (out []finding) {
 	a := w.Answer
 	if a.Verdict == evidence.Unknown {
@@ -111,7 +110,6 @@ func (w *Work) about() string {
 	return ""
 }
 
-// junitCase returns the answer as a JUnit case.
 func (w *Work) junitCase(it *Item) junitCase {
 	return junitCaseWith(it, w.Answer.Workload, w.MS, w.findings(it.Path), w.about()+"; "+w.Summary(), w.Answer.Counts)
 }

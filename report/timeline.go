@@ -227,7 +227,6 @@ func inOrder(n int, compare func(i, j uint32) int) []uint32 {
 	return order
 }
 
-// width returns the width of the text in a bar.
 func (b *bar) width() float64 { return b.box.w }
 
 // spread positions the moments from left to right, leaving space for the bars that end at each.

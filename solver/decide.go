@@ -111,11 +111,6 @@ func (s *Solver) bump(v Var) {
 	s.heap.up(v)
 }
 
-// decay makes all variables less active, by making later bumps larger: by default activity falls by a factor of 0.95
-// per conflict. Conflicts of random 3-SAT and pigeonhole 8 with 0.95: 142,852 and 22,130; with 0.80: 234,012 and
-// 34,700; with 0.99: 139,466 and 19,762 (BenchmarkTechniques).
-func (s *Solver) decay() { s.inc /= s.opts.VarDecay }
-
 // restartLevel returns the level down to which a restart must go: decisions that would be made again, in whatever
 // order, can stay. Without this random 3-SAT takes 151,921 conflicts in place of 142,852, and pigeonhole 8 takes 28,548
 // in place of 22,130 (BenchmarkTechniques).

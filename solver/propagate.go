@@ -124,7 +124,6 @@ func (s *Solver) watchClause(c clauseRef) {
 	s.watches[l[1]^1] = append(s.watches[l[1]^1], watch{c, l[0]})
 }
 
-// watchBinary adds the clause (a ∨ b).
 func (s *Solver) watchBinary(a, b Lit) {
 	s.bins[a^1] = append(s.bins[a^1], b)
 	s.bins[b^1] = append(s.bins[b^1], a)

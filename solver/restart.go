@@ -23,8 +23,6 @@ const (
 	glueMinRun = 4 // conflicts between restarts
 )
 
-func (r *restarter) init(o *Options) { r.opts = o }
-
 // start plans the first restart of a call of Solve.
 func (r *restarter) start(conflicts int64) {
 	r.luby = 0

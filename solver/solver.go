@@ -82,7 +82,7 @@ func New(o Options) *Solver {
 		s.rng = rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15))
 	}
 	s.stamps = append(s.stamps, 0)
-	s.restart.init(&s.opts)
+	s.restart.opts = &s.opts
 	s.reducer.init(&s.opts)
 	return s
 }

@@ -99,7 +99,6 @@ func (b *Batch) moves(p Places) {
 	}
 }
 
-// addNumber appends a line with number n.
 func (b *Batch) addNumber(n int64, l Line) {
 	place, line := l.Place, l.Text
 	begin := len(b.text)
@@ -121,7 +120,6 @@ func (b *Batch) addNumber(n int64, l Line) {
 	b.text = append(b.text, '\n')
 }
 
-// logged returns the bytes to append to the log.
 func (b *Batch) logged() []byte {
 	if len(b.Lines) == 0 {
 		return nil
@@ -239,7 +237,6 @@ func (b *Batch) tryRead() {
 	b.read()
 }
 
-// wait waits for the batch to be read.
 func (b *Batch) wait() {
 	<-b.ready
 	if b.broken != nil {

@@ -186,7 +186,6 @@ func (p *parser) compact() error {
 	return err
 }
 
-// leopardKeys gives the keys of a leopard numbers.
 type leopardKeys struct{ j *leopard }
 
 func (k leopardKeys) Number(text []byte) (uint32, bool) {
@@ -229,17 +228,9 @@ func (j *leopard) evict() error {
 	if used() <= room && !j.keys.Sparse() {
 		return nil
 	}
-	j.pinned = j.pinned[:0]
-	for range (j.keys.Numbers() + 63) / 64 {
-		j.pinned = append(j.pinned, 0)
-	}
+	j.pinned = noBits(j.pinned, j.keys.Numbers())
 	j.online.Pins(func(key uint32) { j.pinned[key/64] |= 1 << (key % 64) })
-	save := func(n uint32, buf []byte) ([]byte, bool) {
-		if j.pinned[n/64]&(1<<(n%64)) != 0 {
-			return buf, true
-		}
-		return j.online.SaveKey(j.stream, n, buf), false
-	}
+	save := unpinned(j.pinned, func(n uint32, buf []byte) []byte { return j.online.SaveKey(j.stream, n, buf) })
 	fewer, err := j.keys.Compact(save, j.online.DropKey, func(n uint32, state []byte) error {
 		return j.online.LoadKey(j.stream, n, state)
 	})

@@ -62,7 +62,6 @@ const (
 	leftOfLong = 1 << 10
 )
 
-// maxLine bounds a line.
 var maxLine = 64 << 20
 
 func init() { bounds.Register("watch.maxLine", &maxLine) }

@@ -106,7 +106,6 @@ func (m member) rotations() int {
 	return 0
 }
 
-// open opens a member and decompresses it.
 func (m member) open() (f *os.File, in io.Reader, done func(), err error) {
 	if f, err = os.Open(m.path); err != nil {
 		return nil, nil, nil, err
@@ -187,7 +186,6 @@ func (s *files) find(all []member) (m member, ok bool) {
 	return m, ok
 }
 
-// wait waits for the first file.
 func (s *files) wait(ctx context.Context) (end bool, err error) {
 	if s.o.Once {
 		return true, nil

@@ -86,7 +86,6 @@ type Incidents struct {
 	gone  []Evidence  // whose files are no longer needed
 }
 
-// incidentKind identifies a kind of incidents.
 type incidentKind struct{ class, kind string }
 
 type incidentState struct {

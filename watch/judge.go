@@ -125,7 +125,6 @@ type Violation struct {
 	ProofAssumes string `json:"proof_assumes,omitempty"`
 }
 
-// finding converts the violation to a Finding.
 func (v *Violation) finding() *Finding {
 	f := &Finding{Class: v.Axiom, Txns: []int64{v.Txn}, Line: func(n int64) ([]byte, error) {
 		v.N = n

@@ -265,7 +265,6 @@ func (l *Log) put(control string, b *Batch) (told Position, err error) {
 	return told, nil
 }
 
-// own returns the bytes of a line of the log's own.
 func (l *Log) own(text string) []byte {
 	return logline.Append(nil, max(l.places.Last(), 0), "", text)
 }

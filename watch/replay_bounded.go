@@ -63,18 +63,7 @@ func (j *replayJudge) evict() error {
 	pinned := &j.mem.pinned
 	pinned[0], pinned[1] = noBits(pinned[0], j.keys.Numbers()), noBits(pinned[1], j.sess.Numbers())
 	j.e.Pins(func(n uint32) { pinned[0][n/64] |= 1 << (n % 64) }, func(n uint32) { pinned[1][n/64] |= 1 << (n % 64) })
-	save := func(n uint32, buf []byte) ([]byte, bool) {
-		if pinned[0][n/64]&(1<<(n%64)) != 0 {
-			return buf, true
-		}
-		return j.e.SaveKey(n, buf), false
-	}
-	saveSession := func(n uint32, buf []byte) ([]byte, bool) {
-		if pinned[1][n/64]&(1<<(n%64)) != 0 {
-			return buf, true
-		}
-		return j.e.SaveSession(n, buf), false
-	}
+	save, saveSession := unpinned(pinned[0], j.e.SaveKey), unpinned(pinned[1], j.e.SaveSession)
 	if err := j.compact(save, saveSession); err != nil || !over {
 		return err
 	}
@@ -111,6 +100,16 @@ func (j *replayJudge) compact(save, saveSession func(n uint32, buf []byte) ([]by
 		j.e.TrimSessions(j.sess.Numbers())
 	}
 	return err
+}
+
+// unpinned saves what is not pinned; it says of the rest that it must stay in memory.
+func unpinned(pinned []uint64, save func(n uint32, buf []byte) []byte) func(uint32, []byte) ([]byte, bool) {
+	return func(n uint32, buf []byte) ([]byte, bool) {
+		if pinned[n/64]&(1<<(n%64)) != 0 {
+			return buf, true
+		}
+		return save(n, buf), false
+	}
 }
 
 // noBits returns n bits, all 0.

@@ -1,6 +1,5 @@
 package watch
 
-// replayProgress is the progress in the stream.
 type replayProgress struct {
 	stop  func() bool `freeze:"-"` // see Until
 	cut   bool        `freeze:"-"`

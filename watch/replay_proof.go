@@ -292,7 +292,6 @@ type replayPart struct {
 	initials, strangers []versionIn
 }
 
-// versionIn is a version of a history.
 type versionIn struct {
 	h *history.History
 	v uint32

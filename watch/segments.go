@@ -38,7 +38,6 @@ func segmentName(dir string, n int) string {
 	return filepath.Join(dir, fmt.Sprintf(segmentPattern, n))
 }
 
-// segmentFile is a segment's file in the folder.
 type segmentFile struct {
 	n      int
 	size   int64

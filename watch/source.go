@@ -128,7 +128,6 @@ func (p *pipe) read(r io.Reader) {
 	}
 }
 
-// buffer returns a buffer to fill.
 func (p *pipe) buffer() (b []byte) {
 	if b, p.free = p.free, nil; b == nil {
 		b = make([]byte, pipeHead, pipeHead+p.size)
@@ -164,7 +163,6 @@ func (p *pipe) Next(ctx context.Context, most int) (out []Line, err error) {
 	}
 }
 
-// lines returns complete lines.
 func (p *pipe) lines(most int) (out []Line) {
 	for len(out) < most {
 		n := bytes.IndexByte(p.text[p.at:], '\n')
@@ -220,7 +218,6 @@ type trouble struct {
 	wait  time.Duration
 }
 
-// is notes an error.
 func (t *trouble) is(err error, what ...any) {
 	now := time.Now()
 	if t.text == "" {

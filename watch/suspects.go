@@ -41,7 +41,6 @@ type suspecting interface {
 	SuspectsTold(wanted bool) ([]Suspect, error)
 }
 
-// suspected returns a possible violation as a suspect.
 func suspected(v *Violation, settled string) Suspect {
 	return Suspect{Suspect: true, Settled: settled, Axiom: v.Axiom, Why: v.Why, Txn: v.Txn, Other: v.Other, Key: v.Key,
 		Op: v.Op}
@@ -335,7 +334,6 @@ func (j *replayJudge) SuspectsTold(wanted bool) (out []Suspect, err error) {
 	return out, nil
 }
 
-// suspect returns a waiting read as a Suspect.
 func (j *replayJudge) suspect(at online.ReadAt) (Suspect, error) {
 	w, err := j.recall(at.Line)
 	if err != nil {

@@ -34,7 +34,6 @@ func (u Unit) String() string { return unitNames[u] }
 // ParseUnit returns the unit of a name.
 func ParseUnit(name string) (Unit, error) { return named[Unit]("unit", unitNames[:], name) }
 
-// named returns the T of a name.
 func named[T ~uint8](what string, names []string, name string) (T, error) {
 	if i := slices.Index(names, name); i >= 0 {
 		return T(i), nil

@@ -42,7 +42,6 @@ const (
 	several = 1<<64 - 1
 )
 
-// writerPrint returns the print of the transaction in a line.
 func writerPrint(line int64) uint64 { return 1 + uint64(line)&(several>>1) }
 
 // add adds the writes of transaction t in line n. A value that it read before it wrote it existed before.

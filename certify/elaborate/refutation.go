@@ -228,7 +228,6 @@ func (r *strongRefuter) evidence(c []evidence.Edge) {
 	r.step(kernel.Step{Kind: kernel.Cycle, Edges: edges})
 }
 
-// edge translates an edge of the evidence for the kernel.
 func (r *strongRefuter) edge(e *evidence.Edge) (kernel.Edge, bool) {
 	from, to, key := number(e.From), number(e.To), number(e.Key)
 	if e.Dep == evidence.SO || e.Dep == evidence.RT {

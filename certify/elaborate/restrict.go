@@ -8,7 +8,6 @@ import (
 	"isovet/history"
 )
 
-// history returns the scene as a history for the kernel.
 func (s *scene) history() *kernel.History {
 	h := s.h
 	out := &kernel.History{Init: map[uint32]kernel.Cell{}}

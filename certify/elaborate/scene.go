@@ -35,7 +35,6 @@ type scene struct {
 	weak     bool     // a transaction may see several versions of a key
 }
 
-// maxScene bounds the reads and writes of a scene.
 const maxScene = 400_000
 
 func newScene(x *terms) *scene {

@@ -32,13 +32,11 @@ func (s *search) lit(l kernel.Lit) unsat.Lit {
 	return unsat.Lit(2 * v)
 }
 
-// isTrue reports whether an atom is true now.
 func (s *search) isTrue(a kernel.Atom) bool {
 	v, ok := s.number[a]
 	return ok && s.True(unsat.Lit(2*v))
 }
 
-// add adds a step and its clause.
 func (s *search) add(step kernel.Step, clause kernel.Clause) {
 	if s.Refuted {
 		return

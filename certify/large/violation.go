@@ -60,7 +60,6 @@ func (v *verifier) violation(ctx context.Context, in *lines, head *header) error
 	return err
 }
 
-// version is a value of a key.
 type version struct{ key, value value }
 
 // members returns the history of some transactions, and of all writers of the versions that they read, reduced to the

@@ -41,7 +41,6 @@ type readerOf struct {
 	next int32
 }
 
-// newKey adds a key with its initial version.
 func (c *chains) newKey(initial uint32) {
 	c.initial = append(c.initial, initial)
 	c.last = append(c.last, initial)
@@ -136,7 +135,6 @@ func (c *chains) dep(from, to, w uint32, dep evidence.Dep, class mask) {
 	c.f.edge(e)
 }
 
-// read records that t read write w.
 func (c *chains) read(t, w uint32) {
 	c.reader = append(c.reader, readerOf{t, c.reads[w]})
 	c.reads[w] = int32(len(c.reader) - 1)

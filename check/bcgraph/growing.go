@@ -119,7 +119,6 @@ func (k kept) addTxn(t uint32) {
 	}
 }
 
-// edge adds an edge.
 func (f *family) edge(e logged) {
 	if len(f.live) == 0 {
 		return
@@ -246,7 +245,6 @@ func (f *family) refill(k kept) bool {
 	return true
 }
 
-// verdict returns the verdict of the graph of a mask.
 func (f *family) verdict(m mask) evidence.Verdict {
 	switch {
 	case f.dead[m]:

@@ -164,7 +164,6 @@ func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider
 	return all, nil
 }
 
-// part decides one part of a history.
 func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider) Answer {
 	if first != nil {
 		if a, known := first(ops); known {

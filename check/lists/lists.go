@@ -100,7 +100,6 @@ const (
 	elemMany = none - 2 // appended several times
 )
 
-// reader is the state of Read.
 type reader struct {
 	v *View
 	h *history.History

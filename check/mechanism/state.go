@@ -360,7 +360,6 @@ func (v *Verifier) version(d *saved.Reader) version {
 	return w
 }
 
-// newReader makes room for a reader.
 func (v *Verifier) newReader(r reader) int32 {
 	i := v.freeRead
 	if i >= 0 {

@@ -126,7 +126,6 @@ func (s *Stream) Piece(h *history.History) {
 	}
 }
 
-// number returns the number of a key.
 func (s *Stream) number(text []byte) uint32 {
 	n, ok := s.numbers[string(text)]
 	if !ok {

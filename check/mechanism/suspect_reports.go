@@ -52,12 +52,10 @@ func (x *Online) Suspects(most int) (all []SuspectRead) {
 	return all[:min(most, len(all))]
 }
 
-// report returns what is known of a suspect.
 func (s *suspect) report() SuspectRead {
 	return SuspectRead{Reader: s.x.Txns[0], Key: s.x.Key, Op: s.x.Ops[0], Writer: none, stage: s.stage, at: s.at}
 }
 
-// waits reports that a read waits.
 func (v *Verifier) waits(s *suspect) {
 	if v.suspects.reporting {
 		v.suspects.reports = append(v.suspects.reports, s.report())

@@ -119,7 +119,6 @@ func (s *sweep) window(initial uint32, open []int32, sure bool) []int32 {
 	return nil
 }
 
-// take makes lists the core.
 func (s *sweep) take(lists ...[]int32) {
 	clear(s.core)
 	for _, list := range lists {

@@ -215,7 +215,6 @@ func (e *engine) facts() {
 // takesPart reports whether t counts and is not the initial transaction.
 func (e *engine) takesPart(t uint32) bool { return e.v.Counts[t] && t != e.h.Init }
 
-// wr returns the edge of read r of t.
 func (e *engine) wr(r, t uint32) evidence.Edge {
 	w := edge(e.v.WTxn[e.v.RW[r]], t, evidence.WR)
 	w.Key, w.Ver = e.v.RKey[r], e.v.RVer(r)

@@ -10,7 +10,6 @@ import (
 	"isovet/solver/acyclic"
 )
 
-// replaying is the state of a replay.
 type replaying struct {
 	pos   []int32    // node → its place
 	seq   [][]uint32 // key → its writes in the order of commits, the initial one left out

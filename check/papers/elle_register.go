@@ -161,7 +161,6 @@ type inference struct {
 	wrote, readAt []uint32
 }
 
-// enter makes t the transaction for write and reads.
 func (in *inference) enter(t uint32) {
 	v := in.p.V
 	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {

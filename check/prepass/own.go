@@ -87,7 +87,6 @@ func (p *pass) newest(ver uint32) uint32 {
 // isOpen reports whether a read of ver may have no writer, several, or one that may not count.
 func (p *pass) isOpen(ver uint32) bool { return p.last[ver]&open != 0 }
 
-// isInitial reports whether ver is its key's initial version.
 func (p *pass) isInitial(ver uint32) bool { return p.h.InitVer[p.h.VerKey[ver]] == ver }
 
 // lose records that a later write of its transaction overwrote op.

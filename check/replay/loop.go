@@ -315,7 +315,6 @@ func (e *engine) once(l solver.Lit, r, v int32, a, b uint32) {
 	e.guard(l, e.begin(r), e.commit(v), a, b)
 }
 
-// constrain makes the constraint that a failure violates.
 func (e *engine) constrain(f failure) {
 	if f.read == none {
 		e.before(f.found, f.w)
@@ -341,7 +340,6 @@ func (e *engine) reader(r uint32) int32 {
 	return e.node[e.v.Reader(r)]
 }
 
-// keyOf returns the key of a read.
 func (e *engine) keyOf(r uint32) uint32 {
 	if n := uint32(len(e.v.RW)); r >= n {
 		return e.preds.asked[r-n].key

@@ -118,7 +118,6 @@ func (a *asker) run(order []int32, lo, hi int, counts func(i int32) bool, ask bo
 // truth returns the truth of operation op's predicate for the current version of a key.
 func (a *asker) truth(op, key uint32) predicates.Truth { return a.p.truth(op, a.cur[key]) }
 
-// fail appends the failure of a read of one key.
 func (a *asker) fail(k keyRead) {
 	a.out = append(a.out, failure{keyReadFailed, none, a.cur[k.key]})
 	a.reads = append(a.reads, k)

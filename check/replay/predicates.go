@@ -121,7 +121,6 @@ func newPredReads(e *engine, m matcher) *predReads {
 	return p
 }
 
-// rowKey returns the key of row j.
 func (p *predReads) rowKey(j uint32) uint32 {
 	h := p.e.h
 	if v := h.Preds.Old[j]; v != none {

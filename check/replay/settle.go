@@ -234,7 +234,6 @@ func (e *engine) chains() (chains [][]int32) {
 	return chains
 }
 
-// countChains returns the number of chains.
 func (e *engine) countChains() (n int) {
 	if !e.sessions {
 		return len(e.txn)
@@ -247,7 +246,6 @@ func (e *engine) countChains() (n int) {
 	return n + e.h.NumSessions() + len(e.o.Cut)
 }
 
-// writers fills s.by.
 func (s *settling) writers(chains [][]int32) {
 	e, v := s.e, s.e.v
 	nk := e.h.NumKeys()

@@ -21,7 +21,6 @@ type tracer struct {
 	saw func(node int32, w uint32)
 }
 
-// write adds the transaction of a write.
 func (t *tracer) write(w uint32) {
 	if x := t.e.v.WTxn[w]; x != none {
 		t.seed = append(t.seed, x)

@@ -28,7 +28,6 @@ var maxEager = 20_000_000
 // closure reports whether the solver may use the closure of pruning.
 func (s *Solver) closure() bool { return s.Theory == encode.TheoryClosure || s.Theory == theoryAuto }
 
-// backends returns a back end for a problem.
 type backends func(q *encode.Problem) solver.Backend
 
 // eagerly solves the problem made eager.

@@ -148,7 +148,6 @@ type state struct {
 	preds []uint32
 }
 
-// lost is a removed write.
 type lost struct{ op, ver uint32 }
 
 func (w *whole) all() *state {

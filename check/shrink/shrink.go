@@ -208,7 +208,6 @@ func (s *search) wanted(a evidence.Anomaly) bool {
 	return len(s.o.Kinds) == 0 || slices.Contains(s.o.Kinds, a.Kind)
 }
 
-// check judges a history.
 func (s *search) check(ctx context.Context, h *history.History) (*evidence.Result, error) {
 	s.tried++
 	c, why := check.Choose(s.o.Checker, s.o.Solver, h, s.o.Check.Level)

@@ -86,7 +86,6 @@ func (d *density) grow(s plan.Span, by float64) plan.Span {
 	return s
 }
 
-// addHead adds the next head.
 func (d *density) addHead(place uint64, h *plan.Head) {
 	if !h.Init && h.Status == history.Committed {
 		d.add(plan.Pos{T: h.T, N: place})

@@ -270,7 +270,6 @@ func (e *engine) mapTask(ctx context.Context, rule plan.Rule, i int) (err error)
 	return nil
 }
 
-// file is a file in the folder.
 type file struct {
 	*os.File
 	full func(bytes int) error

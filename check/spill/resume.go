@@ -61,7 +61,6 @@ func sumOf(path string) (s sum, err error) {
 	return s, err
 }
 
-// summing is a writer that sums what it writes.
 type summing struct {
 	w io.Writer
 	d xxhash.Digest

@@ -64,7 +64,6 @@ func firstOf(all []plan.StampViolation, most int) []plan.StampViolation {
 	return all[:min(len(all), most)]
 }
 
-// stampedChunks are the chunks that have starts.
 func stampedChunks(chunks []plan.Chunk) []plan.Chunk {
 	chunks = slices.Clone(chunks)
 	for i := range chunks {

@@ -170,7 +170,6 @@ func (a *Aion) lookPredicate(t *Arrival, at uint32, n, upTo int64, late bool) {
 	}
 }
 
-// is returns the truth of a predicate for a key's value.
 func (a *Aion) is(pred uint64, key uint32, val uint64) predicates.Truth {
 	if !a.keeps || a.keys[key].list {
 		return predicates.Unknown

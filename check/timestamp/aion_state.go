@@ -154,7 +154,6 @@ func (a *Aion) newKey() onlineKey {
 // ErrState says that the saved state of a key or a session is damaged.
 var ErrState = errors.New("the saved state of a key or a session is damaged")
 
-// decoder reads what was saved.
 type decoder struct{ saved.Reader }
 
 func (d *decoder) version(from int64) (v onlineVersion) {

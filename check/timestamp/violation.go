@@ -62,7 +62,6 @@ type Violation struct {
 	Want  uint32 // INT, EXT: the version that should have been read; None: a state that no operation names, or a list
 }
 
-// broken returns a violation that no read shows.
 func broken(a Axiom, t, other, key uint32) Violation {
 	return Violation{Axiom: a, Txn: t, Other: other, Key: key, Op: history.None, Got: history.None, Want: history.None}
 }

@@ -224,7 +224,6 @@ func (c *checker) source(r uint32) int32 {
 	return -1
 }
 
-// sources sets src.
 func (c *checker) sources() {
 	if c.src != nil {
 		return

@@ -296,7 +296,6 @@ func (l *etcdLog) fits(i int, rev int64) (why string, core []int) {
 	return "", nil
 }
 
-// put applies a put.
 func (l *etcdLog) put(op *etcdOperation, rev int64) {
 	name := "k" + op.Put.Key
 	if op.Put.LeaseID != 0 { // the lease may not exist

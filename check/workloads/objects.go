@@ -21,7 +21,6 @@ var objectFs = map[string][]string{
 	"log": {"append", "read", "get"},
 }
 
-// objectSettings are the settings that an object takes.
 var objectSettings = map[string][]string{"semaphore": {"permits"}, "register": {"initial"}, "cas-register": {"initial"}}
 
 // linearizable returns a checker of histories of an object.
@@ -126,7 +125,6 @@ func (j *judge) linear(ctx context.Context, o linear.Object, ops []linear.Op, at
 	return nil
 }
 
-// refuted reports the operations that have no linearization.
 func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(op *linear.Op) string) {
 	why := "no order explains these operations"
 	switch {

@@ -270,7 +270,8 @@ func (p *Campaign) take() (best *Cell, wait bool) {
 	t := p.tallies()
 	for _, c := range p.Cells {
 		x := t[c.key()]
-		if !p.mine(c) || x.hopeless() || slices.ContainsFunc(c.needs(), func(n string) bool { return p.busy[n] }) {
+		hopeless := x.unsupported > 0 || x.failed >= 3
+		if !p.mine(c) || hopeless || slices.ContainsFunc(c.needs(), func(n string) bool { return p.busy[n] }) {
 			continue
 		}
 		if best == nil || less(c, x, best, t[best.key()]) {
@@ -417,9 +418,6 @@ type tally struct {
 
 	kept, reason string
 }
-
-// hopeless reports whether hunting the cell again is pointless.
-func (t *tally) hopeless() bool { return t.unsupported > 0 || t.failed >= 3 }
 
 // tallies sums up the hunts by cell.
 func (p *Campaign) tallies() map[string]tally {

@@ -138,7 +138,6 @@ func (s *storeDB) key(k []byte) []byte {
 	return append([]byte(s.run), strings.TrimPrefix(string(k), KeyPrefix)...)
 }
 
-// commitError is the error of a failed commit.
 type commitError struct{ error }
 
 func (c commitError) Unwrap() error { return c.error }

@@ -252,7 +252,6 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 	}
 }
 
-// roundOf returns the result of round n.
 func roundOf(n int, one *collect.Config, r *collect.Result, res *evidence.Result, at time.Duration) Round {
 	return Round{Number: n, Seed: one.Seed, Workload: one.Workload, Variant: one.Variant, Keys: one.Keys,
 		Send: one.Send, Fault: one.Fault, Summary: r.Summary, Verdict: res.Verdict, Reason: res.Reason,
@@ -267,7 +266,6 @@ func (c *Config) keep(ctx context.Context, t *collect.Target, one collect.Config
 	return c.Keep(ctx, f, fresh)
 }
 
-// add adds a round to the result.
 func (h *Hunted) add(r Round, res *evidence.Result) {
 	s := &r.Summary
 	h.Rounds = append(h.Rounds, r)

@@ -189,7 +189,6 @@ func Run(ctx context.Context, c Config) (_ *Probed, err error) {
 	return p.out, nil
 }
 
-// prober is the state of a probe.
 type prober struct {
 	cfg         Config
 	scheme      driver.Scheme
@@ -208,7 +207,6 @@ func (p *prober) tell(what string) {
 	}
 }
 
-// isolation probes one level of n.
 func (p *prober) isolation(ctx context.Context, name string, n int) error {
 	p.now = name
 	cfg := collect.Config{DB: p.urls, Isolation: name, Timeout: p.cfg.Timeout, Seed: p.cfg.Seed,

@@ -51,7 +51,6 @@ type network struct {
 	near string // this program's end of the link to the router; "": not made yet
 }
 
-// address returns the address of a node.
 func (n *network) address(i int) string { return fmt.Sprintf("%s%d", n.base, 4*i+6) }
 
 func (n *network) gateway(i int) string { return fmt.Sprintf("%s%d", n.base, 4*i+5) }

@@ -44,7 +44,6 @@ func (k *clocks) env(node int) []string {
 		"DONT_FAKE_MONOTONIC=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"}
 }
 
-// set sets a node's clock.
 func (k *clocks) set(node int, off time.Duration) error {
 	tmp := k.file(node) + ".new"
 	if err := os.WriteFile(tmp, fmt.Appendf(nil, "%+.3f\n", off.Seconds()), 0o644); err != nil {

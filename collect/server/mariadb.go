@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// mariadb are the binaries.
 type mariadb struct{ server, install, admin string }
 
 func findMariaDB(c *Cluster) (m mariadb, err error) {
@@ -25,7 +24,6 @@ func findMariaDB(c *Cluster) (m mariadb, err error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// prepare makes a data folder.
 func (m mariadb) prepare(ctx context.Context, c *Cluster, data string) error {
 	args := []string{"--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db",
 		"--skip-name-resolve"}

@@ -70,9 +70,6 @@ func (p *process) quit() {
 	}
 }
 
-// pause stops the process and its children, or lets them go on.
-func (p *process) pause(stop bool) error { return pauseTree(p.cmd.Process, stop) }
-
 // await waits until the process is ready. It returns an error if the process ends first.
 func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
 	for {

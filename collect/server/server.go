@@ -210,7 +210,7 @@ func (c *Cluster) Resume(i int) error { return c.nodes[i].pause(false) }
 func (n *node) pause(stop bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.p.pause(stop)
+	return pauseTree(n.p.cmd.Process, stop)
 }
 
 // Stall stops one process of a server, or one thread if the server is a single process, for time d.

@@ -223,7 +223,6 @@ func (w *Workload) sql(text string) ([]sqltext.Stmt, error) {
 	return all, err
 }
 
-// checkTable completes a table.
 func (w *Workload) checkTable(name string, t *Table) error {
 	if t == nil {
 		return errors.New("expected names of columns, such as {key: id, version: ver}")

@@ -22,7 +22,6 @@ type statement struct {
 	one   bool          // it writes one row, whose key and version are parameters
 }
 
-// parameter is the operand of a parameter.
 func (st *statement) parameter(name string) sqltext.Operand {
 	at := slices.Index(st.names, name)
 	if at < 0 {
@@ -147,7 +146,6 @@ func (w *Workload) table(s *Step, q *sqltext.Stmt) (*Table, error) {
 		names[0].Name, slices.Sorted(maps.Keys(w.Tables)))
 }
 
-// describe adds what the step says of its statement.
 func (s *Step) describe(t *Table, q *sqltext.Stmt) {
 	set := func(column, parameter string) {
 		o := s.what.parameter(parameter)

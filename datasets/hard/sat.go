@@ -153,7 +153,6 @@ func (g *gadgets) read(t, key int, val int64) {
 	g.ops[t] = append(g.ops[t], gadgetOp{key, val, false})
 }
 
-// edge adds a known edge from u to v.
 func (g *gadgets) edge(u, v int) {
 	g.write(u, g.keys, 1)
 	g.read(v, g.keys, 1)

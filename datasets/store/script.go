@@ -357,7 +357,6 @@ func (s *store) play(now int64, keys []int32) {
 	}
 }
 
-// scriptRef is a value in a script.
 type scriptRef struct {
 	key int
 	val int64

@@ -58,7 +58,6 @@ type Info struct {
 //go:embed workloads.tsv
 var workloadsTSV string
 
-// makers make the workloads of the table.
 var makers = map[string]func(p Params) (Workload, error){
 	"blindw":      newBlindW,
 	"blindw-pred": newBlindWPred,

@@ -141,7 +141,6 @@ func (c *tpccClient) Next(t *Txn) {
 
 func inDistrict(table int, d, n int64) Key { return MakeKey(table, n*tpccDistricts+d) }
 
-// line returns the key of a line of an order.
 func line(d, o, l int64) Key { return MakeKey(tpccOrderLine, (o*tpccDistricts+d)*tpccLines+l) }
 
 func (c *tpccClient) Step(t *Txn) {

@@ -221,7 +221,6 @@ func folder(is func(dir string) bool) func([]byte, string) Confidence {
 	}
 }
 
-// whole makes a Format.Read from a function that reads a file's bytes.
 func whole(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, _ Options) (*history.History, error) {
@@ -289,7 +288,6 @@ func jepsenRead(read func([]byte, string, jepsen.Options) (*history.History, err
 	}
 }
 
-// inFolder makes a Format.Read from a function that reads a folder.
 func inFolder(read func(ctx context.Context, dir string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return func(ctx context.Context, in *Input, _ Options) (*history.History, error) {

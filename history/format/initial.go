@@ -33,7 +33,6 @@ func (v InitialValue) ofKeys() bool {
 	return err == nil && (says.first || len(says.keys) > 0)
 }
 
-// initial is one part of an InitialValue.
 type initial struct {
 	first bool
 	all   *scalar
@@ -51,7 +50,6 @@ type scalar struct {
 	text  []byte
 }
 
-// in returns the scalar as a value of the history.
 func (s scalar) in(h *history.History) history.Value {
 	if s.value.Kind == history.String {
 		s.value.N = int64(h.Texts.Intern(s.text))

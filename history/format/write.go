@@ -175,7 +175,6 @@ func Writable(path, name string) error {
 	return err
 }
 
-// writable chooses the format to write.
 func writable(path, name string) (Format, error) {
 	f := isovet
 	if name != "" && name != "auto" {

@@ -71,7 +71,6 @@ func (g *xzGuard) follow(b []byte) error {
 
 func (g *xzGuard) want(n int, step func(b []byte) error) { g.need, g.step = n, step }
 
-// header reads the header of a stream.
 func (g *xzGuard) header(b []byte) error {
 	if string(b[:7]) != "\xfd7zXZ\x00\x00" {
 		return errXZ
@@ -126,7 +125,6 @@ func (g *xzGuard) blockHeader(b []byte) error {
 	return nil
 }
 
-// chunk reads the first byte of a chunk.
 func (g *xzGuard) chunk(b []byte) error {
 	g.block++
 	switch c := b[0]; {

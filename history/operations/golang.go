@@ -173,7 +173,6 @@ func goEvent(m Map, bad *history.InputError) (event, error) {
 	return r.e, nil
 }
 
-// output reads an output that is an object.
 func (r *goReader) output(of string, m Map) error {
 	at, name, err := r.members(of, m, goOutputs)
 	if err != nil {
@@ -233,7 +232,6 @@ func (h *History) rows(data []byte) (events []event, err error) {
 	}
 }
 
-// row reads a line of a table.
 func (h *History) row(names, row []string, line int) (e event, err error) {
 	bad := &history.InputError{File: h.File, Line: line, Off: -1}
 	m, in, out := Map{}, Map{}, Map{}

@@ -198,7 +198,6 @@ func operation(s *edn.Scanner, t edn.Token) (e event, err error) {
 	return eventOf(m, bad)
 }
 
-// eventOf reads a map as an operation.
 func eventOf(m Map, bad *history.InputError) (e event, err error) {
 	e = event{time: NoTime, index: NoTime, start: NoTime, end: NoTime, line: bad.Line}
 	fail := func(field string, found any, expected string) (event, error) {

@@ -107,7 +107,6 @@ func (h *History) lines(data []byte) (events []event, err error) {
 	return events, nil
 }
 
-// isOperation reports whether words are the columns of an operation.
 func isOperation(words [][]byte) bool {
 	if len(words) < 3 || words[1][0] != ':' {
 		return false
@@ -119,7 +118,6 @@ func isOperation(words [][]byte) bool {
 	return false
 }
 
-// line reads a line that is an operation.
 func (h *History) line(text []byte, words [][]byte, n int) (e event, err error) {
 	e = event{kind: strings.TrimPrefix(string(words[1]), ":"), f: strings.TrimPrefix(string(words[2]), ":"),
 		time: NoTime, index: NoTime, line: n, process: string(words[0])}

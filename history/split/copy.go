@@ -116,7 +116,6 @@ type copying struct {
 // errKeeps says that a native file cannot express something in the history.
 var errKeeps = errors.New("locking reads")
 
-// batches copies in batches.
 func (c *copying) batches(paths []string) error {
 	var w *native.Writer
 	defer func() {
@@ -151,7 +150,6 @@ func (c *copying) batches(paths []string) error {
 // errWhole says that a history cannot be read in part.
 var errWhole = errors.New("only as a whole")
 
-// pieces reads the pieces of Plan.
 func (c *copying) pieces(paths []string, begin func(*Set) error, add func(*history.History) error) error {
 	o := Options{Format: c.o.Format, RealTime: c.o.RealTime, Initial: c.o.Initial, Workers: c.o.Workers, Whole: 1}
 	if told := c.o.Progress; told != nil {
@@ -211,7 +209,6 @@ func (c *copying) close() {
 	}
 }
 
-// mapped maps the file.
 func (c *copying) mapped() (*history.History, error) {
 	defer c.close()
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {

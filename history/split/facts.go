@@ -93,7 +93,6 @@ func (f *facts) add(file string, part int, x *head, ordered bool) error {
 	return nil
 }
 
-// unique checks an id.
 func (f *facts) unique(file string, line, id int64) error {
 	if f.ids.add(id) {
 		return f.ids.err

@@ -25,7 +25,6 @@ type sorted struct {
 	runs []int64 // where they end
 }
 
-// put writes a run.
 func (s *sorted) put(ids []int64) (err error) {
 	if s.f == nil {
 		if s.f, err = os.CreateTemp("", "isovet-ids-*"); err != nil {

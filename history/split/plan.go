@@ -19,7 +19,6 @@ import (
 	"isovet/internal/plural"
 )
 
-// planner is the state of Plan.
 type planner struct {
 	o     Options
 	set   *Set
@@ -225,7 +224,6 @@ func (p *planner) header(file string, h Header) error {
 	return nil
 }
 
-// headerOf returns a history's header.
 func headerOf(h *history.History) Header {
 	i := Initial{Kind: h.Initial.Kind, N: h.Initial.N}
 	if i.Kind == history.String || i.Kind == history.Row {
@@ -256,7 +254,6 @@ func (i Initial) String() string {
 	return string(t.AppendValue(nil, v))
 }
 
-// native adds the pieces of a native file.
 func (p *planner) native(ctx context.Context, f *File) error {
 	n, err := native.Open(f.Path)
 	if err != nil {

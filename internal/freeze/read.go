@@ -104,7 +104,6 @@ type decoder struct {
 
 func (r *reader) fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// into reads len(b) bytes into b.
 func (r *reader) into(b []byte) {
 	if _, err := io.ReadFull(r.in, b); err != nil {
 		panic(failure{err})

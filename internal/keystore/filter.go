@@ -52,7 +52,6 @@ func (f *filter) may(sum uint64) bool {
 	return true
 }
 
-// save writes the filter to a file.
 func (f *filter) save(path string) error {
 	b := make([]byte, 0, 8*len(f.words))
 	for _, w := range f.words {

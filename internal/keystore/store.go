@@ -52,7 +52,6 @@ func (s *Store) Empty() bool { return s.db == nil }
 // mib is a mebibyte.
 const mib = 1 << 20
 
-// begin makes the store's files.
 func (s *Store) begin() error {
 	if s.db != nil {
 		return nil
@@ -212,7 +211,6 @@ func (s *Store) Restore(dir string) error {
 	return nil
 }
 
-// findMost sets most from the stored keys.
 func (s *Store) findMost() error {
 	it, err := s.db.NewIter(nil)
 	if err != nil {

@@ -158,7 +158,6 @@ func (t *Table) Number(text []byte) (n uint32, made bool) {
 	return n, true
 }
 
-// size returns the memory of a text's bytes.
 func size[T string | []byte](text T) int64 { return int64(len(text)+15) &^ 15 }
 
 // Fetch calls load with the states in the store of all numbers made since its last call. Cost: in the order of keys, a

@@ -191,7 +191,6 @@ func (r *reader) sets(n node) {
 	}
 }
 
-// where reads the WHERE clause.
 func (r *reader) where(n node) {
 	r.s.Plain = true
 	if has(n, "whereClause") {

@@ -76,7 +76,6 @@ type incidentJSON struct {
 	Evidence []evidenceShown   `json:"evidence,omitempty"`
 }
 
-// incidentShown is an incident as the page shows it.
 type incidentShown struct {
 	ID       int64           `json:"id"`
 	What     string          `json:"what"`

@@ -73,7 +73,6 @@ const (
 	commitEvery   = 5 * time.Second
 )
 
-// source reads a topic.
 type source struct {
 	o          Options
 	client     *kgo.Client
@@ -267,7 +266,6 @@ func (s *source) poll(ctx context.Context) {
 	}
 }
 
-// record stores a record.
 func (s *source) record(p *part, r *kgo.Record, first int64) {
 	if r.Offset < p.next {
 		return // in the log already

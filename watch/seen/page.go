@@ -246,7 +246,6 @@ func (p *live) numbers(s *watch.Snapshot, now time.Time) (chief, further []numbe
 	}
 }
 
-// row returns an incident as a row of the table.
 func (p *live) row(in watch.Incident) row {
 	r := row{ID: in.ID, Class: shown(in.Class, 40), Kind: shown(in.Kind, 60), Means: means[in.Class], Open: in.Open,
 		Unjudged: in.Unjudged, Proved: in.Proved, Count: grouped(in.Count), Keys: grouped(in.Keys),

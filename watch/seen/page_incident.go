@@ -30,7 +30,6 @@ const (
 	reportFile = "evidence.html" // in one, as package incident names it
 )
 
-// shownLine is a violation.
 type shownLine struct {
 	N        int64
 	Says     string
@@ -42,7 +41,6 @@ type shownLine struct {
 	Commands []string // commands that check it
 }
 
-// detail makes the page of an incident.
 func (p *live) detail(in *watch.Incident) *detail {
 	d := &detail{Row: p.row(*in), Command: shown(p.o.Shrink, 500)}
 	if _, err := p.file(FolderOf(in.ID) + "/" + reportFile); err == nil {
@@ -93,7 +91,6 @@ func (p *live) detail(in *watch.Incident) *detail {
 	return d
 }
 
-// show adds the evidence of a violation.
 func (p *live) show(s *shownLine, e *watch.Evidence) {
 	s.Why = shown(e.Why, 300)
 	if e.History == "" {

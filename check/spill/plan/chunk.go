@@ -195,7 +195,6 @@ func (w *chunkWriter) endTxn() {
 	}
 }
 
-// key adds a key to the chunk and returns its number.
 func (w *chunkWriter) key(kind history.ValueKind, n int64, text []byte) uint32 {
 	w.keys = append(w.keys, byte(kind))
 	if kind == history.Int {
@@ -208,7 +207,6 @@ func (w *chunkWriter) key(kind history.ValueKind, n int64, text []byte) uint32 {
 	return w.nKeys - 1
 }
 
-// op adds an operation.
 func (w *chunkWriter) op(kind Kind, key uint32, v history.ValueKind, n int64, text []byte) {
 	b, i := room(w.body)
 	w.opAt = i
@@ -254,7 +252,6 @@ type Damaged struct{ What string }
 
 func (d *Damaged) Error() string { return "a damaged chunk: " + d.What }
 
-// cursor reads a chunk.
 type cursor struct {
 	b      []byte
 	i      int // index of the next byte in b

@@ -153,7 +153,6 @@ type merger struct {
 	free   []*cursor // free cursors
 }
 
-// begin opens a chunk.
 func (m *merger) begin(k *Chunk, room int) error {
 	c := &cursor{}
 	if n := len(m.free); n > 0 {

@@ -154,7 +154,6 @@ func (w *small) holds(k, v Value) {
 	}
 }
 
-// history builds the small history.
 func (w *small) history(wish map[Value]Value, free, sessions bool) (*history.History, error) {
 	b := history.NewBuilder()
 	for _, i := range w.members {

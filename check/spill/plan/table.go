@@ -93,7 +93,6 @@ func (t *table) grow() {
 	}
 }
 
-// key returns the key of a number.
 func (t *table) key(i uint32) Value {
 	if int(i) < len(t.text) {
 		if s := t.text[i]; s != "" || t.isText(s, i) {

@@ -82,7 +82,6 @@ type next struct {
 	at   int
 }
 
-// want adds a wanted version.
 func (s *search) want(w Want, initial Value) {
 	k, fresh := s.t.find(w.Key.Kind, w.Key.N, []byte(w.Key.Text))
 	if fresh {

@@ -30,7 +30,6 @@ type ways struct {
 	tells    driver.Telling
 }
 
-// text returns the type for texts.
 func (w *ways) text() string {
 	if w.varchar != "" {
 		return w.varchar

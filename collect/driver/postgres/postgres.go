@@ -363,7 +363,6 @@ func (s *session) Get(key int64, lock bool) (r driver.Row, found bool, err error
 	return r, found, err
 }
 
-// sqlRow reads the columns u and p.
 func sqlRow(u, p []byte) (r driver.Row, err error) {
 	if r.Version, err = strconv.ParseInt(string(u), 10, 64); err != nil {
 		return r, err

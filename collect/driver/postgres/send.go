@@ -79,7 +79,6 @@ type sender struct {
 	byText map[string]string // names by text, of statements prepared during the run
 }
 
-// prepare prepares the session's own statements.
 func (s *session) prepare(ctx context.Context, all []statement) error {
 	for _, st := range all {
 		if s.mode == simpleMode || s.mode == unnamed {

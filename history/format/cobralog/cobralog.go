@@ -225,7 +225,6 @@ func (f *folder) init() {
 	f.b.EndTxn(h)
 }
 
-// add adds the transactions of a log.
 func (f *folder) add(l *log, session int64) {
 	value := func(id uint64) history.Value {
 		if id == deleted {

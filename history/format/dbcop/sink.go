@@ -15,7 +15,6 @@ type sink struct {
 	reserved bool
 }
 
-// event is an event of a transaction.
 type event struct {
 	version int64
 	key     uint32

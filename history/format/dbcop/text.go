@@ -45,7 +45,6 @@ func ReadText(data []byte, file string) (*history.History, error) {
 	})
 }
 
-// history reads the whole file.
 func (p *textReader) history(data []byte, file string) error {
 	session, lineNo := int64(0), 0
 	first, firstText := 0, []byte(nil)

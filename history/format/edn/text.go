@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// text reads a string.
 func (s *Scanner) text(t Token) (Token, error) {
 	t.Kind = Text
 	start := s.pos + 1

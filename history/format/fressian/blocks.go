@@ -286,7 +286,6 @@ func (f *blocks) whole(ops, rest []byte) []byte {
 	return append(append(out, '\n'), rest...)
 }
 
-// blockRef returns the number of the block that a text refers to.
 func blockRef(text []byte) (id int32, is bool) {
 	number, is := bytes.CutPrefix(text, []byte("#block-ref "))
 	if !is {

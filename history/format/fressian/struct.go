@@ -221,7 +221,6 @@ func (d *decoder) bytes(c byte) (all []byte, err error) {
 	}
 }
 
-// rawBytes reads bytes.
 func (d *decoder) rawBytes() ([]byte, error) {
 	c, err := d.byte()
 	if err != nil {

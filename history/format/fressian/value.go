@@ -85,7 +85,6 @@ func (d *decoder) byte() (byte, error) {
 	return d.data[d.pos-1], nil
 }
 
-// take returns the next n bytes.
 func (d *decoder) take(n int64) ([]byte, error) {
 	if n < 0 || n > int64(len(d.data)-d.pos) {
 		return nil, fmt.Errorf("found a length of %d; expected at most %d", n, len(d.data)-d.pos)
@@ -126,7 +125,6 @@ func (d *decoder) integer(c byte) (n int64, is bool, err error) {
 	return n, true, err
 }
 
-// length reads an integer.
 func (d *decoder) length() (int64, error) {
 	c, err := d.byte()
 	if err != nil {

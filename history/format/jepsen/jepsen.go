@@ -175,7 +175,6 @@ const (
 	otherFn
 )
 
-// fnNamed returns the function of an :f.
 func fnNamed(name []byte) (fn, bool) {
 	switch string(name) {
 	case "txn":
@@ -294,7 +293,6 @@ func Read(data []byte, file string, o Options) (*history.History, error) {
 	return r.build()
 }
 
-// build makes the history from the operations read.
 func (r *reader) build() (*history.History, error) {
 	if len(r.events) == 0 {
 		found := "no operation"

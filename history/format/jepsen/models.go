@@ -345,7 +345,6 @@ func (r *reader) scalar(t edn.Token, field string) (history.Value, error) {
 	return history.Value{}, r.s.Errorf(t.Pos, field, "found %v; expected a number, a word or nil", t)
 }
 
-// key makes a key.
 func (r *reader) key(t edn.Token) (uint32, error) {
 	switch t.Kind {
 	case edn.Int, edn.Word, edn.Text, edn.Number:

@@ -86,7 +86,6 @@ func plainInteger(p *edn.Plain) (int64, bool) {
 	return p.Int()
 }
 
-// kindNamed returns the kind of a :type.
 func kindNamed(name []byte) (kind, bool) {
 	switch string(name) {
 	case "invoke":
@@ -113,7 +112,6 @@ func (r *reader) plainMicro(at int) bool {
 	return ok
 }
 
-// plainAt returns a plain reader at a place.
 func (r *reader) plainAt(at int) edn.Plain {
 	p := edn.NewPlain(r.s.Data, r.s.JSON)
 	p.Back(at)

@@ -261,7 +261,6 @@ func (r *reader) nameProcesses() {
 	}
 }
 
-// function reads the :f of an operation.
 func (r *reader) function(e *event, t edn.Token) error {
 	switch f, known := fnNamed(t.Text); {
 	case t.Kind == edn.Nil:

@@ -58,7 +58,6 @@ func Heads(data []byte, file string, lines int64, head bool, f func(*Head) error
 	return txns, n, nil
 }
 
-// read reads a line whole.
 func (h *Head) read(line []byte, file string, no int64) (header bool, err error) {
 	l, err := ReadLine(line, false)
 	if err != nil {

@@ -114,10 +114,8 @@ const unnamed = math.MinInt64 + 1
 // Unnamed reports whether ReadPiece gave an id to a line that had none.
 func Unnamed(id int64) bool { return id < unnamed+math.MaxUint32 }
 
-// blanks is padding for the scanner.
 var blanks = [scanMargin]byte([]byte(strings.Repeat(" ", scanMargin)))
 
-// endTxn ends a transaction.
 func (p *parser) endTxn(h history.TxnHead) {
 	if p.draft != nil {
 		p.ended = p.draft.End(h)

@@ -260,7 +260,6 @@ func (t *tolerant) header() {
 	}
 }
 
-// txn reads a transaction.
 func (t *tolerant) txn(done int) {
 	h := history.NewTxnHead()
 	seen := 0

@@ -133,7 +133,6 @@ func (t *tolerant) canonicalScalar() bool {
 	return ok
 }
 
-// keyValue reads a key.
 func (t *tolerant) keyValue() (history.Value, bool) {
 	switch c := t.peek(); {
 	case c == '"':
@@ -274,7 +273,6 @@ func (t *tolerant) opTime() (int64, bool) {
 	return n, ok
 }
 
-// list reads the elements of a list.
 func (t *tolerant) list() bool {
 	t.elems = t.elems[:0]
 	_, ok := t.array(func(i int) bool {
@@ -289,7 +287,6 @@ func (t *tolerant) list() bool {
 	return ok
 }
 
-// predRows reads the rows that a predicate matched.
 func (t *tolerant) predRows(kind history.OpKind) bool {
 	t.rows = t.rows[:0]
 	form, most := "[key, value]", 2

@@ -11,7 +11,6 @@ import (
 	"isovet/level"
 )
 
-// bitset is a set of indices.
 type bitset []uint64
 
 func newBitset(n int) bitset { return make(bitset, n/64+1) }
@@ -337,7 +336,6 @@ func (v *verifier) checkTexts() *problem {
 	return nil
 }
 
-// isRow reports whether a text is a row.
 func (v *verifier) isRow(text uint32) bool {
 	if v.h.Texts.IsPacked(text) {
 		return true // checkTexts has checked it

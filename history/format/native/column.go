@@ -80,7 +80,6 @@ const (
 	levelsID = 36
 )
 
-// texts makes the history's texts.
 func (x *rest) texts() *history.Texts {
 	if x.shapes == nil {
 		return history.NewTexts(x.arena, x.textOff)

@@ -121,7 +121,6 @@ type span struct {
 	said       []byte // operations of the attribute
 }
 
-// span reads a span and makes its line.
 func (r *reader) span() {
 	at := r.s.Map("spans")
 	x := span{session: -1, start: history.NoTime, end: history.NoTime, rest: r.rest[:0], said: r.said[:0]}
@@ -170,7 +169,6 @@ func (r *reader) span() {
 	}
 }
 
-// appendLine appends the transaction.
 func (x *span) appendLine(b, ops []byte) []byte {
 	b = strconv.AppendInt(append(b, `{"session":`...), int64(x.session), 10)
 	b = strconv.AppendInt(append(b, `,"start":`...), x.start, 10)
@@ -191,7 +189,6 @@ func (x *span) appendLine(b, ops []byte) []byte {
 	return append(append(b, ops...), "]}"...)
 }
 
-// attribute reads an attribute of a span.
 func (r *reader) attribute(x *span) {
 	at := r.s.Pos()
 	key, v, text := r.keyed(false)

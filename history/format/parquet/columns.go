@@ -88,7 +88,6 @@ const (
 	fNull // nothing at all
 )
 
-// column is a column of a file.
 type column struct {
 	name     string
 	id       int // in the table

@@ -40,7 +40,6 @@ func Read(ctx context.Context, data []byte, name string, workers int, release fu
 	return h, nil
 }
 
-// listed returns a list of names for a note.
 func listed(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -62,7 +61,6 @@ func renamed(err error) error {
 // minRows is the least number of rows that a core gets; tests set fewer.
 var minRows int64 = 1 << 16
 
-// read fills a builder.
 func (f *File) read(ctx context.Context, workers int, release func([]byte)) (*history.Builder, error) {
 	workers = min(workers, f.NumGroups(), int(min(f.NumRows()/minRows, math.MaxInt32)))
 	if workers < 2 {
@@ -195,7 +193,6 @@ func (f *File) newReader() (*reader, error) {
 	return r, r.header()
 }
 
-// text interns a text.
 func (r *reader) text(s []byte) (int64, error) {
 	if !utf8.Valid(s) {
 		return 0, errors.New("a text is not valid UTF-8")

@@ -2,7 +2,6 @@ package parquet
 
 import "isovet/history"
 
-// operations adds the operations of rows i to j.
 func (r *reader) operations(i, j int) error {
 	kinds, place := &r.view[cKind], &r.view[cOp]
 	for ; i < j; i++ {
@@ -120,7 +119,6 @@ func (r *reader) item(i int, kind history.OpKind) error {
 	return nil
 }
 
-// key returns the key of row i.
 func (r *reader) key(i int) (uint32, error) {
 	v, ok := r.view[cKey].get(i)
 	t, isText := r.view[cKeyText].get(i)

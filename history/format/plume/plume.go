@@ -21,7 +21,6 @@ import (
 	"isovet/history"
 )
 
-// op is one line.
 type op struct {
 	key, value int64
 	txn        int32 // dense index
@@ -185,7 +184,6 @@ func explicitInit(txns []txn, ops []op) bool {
 	})
 }
 
-// parser reads lines.
 type parser struct {
 	data   []byte
 	file   string

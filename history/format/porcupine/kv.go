@@ -139,7 +139,6 @@ const kvChunk = 1 << 13
 // op returns an operation by its number.
 func (r *kvReader) op(n uint32) *kvOp { return &r.ops[n/kvChunk][n%kvChunk] }
 
-// text returns the text of an operation.
 func (r *kvReader) text(t kvText) []byte {
 	if t.at < 0 {
 		return r.escaped[-1-t.at]
@@ -256,7 +255,6 @@ func (r *kvReader) settle(k *kvKey) {
 	}
 }
 
-// build makes the history.
 func (r *kvReader) build() (*history.History, error) {
 	b, out := r.b, r.out
 	txns, ops := 0, 0

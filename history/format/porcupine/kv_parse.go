@@ -10,7 +10,6 @@ import (
 // kvEvent has the fields of an event; a missing field has Kind EOF.
 type kvEvent struct{ process, kind, f, key, value edn.Token }
 
-// parse reads the events.
 func (r *kvReader) parse(data []byte, file string) error {
 	s := edn.Scanner{Data: data, File: file}
 	var e kvEvent
@@ -60,7 +59,6 @@ func (e *kvEvent) scan(s *edn.Scanner) (at int) {
 	return at
 }
 
-// event adds an event that begins at first.
 func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error {
 	wrong := func(t edn.Token, field, expected string) error {
 		if t.Kind == edn.EOF {
@@ -113,7 +111,6 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 	return nil
 }
 
-// invoke adds an operation.
 func (r *kvReader) invoke(o kvOp, e *kvEvent) {
 	o.key = r.key(e.key.Text)
 	r.counts[o.key]++

@@ -73,7 +73,6 @@ func (r *kvReader) find(k *kvKey, text []byte) (token int32, ok bool) {
 	return at - 1, at > 0
 }
 
-// tokenText returns the text of a token.
 func (r *kvReader) tokenText(k *kvKey, token int32) []byte {
 	return r.text(k.ops[k.tokens[token].first].text)
 }

@@ -132,7 +132,6 @@ const (
 	casFn
 )
 
-// fnOf returns the function of a name.
 func fnOf(name []byte) fn {
 	switch string(name) {
 	case ":read":

@@ -146,7 +146,6 @@ func (r *reader) stamp(field string) (s stamp) {
 	return s
 }
 
-// txn reads a transaction.
 func (r *reader) txn() {
 	h := history.NewTxnHead()
 	at := r.s.Map("")

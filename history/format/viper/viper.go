@@ -82,7 +82,6 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 	return r.b.Build()
 }
 
-// txn reads a transaction.
 func (r *reader) txn(session int64) {
 	h := history.NewTxnHead()
 	at := r.s.Map("")

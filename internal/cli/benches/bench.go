@@ -460,7 +460,6 @@ func (f *compareFlags) print(e *console.Env, sources []bench.Source, rows []benc
 	return bench.WriteTable(e.Stdout, rows, f.markdown)
 }
 
-// caption returns the caption of the table.
 func (f *compareFlags) caption(sources []bench.Source, rows []bench.Row) string {
 	var names []string
 	for _, s := range sources {

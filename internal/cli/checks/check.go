@@ -477,7 +477,6 @@ func (o *outcome) addTo(t *console.Tally) {
 	t.Worst = console.Worse(t.Worst, s)
 }
 
-// verdict returns the verdict of the answer.
 func (o *outcome) verdict() evidence.Verdict {
 	if o.work != nil {
 		return o.work.Answer.Verdict

@@ -83,7 +83,6 @@ func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {
 	return console.Status(s)
 }
 
-// writeCertificate writes the requested certificate.
 func (f *CheckFlags) writeCertificate(e *console.Env, o outcome,
 	write func(file string, w func(io.Writer) error) error) error {
 	switch {

@@ -22,7 +22,6 @@ import (
 	"isovet/report"
 )
 
-// allLevels is the value of --level for all levels.
 const allLevels = "all"
 
 // latticeValue is a level, all of them, or a mixed level.

@@ -235,7 +235,6 @@ func (f *CheckFlags) shrinkTo(ctx context.Context, e *console.Env, o outcome, to
 	return to != "-", nil
 }
 
-// nothing reports that there is no violation to shrink.
 func (f *shrinkFlags) nothing(e *console.Env, path string, n *shrink.NoViolation, start time.Time) error {
 	if f.json {
 		j := shrinkJSON{History: path, Level: n.Answer.Label(), Verdict: n.Answer.Verdict.String(),

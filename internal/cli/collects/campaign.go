@@ -63,7 +63,6 @@ type campaignFound struct {
 	Kept        string   `json:"kept,omitempty"`
 }
 
-// run runs a campaign.
 func (f *campaignFlags) run(ctx context.Context, e *console.Env, plan string) error {
 	if f.out == "" || f.out == "-" {
 		return console.Usagef("-o DIR is missing: the campaign's folder")

@@ -230,7 +230,6 @@ func (f *liveFlags) begin(e *console.Env, p *console.Progress, broken *error) er
 	return nil
 }
 
-// end reports the findings.
 func (f *liveFlags) end(e *console.Env, quiet bool) error {
 	if err := f.live.Close(); err != nil {
 		return err

@@ -273,7 +273,6 @@ func saidIncident(x *incident.Incident, dir string) string {
 // probeRuns is the number of runs of an incident's schedule.
 const probeRuns = 5
 
-// cellName returns the name of a cell's files.
 func cellName(isolation, anomaly string) string {
 	return strings.NewReplacer(" ", "-", "'", "").Replace(isolation + "-" + anomaly)
 }

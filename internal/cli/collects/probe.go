@@ -212,7 +212,6 @@ func (c *probeCell) kindOf(r *evidence.Result) level.Anomaly {
 	return r.Anomalies[0].Kind
 }
 
-// mark returns a cell's mark in the table.
 func (c *probeCell) mark() string {
 	if c == nil {
 		return "not tried"
@@ -399,7 +398,6 @@ func (c *probeCell) shrunk(ctx context.Context) (*shrink.Result, error) {
 	return shrink.History(ctx, c.result.H, c.result.Level, shrink.Options{First: c.result, Kinds: c.kinds})
 }
 
-// keepAnswer writes a history and its certificate.
 func keepAnswer(e *console.Env, dir, file, certificate string, h *history.History, r *evidence.Result) error {
 	if err := writeHistory(filepath.Join(dir, file), &collect.Result{History: h}, console.Auto); err != nil {
 		return err

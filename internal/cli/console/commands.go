@@ -15,7 +15,6 @@ var commandsText string
 // part is something that commands.txt says of a command.
 type part struct{ name, text string }
 
-// partsOf returns what commands.txt says of a command.
 func partsOf(command string) (parts []part) {
 	_, text, _ := strings.Cut(commandsText, "\n== "+command+"\n")
 	text, _, _ = strings.Cut("\n"+text, "\n== ")

@@ -141,7 +141,6 @@ func (k *kept) Begins(i int) {
 	k.say(SaysBegin, fmt.Sprint(i))
 }
 
-// Does reports the current stage.
 func (k *kept) Does(stage string) {
 	if k == nil {
 		return
@@ -182,5 +181,4 @@ func (k *kept) Leaves(cause error) {
 	select {}
 }
 
-// Done reports the totals.
 func (k *kept) Done(t Tally) { k.SayJSON(SaysDone, t) }

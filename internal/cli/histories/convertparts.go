@@ -139,7 +139,6 @@ func (v *conversion) stream(ctx context.Context, e *console.Env, paths []string,
 	})
 }
 
-// streamFile writes one file.
 func (v *conversion) streamFile(ctx context.Context, s *split.Set, header *history.History, ending string, to io.Writer,
 	p *console.Progress, say func(*history.History)) (err error) {
 	buf := bufio.NewWriterSize(to, 1<<18)
@@ -168,7 +167,6 @@ func (v *conversion) streamFile(ctx context.Context, s *split.Set, header *histo
 	return errors.Join(err, w.Close(), buf.Flush())
 }
 
-// streamParts writes a folder of parts.
 func (v *conversion) streamParts(ctx context.Context, s *split.Set, header *history.History, ending string,
 	p *console.Progress,
 	say func(*history.History)) error {

@@ -156,7 +156,6 @@ func (x *streamed) name(h *history.History) {
 	}
 }
 
-// value adds a value to a hash.
 func (x *streamed) value(of [2]uint64, v history.Value) [2]uint64 {
 	n := [2]uint64{uint64(v.N), uint64(v.N)}
 	if v.Kind == history.String || v.Kind == history.Row {

@@ -66,7 +66,6 @@ func (f *sourceFlags) place(at int64) string {
 	return fmt.Sprintf("the line up to byte %d", at)
 }
 
-// opening is a source to be opened.
 type opening struct {
 	prepare func() error
 	open    func(ctx context.Context, after watch.Places) (watch.Source, error)
@@ -162,7 +161,6 @@ func (f *sourceFlags) pipe(e *console.Env, state string, after watch.Places) wat
 	return watch.Pipe(e.Stdin, after.Last())
 }
 
-// tokens reads a file of tokens.
 func (f *sourceFlags) tokens() ([]string, error) { return readTokens("token-file", f.tokenFile) }
 
 // readTokens reads the file of tokens that a flag names, if any.

@@ -54,7 +54,6 @@ type watchFlags struct {
 // minWatchMemory is the memory for lines in progress.
 const minWatchMemory = 16 << 20
 
-// watchCheckers are the checkers of streams.
 var watchCheckers = []string{"replay", "aion", "leopard"}
 
 // NewWatch returns the command watch.
@@ -63,7 +62,6 @@ func NewWatch(e *console.Env) *cobra.Command {
 	return c
 }
 
-// newWatch returns the command with its flags.
 func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 	f := &watchFlags{level: level.SessionSnapshotIsolation,
 		source: sourceFlags{url: "-", durable: "isovet", maxBody: watch.DefaultMaxBody},
@@ -116,7 +114,6 @@ func newWatch(e *console.Env) (*watchFlags, *cobra.Command) {
 	return f, c
 }
 
-// judge makes the judge.
 func (f *watchFlags) judge() (watch.Judge, error) {
 	ticks, wait, err := f.gate.late(f.checker == "aion")
 	if err != nil {
@@ -156,7 +153,6 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 		Bounds: f.bounds()})
 }
 
-// bounds returns the bounds of memory.
 func (f *watchFlags) bounds() watch.Bounds {
 	return watch.Bounds{Memory: f.memory, Dir: filepath.Join(f.state, "keys")}
 }
