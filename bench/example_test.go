@@ -41,8 +41,8 @@ func ExampleCompare() {
 	defer os.RemoveAll(dir)
 	var histories []bench.Source
 	for _, spec := range []datasets.Spec{
-		{Workload: "blindw", Variant: "WH", Txns: 100, Keys: 20, Seed: 1},
-		{Workload: "blindw-pred", Txns: 30, Keys: 20, Seed: 1}, // predicate operations
+		{Workload: "blindw", Variant: "WH", Txns: 50, Keys: 20, Seed: 1},
+		{Workload: "blindw-pred", Txns: 15, Keys: 20, Seed: 1}, // predicate operations
 	} {
 		h, err := bench.Generate(ctx, spec, dir)
 		if err != nil {

@@ -5,7 +5,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // Figure is a table or a figure of a paper's evaluation, measured again on this machine.
@@ -104,9 +106,18 @@ var measures = map[string]measuring{
 	"bc/fig2":               bcFig2,
 }
 
+var figuresRead struct {
+	once sync.Once
+	all  []Figure
+}
+
 // Figures returns all figures in the papers' order.
 func Figures() []Figure {
-	var all []Figure
+	figuresRead.once.Do(func() { figuresRead.all = readFigures() })
+	return slices.Clone(figuresRead.all)
+}
+
+func readFigures() (all []Figure) {
 	says := claimsTable()
 	for line := range strings.Lines(figuresJSON) {
 		var f Figure

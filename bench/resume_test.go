@@ -25,7 +25,7 @@ func TestResume(t *testing.T) {
 		Numeric: true,
 		Measure: func(ctx context.Context, lab *Lab, r *Report) error {
 			for i := range sizes {
-				src, err := lab.Source(ctx, datasets.Spec{Workload: "blindw", Txns: 30 + i})
+				src, err := lab.Source(ctx, datasets.Spec{Workload: "blindw", Keys: 20, Txns: 30 + i})
 				if err != nil {
 					return err
 				}
@@ -44,7 +44,7 @@ func TestResume(t *testing.T) {
 		defer cancel()
 		runs := 0
 		reports, err := Reproduce(ctx, []Figure{figure}, ReproduceOptions{Timeout: time.Hour,
-			Scale: QuickScale, Seed: seed, Out: out, Self: self(t),
+			Scale: QuickScale, Seed: seed, Out: out,
 			Resume: resume, NoServers: true, Progress: func(what string, _, _ int) {
 				if strings.Contains(what, " on ") {
 					if runs++; runs == stopAfter {

@@ -16,7 +16,7 @@ import (
 // TestProgress: how much of a file was read only grows, up to nearly all of it: plain, compressed, on several cores.
 func TestProgress(t *testing.T) {
 	var text, packed bytes.Buffer
-	for i := 0; text.Len() < 20<<20; i++ {
+	for i := 0; text.Len() < randtest.Long(17, 20)<<20; i++ {
 		fmt.Fprintf(&text, `{"id":%d,"session":%d,"ops":[["w","k%d",%d]],"name":"%x"}`+"\n", i, i%8, i%1000, i,
 			[4]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64(), rand.Uint64()})
 	}

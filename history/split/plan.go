@@ -439,14 +439,14 @@ func (p *planner) whole(ctx context.Context, f *File) error {
 
 // eachBlock calls f with the content of r in blocks that end at line ends, or at the end. f must not keep a block.
 func eachBlock(ctx context.Context, r io.Reader, file string, f func(block []byte) error) error {
-	buf := make([]byte, 0, batchBytes)
+	buf := make([]byte, 0, min(batchBytes, 1<<16)) // most files need no more
 	lines := 0
 	for {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
 		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, len(buf)) // a long line
+			buf = append(make([]byte, 0, 2*len(buf)), buf...) // a long file, or line
 		}
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -456,7 +456,7 @@ func eachBlock(ctx context.Context, r io.Reader, file string, f func(block []byt
 		}
 		cut := len(buf)
 		if err == nil {
-			if len(buf) < cap(buf) {
+			if len(buf) < max(batchBytes, cap(buf)) {
 				continue
 			}
 			if cut = bytes.LastIndexByte(buf, '\n') + 1; cut == 0 {

@@ -166,7 +166,7 @@ func TestKeyTable(t *testing.T) {
 func TestEdgesHold(t *testing.T) {
 	n := histtest.Long[uint64](8, 400)
 	seen := map[string]int{}
-	for seed := range n {
+	for seed := uint64(4); seed < n; seed++ {
 		workload := []string{"mix", "rmw", "list-append", "booking"}[seed%4]
 		h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: workload, Txns: 60, Sessions: 5, Keys: 12,
 			Seed: seed, AbortRate: 0.1})

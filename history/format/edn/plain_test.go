@@ -110,7 +110,7 @@ func TestPlain(t *testing.T) {
 		"9223372036854775808", "-9223372036854775808", "1.5", "1e3", "2N", "0x1f", "a/b", "é", "\x00", "\xff", "^", "@",
 		"'", "~", "`", "#_", "#a", "\v", "\f"}
 	taken := 0
-	for range histtest.Long(200_000, 5_000_000) {
+	for range histtest.Long(50_000, 5_000_000) {
 		var data []byte
 		if rnd.IntN(2) == 0 {
 			data = append(data, "[{("[rnd.IntN(3)])
@@ -127,7 +127,7 @@ func TestPlain(t *testing.T) {
 		same(t, data, true)
 		taken += agree(t, data, false) + agree(t, data, true)
 	}
-	if taken < 50_000 {
+	if taken < 12_500 {
 		t.Errorf("Plain took %d values; the test shows little", taken)
 	}
 }

@@ -89,7 +89,7 @@ func TestAbsurdInput(t *testing.T) {
 // A line longer than any block, and one cut at every place.
 func TestStreamBlocks(t *testing.T) {
 	var out []byte
-	for i := range 3000 {
+	for i := range 1000 {
 		d := doc{Rand: rand.New(rand.NewPCG(uint64(i), 3))}
 		d.txn(i+1000, false)
 		out = append(append(out, d.out...), '\n')

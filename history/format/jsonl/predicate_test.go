@@ -59,7 +59,7 @@ func predicateText(r *rand.Rand) string {
 // TestPredicateScan: the scanner makes of predicate operations what the tolerant reader does, errors and all.
 func TestPredicateScan(t *testing.T) {
 	good, bad := 0, 0
-	randtest.Seeds(t, 20000, func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](8000, 20_000), func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		var b strings.Builder
 		for id := range 1 + r.IntN(3) {

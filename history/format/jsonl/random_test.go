@@ -76,7 +76,7 @@ func sameLines(a, b *history.History) bool {
 // must what is written and read again.
 func TestRandomDocuments(t *testing.T) {
 	scanned := 0
-	randtest.Seeds(t, randtest.Long[uint64](750, 4000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](400, 4000), func(t testing.TB, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		d := doc{Rand: rnd, wild: []int{0, 0, 200, 40, 5}[seed%5]}
 		data := d.document()

@@ -71,7 +71,7 @@ func TestRoundTrip(t *testing.T) {
 
 // A history of several blocks, whose offsets go across them.
 func TestRoundTripLarge(t *testing.T) {
-	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 40_000,
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WR", Txns: 33_000,
 		DBTimes: true, AbortRate: 0.1, UnknownRate: 0.1}))(t)
 	if h.NumOps() < 3*blockRows || h.NumTxns() < blockRows {
 		t.Fatalf("%d operations of %d transactions; expected several blocks", h.NumOps(), h.NumTxns())
@@ -84,7 +84,7 @@ func TestRoundTripLarge(t *testing.T) {
 	g := must.Get(ReadFrom(t.Context(), bytes.NewReader(data), "f", 2))(t)
 	must.Equal(t, differs(h, g), "", "read")
 	r := rand.New(rand.NewPCG(1, 1))
-	for range histtest.Long(12, 200) {
+	for range histtest.Long(5, 200) {
 		i, bit := r.IntN(len(data)), byte(1)<<r.IntN(8)
 		data[i] ^= bit
 		g, err := Read(t.Context(), data, "f", 2)

@@ -220,7 +220,7 @@ func TestDamaged(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	tried := uint64(0)
-	randtest.Seeds(t, randtest.Long[uint64](3000, 300_000), func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](1200, 300_000), func(t testing.TB, seed uint64) {
 		tried++
 		r := rand.New(rand.NewPCG(seed, 17))
 		data := bytes.Clone(files[r.IntN(len(files))])

@@ -93,7 +93,7 @@ func TestWorkers(t *testing.T) {
 	}
 	torn := foreign(t, r, rowsOf(h), shape{group: 2003})
 	for _, file := range [][]byte{data, torn} {
-		for _, workers := range []int{1, 2, 3, 8} {
+		for _, workers := range []int{1, 3, 8} {
 			g := must.Get(read(file, workers))(t)
 			diff.Same(t, h, g, "%d workers", workers)
 		}
@@ -103,7 +103,7 @@ func TestWorkers(t *testing.T) {
 // TestForeign: files as other programs write them, each column of any type that can hold it, in any encoding and
 // compression, are read as the same history.
 func TestForeign(t *testing.T) {
-	histories(t, randtest.Long[uint64](50, 3000), func(t testing.TB, name string, h *history.History) {
+	histories(t, randtest.Long[uint64](25, 3000), func(t testing.TB, name string, h *history.History) {
 		r := rand.New(rand.NewPCG(uint64(len(name))*7919+uint64(h.NumOps()), 5))
 		rows := rowsOf(h)
 		data := foreign(t, r, rows, shape{group: 1 + r.IntN(max(1, 2*len(rows))), any: true,
@@ -137,7 +137,7 @@ func inputError(t testing.TB, name string, err error) *history.InputError {
 
 // TestBatches: parts of a file, read in batches, are all of it, however it is divided, and however its row groups end.
 func TestBatches(t *testing.T) {
-	histories(t, randtest.Long[uint64](30, 2000), func(t testing.TB, name string, h *history.History) {
+	histories(t, randtest.Long[uint64](15, 2000), func(t testing.TB, name string, h *history.History) {
 		r := rand.New(rand.NewPCG(uint64(len(name))*7919+uint64(h.NumOps()), 6))
 		rows := rowsOf(h)
 		data := foreign(t, r, rows, shape{group: 1 + r.IntN(max(1, len(rows)/2)), any: true})

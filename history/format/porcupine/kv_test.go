@@ -82,7 +82,7 @@ func TestKV(t *testing.T) {
 	parts := []string{"[", "]", "{", "}", `"`, ",", ":", "0", "-", "nil", ":time 3 ", `"x"`, `\n`, "é", " ", "; no\n", "#_1 ",
 		":process :nemesis ", ":ok", "invoke", "99999999999999999999"}
 	good, bad, twice, unsaid := 0, 0, 0, 0
-	for range histtest.Long(1000, 100_000) {
+	for range histtest.Long(500, 100_000) {
 		data := randomKV(rnd)
 		for range rnd.IntN(4) / 2 {
 			data = randtest.Garble(rnd, data, parts)
