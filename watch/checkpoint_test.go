@@ -106,8 +106,9 @@ func TestCheckpoint(t *testing.T) {
 	}
 	gates := []GateOptions{{}, {Once: true, MaxJump: time.Minute, Patience: time.Second}}
 	for seed := range uint64(histtest.Long(2, 12)) {
-		spec := datasets.Spec{Workload: []string{"gt", "list-append"}[seed%2], Keys: 40, Sessions: 8,
-			Txns: histtest.Long(450, 700), Ops: 5, Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed}
+		spec := datasets.Spec{Workload: []string{"gt", "list-append"}[seed%2], Keys: 40,
+			Sessions: 8, Txns: histtest.Long(450, 700), Ops: 5,
+			Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed}
 		_, lines := arrivalsOf(t, spec, 60, false)
 		if seed%3 == 0 {
 			lines = lines[100:] // from the midst
