@@ -69,9 +69,9 @@ func describe(h *history.History, t uint32) string {
 // arrived, and an error ends the run.
 func TestLiveIsTheHistory(t *testing.T) {
 	for _, c := range []Config{
-		{DB: []string{"sqlite:"}, Workload: "rmw", Keys: 8, Txns: 200},
-		{DB: []string{"badger:"}, Workload: "list-append", Txns: 200},
-		{DB: []string{"badger:"}, Workload: "smallbank", Txns: 300, Sessions: 40},
+		{DB: []string{"sqlite:"}, Workload: "rmw", Keys: 8, Txns: 80},
+		{DB: []string{"badger:"}, Workload: "list-append", Txns: 80},
+		{DB: []string{"badger:"}, Workload: "smallbank", Txns: 120, Sessions: 40},
 	} {
 		k := &kept{t: t}
 		c.Live = k
@@ -113,7 +113,7 @@ func TestPast(t *testing.T) {
 		{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "rmw", Keys: 5},
 	} {
 		c.Seed, c.Ahead, c.Think = 3, &Ahead{}, 200*time.Microsecond // of which nothing but the recording is used
-		c.Txns, c.Sessions = 200, 12
+		c.Txns, c.Sessions = 100, 12
 		c = c.WithDefaults()
 		target := must.Get(Open(t.Context(), c))(t)
 		defer target.Close()

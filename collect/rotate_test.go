@@ -23,8 +23,8 @@ func TestRotate(t *testing.T) {
 		{DB: []string{"badger:"}, Workload: "blindw", Values: 3},
 	} {
 		k := &kept{t: t}
-		c.Txns, c.Sessions, c.Seed, c.Live = 240, 6, 3, k
-		c.Rotate = &Rotate{Dir: filepath.Join(t.TempDir(), "h"), Ending: split.Endings()[i%5], Txns: 60}
+		c.Txns, c.Sessions, c.Seed, c.Live = 120, 6, 3, k
+		c.Rotate = &Rotate{Dir: filepath.Join(t.TempDir(), "h"), Ending: split.Endings()[i%5], Txns: 30}
 		r := must.Get(Run(t.Context(), c))(t)
 		h := must.Get(split.Read(t.Context(), []string{c.Rotate.Dir}, format.Options{}))(t)
 		var got []string

@@ -118,14 +118,14 @@ func TestConditionsAlone(t *testing.T) {
 	for _, w := range []string{"claim", "rows"} {
 		in := must.Get(workload.Lookup(w))(t)
 		for _, v := range in.Variants {
-			c := collect.Config{DB: []string{"sqlite:"}, Workload: w, Variant: v.Name, Txns: 200, Sessions: 1}
+			c := collect.Config{DB: []string{"sqlite:"}, Workload: w, Variant: v.Name, Txns: 80, Sessions: 1}
 			verdict(t, run(t, c).History, level.Serializable, holds)
 		}
 	}
 }
 
 func workloadsAlone(t *testing.T, dbs []string) {
-	const seed, txns = 5, 60
+	const seed, txns = 5, 30
 	for _, db := range dbs {
 		d := open(t, collect.Config{DB: []string{db}})
 		for _, in := range workload.All() {

@@ -63,11 +63,11 @@ func onDisk(dir string) (bytes int64) {
 // judges keep in memory does not grow, and what is right is found to be. What of keys lies on disk grows with them, the
 // log does not.
 func TestNewKeys(t *testing.T) {
-	txns := int64(histtest.Long(15_000, 50_000_000))
+	txns := int64(histtest.Long(9_000, 50_000_000))
 	if n, err := strconv.ParseInt(os.Getenv("ISOVET_TXNS"), 10, 64); err == nil {
 		txns = n
 	}
-	bounds := Bounds{Memory: 3 << 20}
+	bounds := Bounds{Memory: 3 << 19}
 	if txns >= 1_000_000 {
 		bounds.Memory = 256 << 20
 	}
@@ -189,7 +189,7 @@ func manyKeys(w io.Writer, txns, keys int64) error {
 // TestManyKeys: of keys drawn at random more than fit into the memory, what is right is found to be; ISOVET_LONG=1 says
 // what it costs beside a judge that has all of them in memory.
 func TestManyKeys(t *testing.T) {
-	txns := int64(histtest.Long(2_500, 500_000))
+	txns := int64(histtest.Long(1_500, 500_000))
 	keys := int64(histtest.Long(20_000, 100_000))
 	p := profileOf(t, "postgresql:repeatable-read")
 	for _, name := range []string{"aion", "leopard"} {

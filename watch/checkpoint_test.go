@@ -79,7 +79,7 @@ func TestCheckpoint(t *testing.T) {
 			return j
 		}
 		got := pieces(t, rand.New(rand.NewPCG(seed, 1)), hasty(), lines, func(j Judge) Judge {
-			if often.IntN(4) > 0 {
+			if often.IntN(3) > 0 {
 				return j
 			}
 			dir := filepath.Join(dirs, fmt.Sprint(turns))
@@ -106,14 +106,15 @@ func TestCheckpoint(t *testing.T) {
 	}
 	gates := []GateOptions{{}, {Once: true, MaxJump: time.Minute, Patience: time.Second}}
 	for seed := range uint64(histtest.Long(2, 12)) {
-		spec := datasets.Spec{Workload: []string{"gt", "list-append"}[seed%2], Txns: 700, Sessions: 8, Keys: 40,
-			Ops: 5, Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed}
+		spec := datasets.Spec{Workload: []string{"gt", "list-append"}[seed%2], Keys: 40,
+			Sessions: 8, Txns: histtest.Long(450, 700), Ops: 5,
+			Isolation: "read-committed", DBTimes: true, Times: datasets.NoTimes, Seed: seed}
 		_, lines := arrivalsOf(t, spec, 60, false)
 		if seed%3 == 0 {
-			lines = lines[200:] // from the midst
+			lines = lines[100:] // from the midst
 		}
 		if seed%4 == 1 { // some are repeated, some missing
-			lines = append(slices.Concat(lines[:500], lines[450:600], lines[min(610, len(lines)):]), lines[100])
+			lines = append(slices.Concat(lines[:300], lines[250:400], lines[410:]), lines[100])
 		}
 		o := AionOptions{Options: timestamp.Options{Level: []level.Level{level.SessionSnapshotIsolation,
 			level.SessionSerializable}[seed/2%2]}, Lateness: []int64{0, 100, 400}[seed%3], Attach: AttachAuto,
@@ -122,7 +123,7 @@ func TestCheckpoint(t *testing.T) {
 			return aionWith(t, o)
 		})
 	}
-	for seed := range uint64(histtest.Long(8, 24)) { // one is far ahead, and later all are
+	for seed := range uint64(histtest.Long(4, 24)) { // one is far ahead, and later all are
 		var lines [][]byte
 		for i := range uint64(40) {
 			at := 10 * i
@@ -145,7 +146,7 @@ func TestCheckpoint(t *testing.T) {
 		check(uint64(m.apart), m.lines, func() Judge { return leopardOf(t, o) })
 	})
 	for seed := range uint64(histtest.Long(2, 8)) {
-		spec := datasets.Spec{Workload: "mix", Txns: histtest.Long(500, 800), Sessions: 8, Keys: 40, Ops: 5,
+		spec := datasets.Spec{Workload: "mix", Txns: histtest.Long(350, 800), Sessions: 8, Keys: 40, Ops: 5,
 			Isolation: []string{"read-committed", "snapshot-isolation"}[seed%2], Times: datasets.TxnTimes,
 			Seed: seed, UnknownRate: 0.05}
 		h := must.Get(datasets.Generate(t.Context(), spec))(t)

@@ -105,10 +105,10 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 
 // TestEvidence: the first violations of each incident have small histories that show them, with certificates.
 func TestEvidence(t *testing.T) {
-	for _, o := range []check.Options{{Level: level.SessionSnapshotIsolation}, {Level: level.Serializable,
-		ReadOnlyAtStart: true}} {
-		for _, isolation := range []string{"read-uncommitted", "read-committed"} {
-			lines := badLines(t, isolation, 100)
+	for _, isolation := range []string{"read-uncommitted", "read-committed"} {
+		lines := badLines(t, isolation, histtest.Long(60, 100))
+		for _, o := range []check.Options{{Level: level.SessionSnapshotIsolation}, {Level: level.Serializable,
+			ReadOnlyAtStart: true}} {
 			opts := si
 			opts.Level, opts.ReadOnlyAtStart = o.Level, o.ReadOnlyAtStart
 			dir := t.TempDir()
@@ -128,7 +128,7 @@ func TestEvidenceOfMechanisms(t *testing.T) {
 	for _, name := range []string{"postgresql:serializable", "postgresql:repeatable-read", "store:serializable"} {
 		p := profileOf(t, name)
 		dir := t.TempDir()
-		m := brokenRun(t, "blindw", "snapshot", "version", 0, 400)
+		m := brokenRun(t, "blindw", "snapshot", "version", 0, histtest.Long(250, 400))
 		_, all, _ := grouped(t, dir, leopardOf(t, LeopardOptions{Lateness: AllLate, Profile: p}), m.lines,
 			func(c *Config) { c.Evidence = 100 })
 		a, b := proofsOf(t, dir, all, "auto", check.Options{Level: p.Level, Profile: p})
@@ -142,16 +142,15 @@ func TestEvidenceOfMechanisms(t *testing.T) {
 
 // TestEvidenceOfReplay is the same of replay, whose violations are all certified.
 func TestEvidenceOfReplay(t *testing.T) {
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "rmw", Txns: 60, Sessions: 12, Keys: 10,
+		Isolation: "read-committed", Times: datasets.TxnTimes, Seed: 5}))(t)
+	lines := streamOf(t, h, rand.New(rand.NewPCG(5, 5)))
+	for i := range lines {
+		lines[i] = append(lines[i], '\n')
+	}
 	for _, l := range []level.Level{level.Serializable, level.StrictSnapshotIsolation} {
-		for _, most := range []int{0, 4, 100} {
+		for _, most := range []int{0, 4, 100}[histtest.Long(1, 0):] {
 			dir := t.TempDir()
-			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "rmw", Txns: 60,
-				Sessions: 12, Keys: 10, Isolation: "read-committed", Times: datasets.TxnTimes,
-				Seed: 5}))(t)
-			lines := streamOf(t, h, rand.New(rand.NewPCG(5, 5)))
-			for i := range lines {
-				lines[i] = append(lines[i], '\n')
-			}
 			j := replayOf(t, ReplayOptions{Level: l, Lateness: AllLate})
 			_, all, s := grouped(t, dir, j, lines, func(c *Config) { c.Evidence = most })
 			n, certified := proofsOf(t, dir, all, "auto", check.Options{Level: l})

@@ -143,7 +143,7 @@ func (s *files) open(m member, at int64) error {
 		return err
 	}
 	s.f, s.close, s.packed, s.at = f, done, m.packed, at
-	s.in = bufio.NewReaderSize(in, 1<<18)
+	s.in = bufio.NewReaderSize(in, 1<<16)
 	s.part, s.cut, s.next, s.damage = nil, 0, "", nil
 	if !m.packed {
 		if _, err := f.Seek(at, io.SeekStart); err != nil {

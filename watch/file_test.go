@@ -81,7 +81,6 @@ func (r *reading) restart() {
 func TestRotation(t *testing.T) {
 	var said bytes.Buffer
 	for seed := range uint64(histtest.Long(6, 300)) {
-
 		rng := rand.New(rand.NewPCG(seed, 7))
 		dir := t.TempDir()
 		path := filepath.Join(dir, "txns.jsonl")

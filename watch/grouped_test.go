@@ -67,7 +67,7 @@ func TestGroupedBound(t *testing.T) {
 // TestGrouped: transactions that are wrong are few lines, and all are counted; those of the first of each incident are
 // those that stand in a file of all of them. (ISOVET_LONG: 20,000 transactions, by leopard too.)
 func TestGrouped(t *testing.T) {
-	txns := histtest.Long(400, 20_000)
+	txns := histtest.Long(200, 20_000)
 	lines := badLines(t, "read-uncommitted", txns)
 	for name, judge := range map[string]func() Judge{"aion": func() Judge { return aionOf(si, 400) },
 		"leopard": func() Judge {
@@ -190,7 +190,7 @@ func groupedJudge(name string, lateness int64) Judge {
 // TestKilledGrouped: who is killed at random moments, twice (200 with ISOVET_LONG), has at last the same
 // incidents and lines, to the last byte, as one that judges the whole log without a checkpoint.
 func TestKilledGrouped(t *testing.T) {
-	kills := histtest.Long(2, 200)
+	kills := histtest.Long(1, 200)
 	_, lines := arrivals(t, 2, histtest.Long(600, 3000))
 	m := brokenRun(t, "blindw", "snapshot", "version", 0, histtest.Long(500, 2000))
 	for judge, s := range map[string]struct {

@@ -204,7 +204,7 @@ func (f *finder) read(dir string, segment int, first int64) (*segmentIndex, erro
 
 // nth reads a line after skipping others. It does not count the log's own lines.
 func nth(in io.Reader, skip int64) ([]byte, error) {
-	r := bufio.NewReaderSize(in, 1<<15)
+	r := bufio.NewReaderSize(in, 1<<13) // an index entry is 64 lines apart at most
 	var cut logline.Reader
 	for {
 		line, err := r.ReadBytes('\n')

@@ -154,7 +154,7 @@ func (l *Log) replay(line func(place int64, of string, line []byte) error, own f
 		return false, err
 	}
 	defer in.Close()
-	r := lineReader{Reader: bufio.NewReaderSize(in, 1<<20)}
+	r := lineReader{Reader: bufio.NewReaderSize(in, 1<<16)}
 	var cut logline.Reader
 	name := ""
 	for {

@@ -54,7 +54,7 @@ func searchSegment(dir string, n int, from, to int64, each func(line []byte) (mo
 		return false, err
 	}
 	defer in.Close()
-	r := lineReader{Reader: bufio.NewReaderSize(in, 1<<18)}
+	r := lineReader{Reader: bufio.NewReaderSize(in, 1<<16)}
 	if from > 0 { // inside a line
 		skipped, err := r.next()
 		if from += int64(len(skipped)); errors.Is(err, io.EOF) {

@@ -64,7 +64,7 @@ func TestSend(t *testing.T) {
 		Client: &http.Client{Transport: &gap{rt: http.DefaultTransport}}}
 	rec := must.Get(record.Send(url, o))(t)
 	s := rec.Session()
-	const n = 20000
+	const n = 4000
 	for i := range n {
 		x := s.Begin("w")
 		must.OK(t, errors.Join(x.Write(i%7, i), x.Commit(func() error { return nil })))

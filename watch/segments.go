@@ -154,7 +154,8 @@ func packFile(path string, stop func() bool) error {
 	if err != nil {
 		return err
 	}
-	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(1<<20)) // a reader needs as much memory
 	if err == nil {
 		_, err = io.Copy(z, stoppable{in, stop})
 		err = errors.Join(err, z.Close())

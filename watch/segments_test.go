@@ -17,6 +17,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/history/format"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 )
 
@@ -26,7 +27,7 @@ func TestPacked(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 1))
 	var text []byte
-	for i := 0; len(text) < 5<<17; i++ {
+	for i := 0; len(text) < 5<<16; i++ {
 		text = fmt.Appendf(text, "%d\tline %d %d\n", i, i, rng.Uint64())
 	}
 	must.OK(t, os.WriteFile(segmentName(dir, 3), text, 0o644))
@@ -39,7 +40,7 @@ func TestPacked(t *testing.T) {
 	if err != nil || len(list) != 1 || !list[0].packed || list[0].n != 3 || list[0].size > int64(len(text))*3/4 {
 		t.Fatal(list, err)
 	}
-	for range 20 {
+	for range histtest.Long(8, 20) {
 		at := rng.IntN(len(text))
 		in := must.Get(openSegment(dir, 3, int64(at)))(t)
 		got, err := io.ReadAll(in)
@@ -49,7 +50,7 @@ func TestPacked(t *testing.T) {
 	}
 	path := list[0].path(dir)
 	whole := must.Get(os.ReadFile(path))(t)
-	for i := range 100 {
+	for i := range histtest.Long(30, 100) {
 		bad := bytes.Clone(whole)
 		if i%2 == 0 {
 			bad = bad[:rng.IntN(len(bad))*min(i, 1)]

@@ -44,7 +44,7 @@ func Save(path string, values ...any) (err error) {
 }
 
 // chunk is the size of a write.
-const chunk = 1 << 18
+const chunk = 1 << 16
 
 type writer struct {
 	f   *os.File
