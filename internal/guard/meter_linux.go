@@ -1,10 +1,10 @@
 package guard
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,15 +66,8 @@ func ResidentOf(pid int) int64 {
 // machine, in its control group and in those above; 0 if it is unknown.
 func freeMemory() int64 {
 	rss, _, ok := resident()
-	most := MachineMemory()
-	if most == 0 || !ok {
-		return most
-	}
-	free := groupFree()
-	if available := meminfoOf("MemAvailable:"); available > 0 {
-		free = min(free, available)
-	}
-	if free == math.MaxInt64 {
+	most, free := machineMemory()
+	if most == 0 || !ok || free == math.MaxInt64 {
 		return most
 	}
 	return min(most, rss+free-free/10)
@@ -83,20 +76,27 @@ func freeMemory() int64 {
 // MachineMemory returns the greatest memory that the process can ever have: the machine's, or what its control group
 // or ulimit -v allows; 0 if it is unknown.
 func MachineMemory() int64 {
-	most := int64(math.MaxInt64)
-	if total, _ := meminfo(); total > 0 {
-		most = total
+	most, _ := machineMemory()
+	return most
+}
+
+// machineMemory returns MachineMemory, and what is free on the machine and in the control groups, [math.MaxInt64] if
+// it is unknown. Each check asks once, so each file is read once.
+func machineMemory() (most, free int64) {
+	most, free = math.MaxInt64, math.MaxInt64
+	if total, available, _ := meminfo(); total > 0 {
+		most, free = total, cmp.Or(available, free)
 	}
-	most = min(most, groupLimit())
+	groups(func(limit, used int64) { most, free = min(most, limit), min(free, max(0, limit-used)) })
 	if as := addressSpace(); as < math.MaxInt64 {
 		if size, rss, _, ok := statm(); ok {
 			most = min(most, max(as-size+rss, 64<<20))
 		}
 	}
 	if most == math.MaxInt64 {
-		return 0
+		most = 0
 	}
-	return most
+	return most, free
 }
 
 // exhausted reports whether the process has all the memory that it can have, or the machine has none left and the
@@ -113,8 +113,8 @@ func exhausted(held, machine int64) bool {
 	if held < machine/4 {
 		return false
 	}
-	total, free := meminfo()
-	return total > 0 && free < total/50
+	total, available, swap := meminfo()
+	return total > 0 && available+swap < total/50
 }
 
 func addressSpace() int64 {
@@ -125,45 +125,24 @@ func addressSpace() int64 {
 	return int64(r.Cur)
 }
 
-// meminfo returns the machine's memory, and the free memory with free swap, in bytes, or 0 if the system does not say.
-func meminfo() (total, free int64) {
-	return meminfoOf("MemTotal:"), meminfoOf("MemAvailable:", "SwapFree:")
-}
-
-// meminfoOf returns the sum of some fields of /proc/meminfo, in bytes.
-func meminfoOf(names ...string) (sum int64) {
+// meminfo returns the machine's memory, what of it is available, and the free swap, in bytes, or 0 if the system does
+// not say.
+func meminfo() (total, available, swap int64) {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
-		return 0
+		return 0, 0, 0
 	}
+	fields := map[string]*int64{"MemTotal:": &total, "MemAvailable:": &available, "SwapFree:": &swap}
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
-		if len(f) < 2 {
+		if len(f) < 2 || fields[f[0]] == nil {
 			continue
 		}
-		n, err := strconv.ParseInt(f[1], 10, 64)
-		if err != nil {
-			continue
-		}
-		if slices.Contains(names, f[0]) {
-			sum += n << 10
+		if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+			*fields[f[0]] = n << 10
 		}
 	}
-	return sum
-}
-
-// groupLimit returns the smallest memory limit of the process's control group and those above it, of both versions.
-func groupLimit() int64 {
-	most := int64(math.MaxInt64)
-	groups(func(limit, _ int64) { most = min(most, limit) })
-	return most
-}
-
-// groupFree returns the least memory that these groups have left. Cached files that can be dropped count as free.
-func groupFree() int64 {
-	most := int64(math.MaxInt64)
-	groups(func(limit, used int64) { most = min(most, max(0, limit-used)) })
-	return most
+	return total, available, swap
 }
 
 // groups calls f with the memory limit and the memory used, for the process's control group and those above it that
