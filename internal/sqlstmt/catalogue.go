@@ -299,10 +299,13 @@ func (r *relation) tells() bool {
 	return !r.hidden && !r.cascades && !r.family && r.rules == "" && !r.unlogged
 }
 
-// text returns an SQL expression for the text of a key column, independent of the session's settings and of spelling.
+// text returns an SQL expression for the text of a key column, independent of the session's settings and of spelling,
+// or for a value that the server spells in one way only: to plan a cast takes it longer.
 func (k *keyColumn) text(ref string) string {
 	x := quote(ref) + "." + quote(k.name)
 	switch k.kind {
+	case "smallint", "integer", "bigint", "text", "character varying":
+		return x
 	case "timestamp with time zone":
 		return "pg_catalog.to_jsonb(" + x + " AT TIME ZONE 'UTC')::pg_catalog.text"
 	case "timestamp without time zone", "date":

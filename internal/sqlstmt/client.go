@@ -56,18 +56,18 @@ type savepoint struct {
 // NewClient begins a session. ask queries the database on its connection. If it is nil, statements are sent unchanged.
 func (l *Log) NewClient(ask Ask) *Client {
 	c := &Client{l: l, ask: ask, s: l.Rec.Session()}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.asks.Lock()
+	defer l.asks.Unlock()
 	if !l.begun && ask != nil {
 		rows, err := ask(askStart)
+		for n := 0; n < 3 && hasState(err); n++ { // cancelled, perhaps in place of the program's statement
+			rows, err = ask(askStart)
+		}
 		if err == nil && len(rows) == 1 && len(rows[0]) == 3 {
-			v := rows[0][0]
-			l.is = strings.HasPrefix(v, "PostgreSQL") && !strings.Contains(v, "YB") && len(rows[0][1]) >= 6 &&
-				rows[0][1] >= "130000"
-			l.old = rows[0][1] >= "180000"
-			if l.is {
-				l.from, l.is = parseStart(rows[0][2])
-			}
+			name, v := rows[0][0], rows[0][1]
+			l.from, l.is = parseStart(rows[0][2])
+			l.is = l.is && strings.HasPrefix(name, "PostgreSQL") && !strings.Contains(name, "YB")
+			l.is, l.old = l.is && len(v) > 5 && v > "13", v > "18"
 		}
 		if err != nil && !hasState(err) { // else another query could fail a transaction
 			c.askMySQL()

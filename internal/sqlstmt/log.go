@@ -87,6 +87,7 @@ type Log struct {
 	asking   sync.Map     // questions to the catalogue that are under way
 	weak     atomic.Int64 // counts the writes, and the ends, of transactions that are not serializable
 
+	asks   sync.Mutex // held while a new client asks what the database is
 	mu     sync.Mutex
 	texts  map[string]*parsed
 	stats  Stats

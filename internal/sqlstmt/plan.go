@@ -417,11 +417,11 @@ func (c *Client) versions(p *Plan, s *sqltext.Stmt) (columns []string, with stri
 		for _, k := range r.key {
 			columns = append(columns, k.text(t.Ref))
 		}
-		columns = append(columns, quote(t.Ref)+".xmin::pg_catalog.text", quote(t.Ref)+".tableoid::pg_catalog.text")
+		columns = append(columns, quote(t.Ref)+".xmin", quote(t.Ref)+".tableoid")
 		switch {
 		case (s.Kind == sqltext.Update || s.Upsert) && c.l.old && !namesOld.MatchString(p.SQL):
 			with = "WITH (OLD AS isovet_old) "
-			columns = append(columns, "isovet_old.xmin::pg_catalog.text")
+			columns = append(columns, "isovet_old.xmin")
 			if src.moves = r.rekeyed(s.Sets); src.moves {
 				for _, k := range r.key {
 					columns = append(columns, k.text("isovet_old"))
@@ -429,8 +429,6 @@ func (c *Client) versions(p *Plan, s *sqltext.Stmt) (columns []string, with stri
 			}
 		case s.Kind == sqltext.Update || s.Upsert:
 			columns = append(columns, replaced(r, t))
-		case s.Kind == sqltext.Delete:
-			columns = append(columns, "''::pg_catalog.text")
 		}
 		p.sources = append(p.sources, src)
 	}
@@ -448,7 +446,7 @@ func replaced(r *relation, t sqltext.Table) string {
 	if t.Ref == old {
 		old += "_"
 	}
-	out := fmt.Sprintf("(SELECT %s.xmin::pg_catalog.text FROM %s.%s %s WHERE %s.xmax OPERATOR(pg_catalog.=) %s.xmin",
+	out := fmt.Sprintf("(SELECT %s.xmin FROM %s.%s %s WHERE %s.xmax OPERATOR(pg_catalog.=) %s.xmin",
 		old, quote(r.schema), quote(r.name), old, old, quote(t.Ref))
 	for _, k := range r.key {
 		out += fmt.Sprintf(" AND %s.%s%s %s %s.%s%s", old, quote(k.name), k.base, k.equal, quote(t.Ref), quote(k.name),

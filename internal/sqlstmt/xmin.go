@@ -3,6 +3,7 @@ package sqlstmt
 import (
 	"cmp"
 	"database/sql/driver"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"reflect"
@@ -76,17 +77,60 @@ func (l *Log) miss(p *Plan, why string) {
 	l.Miss(p.shown(), why, p.writes, touches...)
 }
 
-// hiddenText returns the text of a hidden value, or false for null.
+// Binary is a hidden value in the protocol's binary format.
+type Binary string
+
+// Hidden returns a hidden value as the protocol has it, in the text format (0) or the binary one; nil means null.
+func Hidden(v []byte, format int16) any {
+	switch {
+	case v == nil:
+		return nil
+	case format == 0:
+		return string(v)
+	}
+	return Binary(v)
+}
+
+// hiddenText returns the text of a hidden value, or false for null. A binary one is the id of a transaction or table.
 func hiddenText(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
 		return "", false
+	case Binary:
+		n, ok := Integer([]byte(v))
+		return strconv.FormatUint(uint64(uint32(n)), 10), ok
 	case string:
 		return v, true
 	case []byte:
 		return string(v), true
 	}
 	return fmt.Sprint(v), true
+}
+
+// Integer decodes an integer in the binary format, of 2, 4 or 8 bytes.
+func Integer(v []byte) (int64, bool) {
+	switch len(v) {
+	case 2:
+		return int64(int16(binary.BigEndian.Uint16(v))), true
+	case 4:
+		return int64(int32(binary.BigEndian.Uint32(v))), true
+	case 8:
+		return int64(binary.BigEndian.Uint64(v)), true
+	}
+	return 0, false
+}
+
+// value returns the text of a hidden value of the column, or false for null.
+func (k *keyColumn) value(v any) (string, bool) {
+	b, is := v.(Binary)
+	switch {
+	case !is:
+		return hiddenText(v)
+	case strings.HasSuffix(k.kind, "int") || k.kind == "integer":
+		n, ok := Integer([]byte(b))
+		return strconv.FormatInt(n, 10), ok
+	}
+	return string(b), true
 }
 
 // versioned records a statement's reads and writes by the hidden columns of its rows.
@@ -121,7 +165,7 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 	}
 	parts := make([]string, n)
 	for i := range parts {
-		v, ok := hiddenText(row[from.at+i])
+		v, ok := from.r.key[i].value(row[from.at+i])
 		if !ok {
 			return "" // the outer side of a join
 		}
@@ -168,7 +212,7 @@ func (l *Log) replaced(r *Run, s *sqltext.Stmt, from *source, key string, row []
 	if from.moves && ok {
 		parts := make([]string, len(from.r.key))
 		for i := range parts {
-			parts[i], _ = hiddenText(row[at+1+i])
+			parts[i], _ = from.r.key[i].value(row[at+1+i])
 		}
 		was = from.r.row(parts)
 	}

@@ -166,10 +166,9 @@ func (r *rows) Next() bool {
 		return true
 	}
 	row := make([]any, n)
+	fields := r.Rows.FieldDescriptions()
 	for i, v := range r.Rows.RawValues()[:n] {
-		if v != nil {
-			row[i] = string(v)
-		}
+		row[i] = sqlstmt.Hidden(v, fields[i].Format)
 	}
 	r.s.res.Add(row)
 	return true

@@ -193,6 +193,9 @@ func (s *session) bind(body []byte) []byte {
 	}
 	at := len(body) - len(c.rest)
 	results := c.int16()
+	if one := c; results == 1 {
+		p.format = int16(one.int16())
+	}
 	if s.skip {
 		return body
 	}
@@ -216,18 +219,12 @@ func argument(v []byte, null bool, format int, oid uint32) any {
 	switch {
 	case null:
 		return nil
-	case format == 0:
+	case format == 0, oid == 25, oid == 1043:
 		return string(v)
-	}
-	switch {
-	case oid == 21 && len(v) == 2:
-		return int64(int16(binary.BigEndian.Uint16(v)))
-	case oid == 23 && len(v) == 4:
-		return int64(int32(binary.BigEndian.Uint32(v)))
-	case oid == 20 && len(v) == 8:
-		return int64(binary.BigEndian.Uint64(v))
-	case oid == 25 || oid == 1043:
-		return string(v)
+	case oid == 20 || oid == 21 || oid == 23:
+		if n, ok := sqlstmt.Integer(v); ok {
+			return n
+		}
 	case oid == 2950 && len(v) == 16:
 		return [16]byte(v)
 	}
@@ -273,7 +270,7 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 		}
 		return body, nil
 	}
-	e.plan, e.more, p.ran = p.st.plan, p.ran, true
+	e.plan, e.more, e.format, p.ran = p.st.plan, p.ran, p.format, true
 	p.at++
 	e.res.Unseen = p.st.fetch || p.at != s.ran // its rows do not show what other statements did since its Bind
 	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && s.client.ahead() == 'S'

@@ -11,7 +11,7 @@ import (
 func TestCut(t *testing.T) {
 	row, columns := "\x00\x02\x00\x00\x00\x01a\x00\x00\x00\x02bc", "\x00\x01n\x00"+fmt.Sprintf("%018d", 7)
 	cut := func(text string, hidden int) string {
-		rest, values := cutRow([]byte(text), hidden)
+		rest, values := cutRow([]byte(text), hidden, 0)
 		return fmt.Sprintf("%q %v", rest, values)
 	}
 	for i, c := range [][2]string{

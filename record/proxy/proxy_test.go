@@ -223,12 +223,10 @@ func TestTLS(t *testing.T) {
 		q.Set("sslmode", mode)
 		u.RawQuery = q.Encode()
 		c := connect(t, u.String())
-		if _, is := c.PgConn().Conn().(*tls.Conn); is != encrypted {
-			t.Errorf("sslmode=%s: encrypted: %v", mode, is)
-		}
+		_, is := c.PgConn().Conn().(*tls.Conn)
+		must.Equal(t, is, encrypted, "sslmode=%s: encrypted", mode)
 		n := 0
-		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_class").Scan(&n); err != nil || n == 0 {
-			t.Errorf("sslmode=%s: %d %v", mode, n, err)
-		}
+		must.OK(t, c.QueryRow(t.Context(), "SELECT count(*) FROM pg_class").Scan(&n), mode)
+		must.Equal(t, n > 0, true, "sslmode=%s: %d", mode, n)
 	}
 }

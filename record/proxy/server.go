@@ -150,7 +150,7 @@ func (e *entry) disown() {
 
 // row removes the added columns from a row. It returns nil if the program wants no rows.
 func (s *session) row(e *entry, body []byte) ([]byte, error) {
-	row, values := cutRow(body, e.plan.Hidden)
+	row, values := cutRow(body, e.plan.Hidden, e.format)
 	if row == nil {
 		return nil, errLength
 	}

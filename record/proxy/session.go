@@ -54,6 +54,7 @@ type entry struct {
 	copied bool    // the data of a COPY ended behind it
 	part   int     // the program wants so many rows
 	of     *portal // of a write whose rows the program fetches in parts; nil: it gets all
+	format int16   // of the added columns
 	res    sqlstmt.Result
 	err    error
 	rows   [][]string // of askKind
@@ -77,6 +78,8 @@ type portal struct {
 	rest  [][]byte // rows of a write that the program has not yet fetched
 	whole bool     // the server has sent all rows
 	at    int      // what session.ran is if no other statement was sent since its Bind
+	// format is that of the added columns: 0 is text.
+	format int16
 }
 
 // failure is an ErrorResponse.

@@ -141,10 +141,8 @@ func (c *cutter) int32() int {
 }
 
 func (c *cutter) text() string {
-	for i, b := range c.rest {
-		if b == 0 {
-			return string(c.take(i + 1)[:i])
-		}
+	if i := bytes.IndexByte(c.rest, 0); i >= 0 {
+		return string(c.take(i + 1)[:i])
 	}
 	c.bad, c.rest = true, nil
 	return ""
@@ -169,30 +167,35 @@ func cutColumns(body []byte, hidden int) []byte {
 	c := cutter{rest: body}
 	n := c.int16()
 	for range hidden {
-		c.text()
-		c.take(18)
+		c.take(bytes.IndexByte(c.rest, 0) + 19)
 	}
 	if c.bad || n < hidden {
 		return nil
 	}
-	return append(binary.BigEndian.AppendUint16(nil, uint16(n-hidden)), c.rest...)
+	return withCount(body, c.rest, n-hidden)
 }
 
-// cutRow removes the first columns of a DataRow and also returns their values. It returns nil if the row is damaged.
-func cutRow(body []byte, hidden int) (row []byte, values []any) {
+// withCount returns the rest of a body after a number of columns.
+func withCount(body, rest []byte, n int) []byte {
+	// What is cut off is longer than the number, which stands in its place.
+	at := len(body) - len(rest) - 2
+	binary.BigEndian.PutUint16(body[at:], uint16(n))
+	return body[at:]
+}
+
+// cutRow removes the first columns of a DataRow and also returns their values, which have a format. It returns nil if
+// the row is damaged.
+func cutRow(body []byte, hidden int, format int16) (row []byte, values []any) {
 	c := cutter{rest: body}
 	n := c.int16()
 	values = make([]any, hidden)
 	for i := range values {
 		if v, null := c.value(); !null {
-			values[i] = string(v)
+			values[i] = sqlstmt.Hidden(v, format)
 		}
 	}
 	if c.bad || n < hidden {
 		return nil, nil
 	}
-	// What is cut off is longer than the number of columns, which stands in its place.
-	at := len(body) - len(c.rest) - 2
-	binary.BigEndian.PutUint16(body[at:], uint16(n-hidden))
-	return body[at:], values
+	return withCount(body, c.rest, n-hidden), values
 }

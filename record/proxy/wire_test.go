@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,9 +246,8 @@ func TestPortals(t *testing.T) {
 	want := run(direct.String())
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	log := &sqlstmt.Log{Rec: rec}
-	if got := run(start(t, direct, proxy.Options{Log: log})); !slices.Equal(got, want) {
-		t.Errorf("through the proxy\n%q\nelse\n%q", got, want)
-	}
+	got := run(start(t, direct, proxy.Options{Log: log}))
+	must.Equal(t, fmt.Sprintf("%q", got), fmt.Sprintf("%q", want), "through the proxy")
 	t.Logf("%+v; %v", rec.Stats(), log.Stats())
 	must.Equal(t, strings.Contains(log.Stats().String(), "rows): UPDATE accounts SET v = v +"), false, "missed")
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
