@@ -10,6 +10,7 @@ import (
 	"isovet/collect"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
@@ -125,7 +126,7 @@ func TestConditionsAlone(t *testing.T) {
 }
 
 func workloadsAlone(t *testing.T, dbs []string) {
-	const seed, txns = 5, 30
+	seed, txns := uint64(5), histtest.Long(30, 60)
 	for _, db := range dbs {
 		d := open(t, collect.Config{DB: []string{db}})
 		for _, in := range workload.All() {
