@@ -164,7 +164,8 @@ func ordered(reg *minitxn.Register) bool {
 // register fails from its first failure on, not before. Where a version is scarce, there is no order.
 func TestSearch(t *testing.T) {
 	found, failed, scarce := 0, 0, 0
-	randtest.Values(t, 30_000, randomRegister, func(t testing.TB, seed uint64, reg *minitxn.Register) {
+	n := histtest.Long[uint64](20_000, 30_000)
+	randtest.Values(t, n, randomRegister, func(t testing.TB, seed uint64, reg *minitxn.Register) {
 		if !ordered(reg) {
 			return
 		}
@@ -389,7 +390,7 @@ func TestSearchBesideALongWrite(t *testing.T) {
 // TestSearchGrows: the states that a search remembers grow with the register, also where 80 clients meet at it.
 func TestSearchGrows(t *testing.T) {
 	in := must.Get(hard.Lookup("busy-register"))(t)
-	for _, n := range histtest.Long([]int{400, 2000}, []int{400, 2000, 10_000}) {
+	for _, n := range histtest.Long([]int{400, 1000}, []int{400, 2000, 10_000}) {
 		randtest.Seeds(t, 8, func(t testing.TB, seed uint64) {
 			h := must.Get(in.Build(t.Context(), n, seed))(t)
 			reg := &minitxn.Registers(prepass.Run(h), 0)[0]
