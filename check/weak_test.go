@@ -123,8 +123,7 @@ func chosen(t testing.TB, r *evidence.Result) {
 func TestWeakImplied(t *testing.T) {
 	implied := 0
 	for seed := uint64(0); seed < 15 && implied < 2; seed++ {
-		h := random.Medium(seed, random.Options{Txns: histtest.Long(400, 800), Keys: histtest.Long(40, 80),
-			Sessions: 8, Duplicates: true, Deletes: true})
+		h := random.Medium(seed, random.Options{Txns: 800, Keys: 80, Sessions: 8, Duplicates: true, Deletes: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		strong, err := Run(ctx, run.Replay{}, h, Options{Level: level.SessionSnapshotIsolation})
 		cancel()
