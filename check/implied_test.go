@@ -128,7 +128,7 @@ func strictLock(t *testing.T, n int64) *history.History {
 // says why.
 func TestManyWriters(t *testing.T) {
 	in := must.Get(family.Lookup("duplicates"))(t)
-	sizes := map[level.Level]int{level.SessionSnapshotIsolation: histtest.Long(150, 2000)}
+	sizes := map[level.Level]int{level.SessionSnapshotIsolation: histtest.Long(300, 2000)}
 	if histtest.Long(0, 1) == 1 {
 		sizes[level.ReadCommitted], sizes[level.Causal] = 1000, 250
 	}
