@@ -77,7 +77,10 @@ func TestBoundsAtOne(t *testing.T) {
 				if i := c.Info(); !slices.Contains(i.Levels, l) {
 					continue
 				}
-				for _, set := range sets {
+				for i, set := range sets {
+					if i > 2 && (i+len(c.Info().Name)+int(l))%histtest.Long(3, 1) > 0 {
+						continue
+					}
 					name := strings.Join(set[:min(len(set), 3)], " ")
 					restore := low(set...)
 					r, err := Run(context.Background(), c, h, Options{Level: l})
@@ -103,6 +106,6 @@ func TestBoundsAtOne(t *testing.T) {
 	})
 	t.Log("decided:", decided, "open:", open)
 	for name, n := range decided {
-		histtest.Mix(t, n < 100, "bound %s: %d decided only", name, n)
+		histtest.Mix(t, n < histtest.Long(30, 100), "bound %s: %d decided only", name, n)
 	}
 }

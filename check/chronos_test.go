@@ -35,7 +35,7 @@ func TestStampedCertified(t *testing.T) {
 	verdicts := map[evidence.Verdict]int{}
 	black := map[string]int{}
 	for i, so := range all {
-		histtest.Each(t, histtest.Long[uint64](66, 400), func(seed uint64) *history.History {
+		histtest.Each(t, histtest.Long[uint64](40, 400), func(seed uint64) *history.History {
 			return random.Stamped(seed+uint64(i)<<32,
 				so)
 		}, func(t testing.TB, seed uint64, h *history.History) {

@@ -19,8 +19,8 @@ func TestClockSkew(t *testing.T) {
 	bad := 0
 	randtest.Seeds(t, randtest.Long[uint64](2, 20), func(t testing.TB, seed uint64) {
 		const skew = 2_000_000
-		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: 200, Keys: 20, Sessions: 8, Seed: seed,
-			Skew: skew}))(t)
+		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Txns: histtest.Long(100, 200), Keys: 20,
+			Sessions: 8, Seed: seed, Skew: skew}))(t)
 		for _, c := range []Checker{run.Vbox{}, called("cobra")} {
 			r := answer(t, c, h, Options{Level: level.StrictSerializable, ClockSkew: skew})
 			agree(t, r, evidence.Holds)

@@ -403,7 +403,7 @@ func TestFuzzAll(t *testing.T) {
 		fmt.Sscan(m, &most)
 	}
 	n := histtest.Search{
-		N: 300, Long: 200_000, Most: most, Dir: os.Getenv("ISOVET_FOUND"),
+		N: 225, Long: 200_000, Most: most, Dir: os.Getenv("ISOVET_FOUND"),
 		Make: func(seed uint64) []byte {
 			if os.Getenv("ISOVET_MIXED") != "" {
 				return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Mixed}})

@@ -85,7 +85,7 @@ func TestLatticeShares(t *testing.T) {
 	}
 	h := must.Get(b.Build())(t)
 	at := map[level.Level]*evidence.Result{}
-	for limit := time.Second; limit < 5*time.Minute; limit *= 4 { // a busy machine has little time in a second
+	for limit := 60 * time.Millisecond; limit < 5*time.Minute; limit *= 4 { // a busy machine has little time
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		l, err := RunLattice(ctx, h, Options{}, nil)
 		cancel()

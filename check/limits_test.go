@@ -23,7 +23,7 @@ import (
 
 // file writes a generated history, at a level.
 func file(t *testing.T, isolation string, fault string) string {
-	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: 2000, Seed: 7,
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: 1000, Seed: 7,
 		Times: datasets.TxnTimes, Isolation: isolation, Fault: fault}))(t)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	must.OK(t, format.Write(path, h, "", false))

@@ -38,7 +38,7 @@ func TestMiniFormulaLevels(t *testing.T) {
 		level.SnapshotIsolation, level.SessionSnapshotIsolation, level.StrictSnapshotIsolation}
 	replay := must.Get(check.ByName("replay"))(t)
 	answers := map[bool]int{}
-	for seed := range uint64(histtest.Long(6, 16)) {
+	for seed := range uint64(histtest.Long(4, 16)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		f := hard.Formula{Vars: 1 + rng.IntN(3)}
 		for n := 0; n < 2+int(seed)/2; n++ {
@@ -62,7 +62,7 @@ func TestMiniFormulaLevels(t *testing.T) {
 			}
 		}
 	}
-	if min(answers[true], answers[false]) < histtest.Long(2, 4) {
+	if min(answers[true], answers[false]) < histtest.Long(1, 4) {
 		t.Errorf("%v: one answer is hardly tested", answers)
 	}
 	for i, c := range []struct {

@@ -249,8 +249,8 @@ func checkRefutation(t testing.TB, at string, p *polygraph.Polygraph, q *encode.
 // TestObeyedIsNotDecided: where choices stand in variables of their own and their edges in others, the order decides
 // only what it does not obey, as where they are one, and not each of 10,000 choices anew after each conflict.
 func TestObeyedIsNotDecided(t *testing.T) {
-	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "contended", Keys: 160, Txns: 400,
-		Times: datasets.NoTimes, Seed: 1})
+	h, err := datasets.Generate(t.Context(), datasets.Spec{Workload: "contended", Keys: histtest.Long(50, 160),
+		Txns: histtest.Long(200, 400), Times: datasets.NoTimes, Seed: 1})
 	must.OK(t, err)
 	p := polygraph.New(prepass.Run(h), level.Serializable, polygraph.Options{})
 	p.AllPairs()

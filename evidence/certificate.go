@@ -96,7 +96,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	if h == nil {
 		return errors.New("a result without its history has no certificate")
 	}
-	out := bufio.NewWriterSize(w, 1<<16)
+	out := bufio.NewWriterSize(w, 1<<14)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	head := certificateHeader{Format: certificateFormat, Version: certificateVersion, Level: r.Label(),

@@ -18,7 +18,7 @@ import (
 // *[history.InputError], say what is wrong with the file, or that it is about another history. Cost: the hash of the
 // history, and about 20 ns per id of the order if ids are dense.
 func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
-	c := &certificateReader{in: bufio.NewReaderSize(r, 1<<16), h: h, ids: &ids{h: h}}
+	c := &certificateReader{in: bufio.NewReaderSize(r, 1<<14), h: h, ids: &ids{h: h}}
 	line, err := c.next()
 	if err != nil {
 		return nil, err

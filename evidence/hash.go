@@ -16,7 +16,7 @@ import (
 // against the history at hand if the level asks for them. Cost: linear, about 50 ns per operation, most of it waiting
 // for memory, as versions are numbered in no order.
 func ContentHash(h *history.History) string {
-	w := hasher{h: h, buf: make([]byte, 0, 1<<16)}
+	w := hasher{h: h}
 	sum := sha256.New()
 	flush := func() {
 		sum.Write(w.buf)

@@ -130,7 +130,7 @@ func (b *Builder) hashedKey(v Value) uint32 {
 
 // noteFew adds a key to few, if the keys so far are dense enough.
 func (b *Builder) noteFew(v Value, slot uint32) {
-	if v.N < 0 || v.N >= int64(4*len(b.keys)+1024) {
+	if v.N < 0 || v.N >= int64(4*len(b.keys)+64) {
 		return
 	}
 	few := &b.few[v.Kind]

@@ -11,9 +11,14 @@ import (
 	"isovet/solver/gini"
 )
 
-// families are fixed sets of formulas. The answers of our solver and gini are compared in
+// families are fixed sets of formulas, or a few small ones of them. The answers of our solver and gini are compared in
 // TestFamiliesAgree, those of one run with the first inside the benchmark.
-func families() map[string][]cnf {
+func families(few bool) map[string][]cnf {
+	if few {
+		return map[string][]cnf{"random3sat": {random3SAT(0, 120, 4.26)},
+			"order":      {orderCNF(0, 20, 30), orderCNF(1, 21, 36)},
+			"looseorder": {looseOrderCNF(0, 20, 120), looseOrderCNF(1, 21, 147)}}
+	}
 	f := map[string][]cnf{"php8": {pigeonhole(8)}, "php9": {pigeonhole(9)}}
 	for seed := range 60 {
 		f["random3sat"] = append(f["random3sat"], random3SAT(seed, 200, 4.26))
@@ -32,17 +37,7 @@ func families() map[string][]cnf {
 // Never a different answer from gini's, and every refutation checks. The whole of the large families
 // needs ISOVET_LONG=1.
 func TestFamiliesAgree(t *testing.T) {
-	for name, forms := range families() {
-		if !histtest.Long(false, true) {
-			switch name {
-			case "php8", "php9":
-				continue
-			case "random3sat":
-				forms = []cnf{random3SAT(0, 120, 4.26)}
-			case "looseorder", "order":
-				forms = forms[:2]
-			}
-		}
+	for name, forms := range families(histtest.Long(true, false)) {
 		for i, f := range forms {
 			g := gini.New()
 			load(g, f)
@@ -87,7 +82,7 @@ var techniques = []struct {
 // BenchmarkTechniques runs ten formulas of each family with each technique left out. Conflicts and propagations do not
 // depend on the machine: go test ./solver -run '^$' -bench Techniques -benchtime 1x.
 func BenchmarkTechniques(b *testing.B) {
-	forms := families()
+	forms := families(false)
 	for _, family := range []string{"random3sat", "php8", "php9", "order", "looseorder"} {
 		for _, t := range techniques {
 			b.Run("family="+family+"/"+t.name, func(b *testing.B) {

@@ -40,7 +40,7 @@ func TestExternalDIMACS(t *testing.T) {
 	for _, c := range protocols {
 		p := program(t, external.ForceDIMACS, c.mode, c.args)
 		var yes, no int
-		randtest.Seeds(t, 12, func(t testing.TB, seed uint64) {
+		randtest.Seeds(t, randtest.Long[uint64](10, 12), func(t testing.TB, seed uint64) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			own, b := solver.New(solver.Options{}), external.New(p)
 			own.NewVars(6)

@@ -77,7 +77,7 @@ type clauseBase struct {
 // New returns a solver with no variables and no clauses.
 func New(o Options) *Solver {
 	s := &Solver{opts: o.withDefaults(), ok: true}
-	s.inc, s.arena = 1, make(arena, 1, 1024)
+	s.inc, s.arena = 1, make(arena, 1, 128)
 	if o.Seed != 0 {
 		s.rng = rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15))
 	}

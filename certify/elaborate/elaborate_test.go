@@ -132,7 +132,7 @@ func options(seed uint64) random.Options {
 // TestRandom: answers about random histories are in the kernel's terms.
 func TestRandom(t *testing.T) {
 	n, lists := tally{why: map[string]int{}}, tally{why: map[string]int{}}
-	for seed := range seeds(400) {
+	for seed := range seeds(240) {
 		o := options(seed)
 		to := &n
 		if o.Lists {
@@ -246,7 +246,7 @@ func manyWriters(n int) *evidence.Result {
 
 // TestManyCases: five thousand cases make some fifteen thousand steps: a cycle and two sources each at most.
 func TestManyCases(t *testing.T) {
-	const n = 2000
+	const n = 1000
 	r := manyWriters(n)
 	must.Get(certify.Names(r, certify.Options{}))(t)
 	p := must.Get(elaborate.Prove(r, elaborate.Options{}))(t)

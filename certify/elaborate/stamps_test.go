@@ -58,7 +58,7 @@ func eachStamped(t *testing.T, n uint64, f func(seed uint64, kind int, h *histor
 func TestStamps(t *testing.T) {
 	var registers, lists tally
 	registers.why, lists.why = map[string]int{}, map[string]int{}
-	eachStamped(t, histtest.Long[uint64](75, 150), func(seed uint64, kind int, h *history.History, o check.Options) {
+	eachStamped(t, histtest.Long[uint64](45, 150), func(seed uint64, kind int, h *history.History, o check.Options) {
 		r := stampedAnswer(t, h, o)
 		if r.Verdict == evidence.Unknown {
 			return
@@ -83,7 +83,7 @@ func TestStamps(t *testing.T) {
 func TestStampMutants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	mutants, accepted := 0, 0
-	eachStamped(t, 100, func(seed uint64, kind int, h *history.History, o check.Options) {
+	eachStamped(t, 60, func(seed uint64, kind int, h *history.History, o check.Options) {
 		r := stampedAnswer(t, h, o)
 		if r.Verdict == evidence.Unknown || h.NumTxns() == 0 {
 			return

@@ -32,7 +32,7 @@ type parser struct {
 }
 
 func newParser(r io.Reader) *parser {
-	return &parser{in: bufio.NewReaderSize(r, 1<<16), preds: map[uint32]*Pred{}, used: map[uint32]int{},
+	return &parser{in: bufio.NewReaderSize(r, 1<<14), preds: map[uint32]*Pred{}, used: map[uint32]int{},
 		known: map[uint32]bool{},
 		file: &File{History: &History{Init: map[uint32]Cell{}}, Saw: map[uint32][]uint32{},
 			Stamps: map[uint32][2]uint64{}}}

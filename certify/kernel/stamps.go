@@ -248,7 +248,7 @@ func WriteStamped(w io.Writer, level string, h Txns, s Stamps, order []uint32, w
 		return true
 	})
 	rank := ranked(all)
-	out := bufio.NewWriterSize(w, 1<<16)
+	out := bufio.NewWriterSize(w, 1<<14)
 	var b line
 	h.Heads(func(t *Txn) bool {
 		if start, commit, ok := s(t.ID); ok {

@@ -124,7 +124,7 @@ func Text(s *Step) string {
 // levels the order holds each transaction twice. At the weak levels saw returns the writers of a transaction's reads;
 // at the others it is nil. Ranks replace the times.
 func WriteFile(w io.Writer, level string, h Txns, order []uint32, saw func(t uint32) []uint32, steps []Step) error {
-	out := bufio.NewWriterSize(w, 1<<16)
+	out := bufio.NewWriterSize(w, 1<<14)
 	fmt.Fprintf(out, "isovet-kernel 1\nlevel %s\n", level)
 	var b line
 	_, most, _ := h.Size()

@@ -97,17 +97,26 @@ func newPass(v Weak, h Txns, verKey []uint32) *pass {
 			p.ill = true
 		}
 	}
-	named := make([]uint32, sessions+1) // session → its number here, so that clocks are short
+	// session → its number here, so that clocks are short; far has the sessions beyond near
+	near, far := make([]uint32, min(sessions, txns)+1), map[uint32]uint32{}
 	h.Heads(func(t *Txn) bool {
 		if t.ID == 0 || t.ID > txns || t.Session > sessions || p.txns[t.ID].id != 0 {
 			p.ill, p.bad = true, t.ID
 			return false
 		}
-		if named[t.Session] == 0 {
-			p.sessions++
-			named[t.Session] = p.sessions
+		named := far[t.Session]
+		if t.Session < uint32(len(near)) {
+			named = near[t.Session]
 		}
-		p.txns[t.ID] = weakHead{t.ID, named[t.Session], uint32(len(p.heads)), t.Committed}
+		if named == 0 {
+			p.sessions++
+			if named = p.sessions; t.Session < uint32(len(near)) {
+				near[t.Session] = named
+			} else {
+				far[t.Session] = named
+			}
+		}
+		p.txns[t.ID] = weakHead{t.ID, named, uint32(len(p.heads)), t.Committed}
 		p.heads = append(p.heads, t.ID)
 		return true
 	})

@@ -64,7 +64,7 @@ func (e inEdge) kind() uint8  { return uint8(e & 3) }
 func (g *certifier) init(on bool) {
 	g.on = on
 	if on {
-		g.ring = make([]txnNode, 1024)
+		g.ring = make([]txnNode, 64)
 	}
 }
 

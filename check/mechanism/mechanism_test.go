@@ -27,7 +27,7 @@ func TestNoFalseAlarm(t *testing.T) {
 		randtest.Seeds(t, uint64(seeds), func(t testing.TB, seed uint64) {
 			for _, w := range []string{"blindw", "smallbank", "ycsb", "list-append", "blindw-pred", "rmw"} {
 				skew := int64(seed%2) * 50_000
-				h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: w, Txns: 250,
+				h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: w, Txns: histtest.Long(125, 250),
 					Isolation: iso, Seed: seed, Keys: 40 * int(seed%2), AbortRate: .1,
 					UnknownRate: .03, Skew: skew}))(t)
 				p := must.Get(ProfileOf(h.Meta.DB, h.Meta.Isolation))(t)
@@ -284,7 +284,7 @@ func (g *endless) next() (client int, traces []Trace) {
 // TestOnlineMemoryIsBounded streams transactions through the pipeline into the verifier. ISOVET_LONG=1: ten million,
 // within 300 MB.
 func TestOnlineMemoryIsBounded(t *testing.T) {
-	txns := histtest.Long[int64](100_000, 10_000_000)
+	txns := histtest.Long[int64](50_000, 10_000_000)
 	const clients = 24
 	p := NewPipeline(clients, PipelineOptions{})
 	feed := make(chan struct{})

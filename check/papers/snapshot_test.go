@@ -182,7 +182,7 @@ func TestSnapshotMedium(t *testing.T) {
 		{Workload: "rmw", Isolation: "serializable", Fault: "long-fork"},
 		{Workload: "list-append", Isolation: "read-committed"},
 	} {
-		spec.Txns, spec.Sessions, spec.Keys, spec.Seed = 200, 6, 30, uint64(i)
+		spec.Txns, spec.Sessions, spec.Keys, spec.Seed = histtest.Long(100, 200), 6, 30, uint64(i)
 		h := must.Get(datasets.Generate(t.Context(), spec))(t)
 		for _, l := range []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation} {
 			want := must.Get(check.Run(t.Context(), run.Replay{}, h, run.Options{Level: l}))(t)

@@ -175,7 +175,7 @@ func TestHintOfUnknownOutcomes(t *testing.T) {
 	for i, l := range []level.Level{level.SessionSerializable, level.StrictSerializable,
 		level.SessionSnapshotIsolation, level.StrictSnapshotIsolation} {
 		for j, rate := range []float64{0.02, 0.3} {
-			for _, stamped := range []bool{false, true} {
+			for _, stamped := range histtest.Long([]bool{(i+j)%2 > 0}, []bool{false, true}) {
 				h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw",
 					Txns: 3000, UnknownRate: rate, Seed: uint64(2*i + j), DBTimes: stamped}))(t)
 				v := prepass.Run(h)

@@ -133,29 +133,27 @@ const (
 	noAvoidance   = "no-avoidance"
 )
 
-// techniques returns all techniques, the default first.
-func techniques() []technique {
-	return []technique{
-		{"default", "every technique is on", nil},
-		{"no-restarts", "the solver never restarts", func(s *encode.Search) { s.Solver.NoRestarts = true }},
-		{"restart-glue", "restarts by the glue of learned clauses, not by Luby's sequence",
-			func(s *encode.Search) { s.Solver.Restart = solver.RestartGlue }},
-		{"no-vsids", "the solver decides variables by number, not by activity (VSIDS)",
-			func(s *encode.Search) { s.Solver.Heuristic = solver.HeuristicStatic }},
-		{"no-minimize", "learned clauses are not minimised",
-			func(s *encode.Search) { s.Solver.NoMinimize, s.Solver.NoBinaryMinimize = true, true }},
-		{"no-phase-saving", "the first value of a variable is always the initial one",
-			func(s *encode.Search) { s.Solver.NoPhaseSaving = true }},
-		{"no-propagation", "the closure theory finds conflicts only",
-			func(s *encode.Search) { s.NoPropagate = true }},
-		{"pk-propagation", "the Pearce-Kelly theory propagates what a reordering finds",
-			func(s *encode.Search) { s.Propagate = true }},
-		{"no-dont-cares", "the Pearce-Kelly theory decides every variable",
-			func(s *encode.Search) { s.NoDontCares = true }},
-		{NoStrictFirst, "the level is decided directly, without trying a stricter level first", nil},
-		{noTimeEdges, "client times add no edges unless the level needs them", nil},
-		{noAvoidance, "every pair of writes gets a choice, whether or not they overlap in time", nil},
-	}
+// techniques are all techniques, the default first.
+var techniques = []technique{
+	{"default", "every technique is on", nil},
+	{"no-restarts", "the solver never restarts", func(s *encode.Search) { s.Solver.NoRestarts = true }},
+	{"restart-glue", "restarts by the glue of learned clauses, not by Luby's sequence",
+		func(s *encode.Search) { s.Solver.Restart = solver.RestartGlue }},
+	{"no-vsids", "the solver decides variables by number, not by activity (VSIDS)",
+		func(s *encode.Search) { s.Solver.Heuristic = solver.HeuristicStatic }},
+	{"no-minimize", "learned clauses are not minimised",
+		func(s *encode.Search) { s.Solver.NoMinimize, s.Solver.NoBinaryMinimize = true, true }},
+	{"no-phase-saving", "the first value of a variable is always the initial one",
+		func(s *encode.Search) { s.Solver.NoPhaseSaving = true }},
+	{"no-propagation", "the closure theory finds conflicts only",
+		func(s *encode.Search) { s.NoPropagate = true }},
+	{"pk-propagation", "the Pearce-Kelly theory propagates what a reordering finds",
+		func(s *encode.Search) { s.Propagate = true }},
+	{"no-dont-cares", "the Pearce-Kelly theory decides every variable",
+		func(s *encode.Search) { s.NoDontCares = true }},
+	{NoStrictFirst, "the level is decided directly, without trying a stricter level first", nil},
+	{noTimeEdges, "client times add no edges unless the level needs them", nil},
+	{noAvoidance, "every pair of writes gets a choice, whether or not they overlap in time", nil},
 }
 
 // Techniques lists the values of Pipeline.Technique, the default first.
@@ -167,7 +165,7 @@ func SearchTechniques() []string {
 }
 
 func techniqueNames(which func(technique) bool) (names []string) {
-	for _, t := range techniques() {
+	for _, t := range techniques {
 		if which(t) {
 			names = append(names, t.name)
 		}
@@ -201,6 +199,5 @@ func (p Pipeline) Idle(solver string) (settings []string) {
 }
 
 func (p Pipeline) technique() technique {
-	all := techniques()
-	return all[max(0, slices.IndexFunc(all, func(t technique) bool { return t.name == p.Technique }))]
+	return techniques[max(0, slices.IndexFunc(techniques, func(t technique) bool { return t.name == p.Technique }))]
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"isovet/encode"
 	"isovet/solver"
@@ -41,51 +42,53 @@ func eagerly(b backends) func(context.Context, *encode.Problem) encode.Answer {
 	}
 }
 
-// Solvers returns all solvers, the default first. A new back end is one line here.
-func Solvers() []Solver {
-	lazily := func(b backends) func(context.Context, *encode.Problem) encode.Answer {
-		return func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Lazy(ctx, q, b(q)) }
-	}
-	cdcl := func(q *encode.Problem) solver.Backend { return solver.New(q.Search.Solver) }
-	giniBack := func(*encode.Problem) solver.Backend { return gini.New() }
-	gopher := func(*encode.Problem) solver.Backend { return gophersat.New() }
-	return []Solver{
-		{"cdcl", "isovet's own CDCL: cdcl-pk, then cdcl-closure after many conflicts (\"theory\" says which)", "cdcl",
-			theoryAuto, encode.OrderFirst},
-		{"cdcl-closure", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl",
-			encode.TheoryClosure, encode.WithClosure},
-		{"cdcl-pk", "isovet's own CDCL with a Pearce-Kelly order as theory", "cdcl", encode.TheoryOrder,
-			encode.WithOrder},
-		{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", "cdcl", encode.TheoryLazy,
-			lazily(cdcl)},
-		{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", "gini", encode.TheoryLazy,
-			lazily(giniBack)},
-		{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", "gophersat",
-			encode.TheoryLazy, lazily(gopher)},
-		{"cdcl-eager", "isovet's own CDCL on the eager order encoding, cubic in the transactions in question", "cdcl",
-			encode.TheoryEager, eagerly(cdcl)},
-		{"gini-eager", "gini on the eager order encoding", "gini", encode.TheoryEager, eagerly(giniBack)},
-		{"gophersat-eager", "gophersat on the eager order encoding", "gophersat", encode.TheoryEager, eagerly(gopher)},
-	}
+// Solvers returns all solvers, the default first.
+func Solvers() []Solver { return slices.Clone(solvers) }
+
+// solvers has a line for each back end.
+var solvers = []Solver{
+	{"cdcl", "isovet's own CDCL: cdcl-pk, then cdcl-closure after many conflicts (\"theory\" says which)", "cdcl",
+		theoryAuto, encode.OrderFirst},
+	{"cdcl-closure", "isovet's own CDCL with the compact closure as theory (Vbox §4.6)", "cdcl",
+		encode.TheoryClosure, encode.WithClosure},
+	{"cdcl-pk", "isovet's own CDCL with a Pearce-Kelly order as theory", "cdcl", encode.TheoryOrder,
+		encode.WithOrder},
+	{"cdcl-lazy", "isovet's own CDCL, a clause for each cycle found in a model", "cdcl", encode.TheoryLazy,
+		lazily(ownCDCL)},
+	{"gini", "github.com/go-air/gini, a clause for each cycle found in a model", "gini", encode.TheoryLazy,
+		lazily(newGini)},
+	{"gophersat", "github.com/crillab/gophersat, a clause for each cycle found in a model", "gophersat",
+		encode.TheoryLazy, lazily(newGopher)},
+	{"cdcl-eager", "isovet's own CDCL on the eager order encoding, cubic in the transactions in question", "cdcl",
+		encode.TheoryEager, eagerly(ownCDCL)},
+	{"gini-eager", "gini on the eager order encoding", "gini", encode.TheoryEager, eagerly(newGini)},
+	{"gophersat-eager", "gophersat on the eager order encoding", "gophersat", encode.TheoryEager, eagerly(newGopher)},
 }
 
-func SolverNames() []string {
-	var names []string
-	for _, s := range Solvers() {
+func ownCDCL(q *encode.Problem) solver.Backend { return solver.New(q.Search.Solver) }
+func newGini(*encode.Problem) solver.Backend   { return gini.New() }
+func newGopher(*encode.Problem) solver.Backend { return gophersat.New() }
+
+func lazily(b backends) func(context.Context, *encode.Problem) encode.Answer {
+	return func(ctx context.Context, q *encode.Problem) encode.Answer { return encode.Lazy(ctx, q, b(q)) }
+}
+
+// SolverNames returns the names of all solvers. A caller does not change them.
+var SolverNames = sync.OnceValue(func() (names []string) {
+	for _, s := range solvers {
 		names = append(names, s.Name)
 	}
-	return names
-}
+	return slices.Clip(names)
+})
 
-func defaultSolver() Solver { return Solvers()[0] }
+func defaultSolver() Solver { return solvers[0] }
 
 // SolverByName finds a solver; "" is the default.
 func SolverByName(name string) (Solver, error) {
-	all := Solvers()
 	if name == "" {
-		return all[0], nil
+		return solvers[0], nil
 	}
-	for _, s := range all {
+	for _, s := range solvers {
 		if s.Name == name {
 			return s, nil
 		}

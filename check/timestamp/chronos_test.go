@@ -186,7 +186,8 @@ func TestEmmeAgrees(t *testing.T) {
 	for _, so := range []random.StampedOptions{{}, {Ties: true, Aborted: true, Unknown: true},
 		{Ties: true, Serial: true, Deletes: true}, {Duplicates: true, Keys: 1, Ties: true, Unknown: true},
 		{Duplicates: true, Deletes: true, Serial: true, Aborted: true}} {
-		histtest.Each(t, uint64(2500), func(seed uint64) *history.History { return random.Stamped(seed, so) },
+		stamped := func(seed uint64) *history.History { return random.Stamped(seed, so) }
+		histtest.Each(t, histtest.Long[uint64](1500, 2500), stamped,
 			func(t testing.TB, seed uint64, h *history.History) {
 				for _, o := range allOptions() {
 					want := must.Get(Chronos(t.Context(), h, o))(t)

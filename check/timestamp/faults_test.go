@@ -18,7 +18,7 @@ func TestTimestampFaults(t *testing.T) {
 	promised := map[string]level.Level{"serializable": level.SessionSerializable,
 		"snapshot-isolation": level.SessionSnapshotIsolation}
 	for _, f := range datasets.TimestampFaults() {
-		for seed := range histtest.Long[uint64](80, 2500) {
+		for seed := range histtest.Long[uint64](40, 2500) {
 			spec := datasets.Spec{Workload: []string{"mix", "rmw", "contended", "mini"}[seed%4], Txns: 7, Sessions: 4,
 				Keys: 8, Seed: seed, DBTimes: true, Isolation: []string{"serializable", "snapshot-isolation"}[seed/4%2]}
 			sound := must.Get(datasets.Run(t.Context(), spec))(t).History

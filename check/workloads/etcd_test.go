@@ -272,7 +272,7 @@ func (q *small) text(client int) string {
 // are wrong.
 func TestEtcd(t *testing.T) {
 	seen := verdicts{}
-	randtest.Seeds(t, 6000, func(t testing.TB, seed uint64) {
+	randtest.Seeds(t, randtest.Long[uint64](3000, 6000), func(t testing.TB, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 38))
 		empty := tried{rev: 1, cells: map[string]cell{}, at: map[int]map[string]cell{1: {}}, due: map[int]int{}}
 		e, when, calm := empty, []int{0, 0}, seed%3 == 0

@@ -311,7 +311,7 @@ func TestRules(t *testing.T) {
 	for _, c := range rules() {
 		t.Run(c.name, func(t *testing.T) {
 			seen := verdicts{}
-			randtest.Seeds(t, 2000, func(t testing.TB, seed uint64) {
+			randtest.Seeds(t, randtest.Long[uint64](1000, 2000), func(t testing.TB, seed uint64) {
 				r := rand.New(rand.NewPCG(seed, 6))
 				n := -1
 				file := run(r, func() (string, string) {

@@ -436,7 +436,7 @@ func TestEdges(t *testing.T) {
 
 // TestSteps bounds the work on histories for which looking at all pairs would take minutes.
 func TestSteps(t *testing.T) {
-	const many = 12_000
+	many := randtest.Long(4_000, 12_000)
 	var forks, bank edn
 	for k := range 2 {
 		forks.op(k, "invoke", "write", fmt.Sprintf("[[:w %d 1]]", k))
