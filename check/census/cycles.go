@@ -70,9 +70,24 @@ func (g *dependencies) forks(found []evidence.Anomaly, more int) []evidence.Anom
 		edges = append(edges, ww(a, b), rw(b, a), ww(b, a), rw(a, b))
 		e := edges[4*i:]
 		pairs = append(pairs, e[:2:2], e[2:4:4])
-		found = append(found, evidence.Anomaly{Cycles: pairs[2*i : 2*i+2 : 2*i+2]})
+		cycles := pairs[2*i : 2*i+2 : 2*i+2]
+		if writer != none && (g.readFrom(writer, a) || g.readFrom(writer, b)) {
+			cycles = append(cycles, g.reasons(e)...) // reads show both orders, and so settle none: see certify
+		}
+		found = append(found, evidence.Anomaly{Cycles: cycles})
 	}
 	return found
+}
+
+// readFrom reports whether one of the first operations of t, so many that the time is bounded, reads from u.
+func (g *dependencies) readFrom(t, u uint32) bool {
+	ops, lo := &g.h.Ops, g.h.Txns.OpOff[t]
+	for op := lo; op < min(g.h.Txns.OpOff[t+1], lo+mostReaders); op++ {
+		if ops.Kind[op] == history.Read && g.w[ops.Ver[op]] == u {
+			return true
+		}
+	}
+	return false
 }
 
 // reasons returns the cycles that justify the version orders which edges assume and no list shows: a transaction that
