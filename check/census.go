@@ -25,28 +25,25 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	badLists := r.Implied || slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool { return len(a.Ops) > 0 })
 	found, reads, cut := census.Of(ctx, r.H, r.Level, o.ClockSkew, badLists)
 	evidence.NameAll(found, r.H, r.Level, o.ClockSkew)
-	seen := map[string]bool{} // a lost update may be a cycle, too
-	for i := range r.Anomalies {
-		seen[identity(&r.Anomalies[i])] = true
-	}
-	census.Sorted(found)
-	found = slices.DeleteFunc(found, func(a evidence.Anomaly) bool {
-		id := identity(&a)
-		again := seen[id]
-		seen[id] = true
-		return again || !r.Level.Forbids(a.Kind)
-	})
+	seen := make(map[string]bool, len(found)) // a lost update may be a cycle, too
 	counts := map[level.Anomaly]int{}
 	for i := range r.Anomalies {
+		seen[string(identity(&r.Anomalies[i], nil))] = true
 		counts[r.Anomalies[i].Kind]++
 	}
 	var more []evidence.Anomaly
-	for _, a := range found {
+	var id []byte
+	for _, i := range census.Sorted(found) {
+		a := &found[i]
+		if id = identity(a, id[:0]); seen[string(id)] || !r.Level.Forbids(a.Kind) {
+			continue
+		}
+		seen[string(id)] = true
 		if counts[a.Kind]++; counts[a.Kind] <= most {
 			if a.Text == "" {
-				a.Text = evidence.Describe(&a, r.H)
+				a.Text = evidence.Describe(a, r.H)
 			}
-			more = append(more, a)
+			more = append(more, *a)
 		}
 	}
 	more = certifiedOf(ctx, r, more, o, counts)
@@ -70,15 +67,19 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	}
 }
 
-// identity is equal for anomalies of one kind with the same transactions and reads.
-func identity(a *evidence.Anomaly) string {
-	b := append([]byte(a.Kind), 0)
-	for _, list := range [][]uint32{{uint32(len(a.Ops))}, a.Ops, slices.Sorted(slices.Values(a.Txns))} {
-		for _, x := range list {
-			b = binary.LittleEndian.AppendUint32(b, x)
-		}
+// identity appends to b what is equal for anomalies of one kind with the same transactions and reads.
+func identity(a *evidence.Anomaly, b []byte) []byte {
+	b = append(append(b, a.Kind...), 0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Ops)))
+	for _, op := range a.Ops {
+		b = binary.LittleEndian.AppendUint32(b, op)
 	}
-	return string(b)
+	txns := slices.Clone(a.Txns)
+	slices.Sort(txns)
+	for _, t := range txns {
+		b = binary.LittleEndian.AppendUint32(b, t)
+	}
+	return b
 }
 
 // certifiedOf returns the anomalies that certify accepts, with the names that it gives them, and corrects counts.

@@ -19,7 +19,7 @@ type fork struct{ key, ver uint32 }
 // al.). Whichever came first, each of the others missed its write, so that any two of them are a proof; the cycles of
 // the first with each other one are added to those of the lost update.
 func (n *namer) diverge(as []Anomaly) {
-	want := make(map[fork][]uint32)
+	want := make(map[fork][]uint32, len(as))
 	for i := range as {
 		if f, ok := n.fork(&as[i]); ok {
 			want[f] = nil
@@ -32,7 +32,7 @@ func (n *namer) diverge(as []Anomaly) {
 	for i := range as {
 		a := &as[i]
 		f, ok := n.fork(a)
-		if !ok {
+		if !ok || len(want[f]) < 3 {
 			continue
 		}
 		first := cyclesOf(a)[0]
@@ -90,7 +90,11 @@ func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 	if a.Kind.Base() != level.LostUpdate {
 		return f, false
 	}
-	for _, c := range slices.Concat(cyclesOf(a), a.Cycles) {
+	for i := -1; i < len(a.Cycles); i++ {
+		c := a.Cycle
+		if i >= 0 {
+			c = a.Cycles[i]
+		}
 		for _, e := range c {
 			if e.Dep != RW {
 				continue
@@ -107,47 +111,35 @@ func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 
 // overwriters finds, for each of these versions, the transactions from the first to before the end that committed, read
 // it before any own write of its key and then wrote the key. Cost: one pass over their operations.
-func (n *namer) overwriters(of map[fork][]uint32, first, end uint32) {
+func (n *namer) overwriters(of map[fork][]uint32, from, end uint32) {
 	h := n.h
-	keys := make(map[uint32]bool)
-	for f := range of {
-		keys[f.key] = true
-	}
-	read := make(map[uint32]uint32) // key → the version that the transaction at hand read first
-	for t := first; t < end; t++ {
+	type sight struct{ by, ver uint32 } // by: 1 + a transaction
+	first := make([]sight, h.NumKeys()) // key → the version that the last reader read first
+	for t := from; t < end; t++ {
 		if h.Txns.Status[t] != history.Committed || t == h.Init {
 			continue
 		}
-		clear(read)
 		for op := range h.EachOp(t) {
 			kind, v := h.Ops.Kind[op], h.Ops.Ver[op]
 			switch kind {
 			case history.Read, history.ReadList:
-				key := h.OpKey(op)
-				if !keys[key] {
-					continue
-				}
 				if kind == history.ReadList {
 					last := h.Lists.Off[v+1]
 					if v = history.None; last > h.Lists.Off[h.Ops.Ver[op]] {
 						v = h.Lists.Elem[last-1]
 					}
 				}
-				if _, ok := read[key]; !ok {
-					read[key] = v
+				if saw := &first[h.OpKey(op)]; saw.by != t+1 {
+					*saw = sight{t + 1, v}
 				}
 			case history.Write, history.Append:
-				key := h.VerKey[v]
-				if !keys[key] {
-					continue
+				saw := &first[h.VerKey[v]]
+				if saw.by != t+1 {
+					*saw = sight{t + 1, history.None - 1} // its own version, even if it has the value that others read
 				}
-				if saw, ok := read[key]; ok {
-					f := fork{key, saw}
-					if ts, wanted := of[f]; wanted && !slices.Contains(ts, t) {
-						of[f] = append(ts, t)
-					}
-				} else {
-					read[key] = history.None - 1 // its own version, even if it has the value that others read
+				f := fork{h.VerKey[v], saw.ver}
+				if ts, wanted := of[f]; wanted && (len(ts) == 0 || ts[len(ts)-1] != t) {
+					of[f] = append(ts, t)
 				}
 			}
 		}

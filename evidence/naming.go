@@ -148,7 +148,10 @@ func (n *namer) name(a *Anomaly) level.Anomaly {
 	if len(cycles) == 0 {
 		return ""
 	}
-	assumed := n.assumptions(cycles)
+	var assumed map[[2]uint32]int
+	if n.l.Sessions() || n.l.RealTime() {
+		assumed = n.assumptions(cycles)
+	}
 	s, r := refutesRC, byReads
 	kind := level.G0
 	for i, c := range cycles {

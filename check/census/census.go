@@ -24,7 +24,6 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/sorts"
 	"isovet/level"
 )
 
@@ -57,7 +56,8 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badL
 	}
 	bury(v)
 	g := newGraph(v, l, skew)
-	return slices.Concat(found, g.forks(), g.cycles(ctx)), reads, g.cut
+	cycles := g.cycles(ctx)
+	return append(g.forks(found, len(cycles)), cycles...), reads, g.cut
 }
 
 // bury takes out the transactions of unknown outcome that cannot have committed, and those that read from them.
@@ -88,16 +88,17 @@ func bury(v *prepass.View) {
 	}
 }
 
-// Sorted sorts anomalies by size, then by the places of their transactions.
-func Sorted(as []evidence.Anomaly) {
-	size := func(a *evidence.Anomaly) int {
-		n := len(a.Ops) + len(a.Cycle)
+// Sorted returns the anomalies' places, sorted by the anomalies' size and then by the places of their transactions.
+func Sorted(as []evidence.Anomaly) []int {
+	places, size := make([]int, len(as)), make([]int, len(as))
+	for i, a := range as {
+		places[i], size[i] = i, len(a.Ops)+len(a.Cycle)
 		for _, c := range a.Cycles {
-			n += len(c)
+			size[i] += len(c)
 		}
-		return n
 	}
-	sorts.Stable(as, func(a, b evidence.Anomaly) int {
-		return cmp.Or(cmp.Compare(size(&a), size(&b)), slices.Compare(a.Txns, b.Txns))
+	slices.SortFunc(places, func(i, j int) int {
+		return cmp.Or(size[i]-size[j], slices.Compare(as[i].Txns, as[j].Txns), i-j)
 	})
+	return places
 }

@@ -3,7 +3,6 @@ package census
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 
 	"isovet/evidence"
@@ -43,15 +42,20 @@ var classes = [...]class{
 	{evidence.RW, []evidence.Dep{evidence.WW, evidence.WR, evidence.RW}, anotherRW}, // G2-item
 }
 
-// forks returns the lost updates: for each version that several transactions read and overwrote, the first two of
-// these.
-func (g *dependencies) forks() (found []evidence.Anomaly) {
+// forks adds the lost updates to found: for each version that several transactions read and overwrote, the first two of
+// these. It leaves room for more.
+func (g *dependencies) forks(found []evidence.Anomaly, more int) []evidence.Anomaly {
 	h := g.h
+	var forked []uint32
 	for ver := range uint32(h.NumVersions()) {
-		by := g.overwriters(ver)
-		if len(by) < 2 {
-			continue
+		if len(g.overwriters(ver)) > 1 {
+			forked = append(forked, ver)
 		}
+	}
+	found = slices.Grow(found, len(forked)+more)
+	edges, pairs := make([]edge, 0, 4*len(forked)), make([][]edge, 0, 2*len(forked))
+	for i, ver := range forked {
+		by := g.overwriters(ver)
 		a, b, k := by[0], by[1], h.VerKey[ver]
 		writer := g.w[ver]
 		if writer == h.Init || writer >= many {
@@ -63,9 +67,27 @@ func (g *dependencies) forks() (found []evidence.Anomaly) {
 		rw := func(t, u uint32) evidence.Edge {
 			return evidence.Edge{From: t, To: u, Dep: evidence.RW, Key: k, Ver: ver, Writer: writer}
 		}
-		found = append(found, evidence.Anomaly{Cycles: [][]evidence.Edge{{ww(a, b), rw(b, a)}, {ww(b, a), rw(a, b)}}})
+		edges = append(edges, ww(a, b), rw(b, a), ww(b, a), rw(a, b))
+		e := edges[4*i:]
+		pairs = append(pairs, e[:2:2], e[2:4:4])
+		cycles := pairs[2*i : 2*i+2 : 2*i+2]
+		if writer != none && (g.readFrom(writer, a) || g.readFrom(writer, b)) {
+			cycles = append(cycles, g.reasons(e)...) // reads show both orders, and so settle none: see certify
+		}
+		found = append(found, evidence.Anomaly{Cycles: cycles})
 	}
 	return found
+}
+
+// readFrom reports whether one of the first operations of t, so many that the time is bounded, reads from u.
+func (g *dependencies) readFrom(t, u uint32) bool {
+	ops, lo := &g.h.Ops, g.h.Txns.OpOff[t]
+	for op := lo; op < min(g.h.Txns.OpOff[t+1], lo+mostReaders); op++ {
+		if ops.Kind[op] == history.Read && g.w[ops.Ver[op]] == u {
+			return true
+		}
+	}
+	return false
 }
 
 // reasons returns the cycles that justify the version orders which edges assume and no list shows: a transaction that
@@ -107,20 +129,25 @@ func (g *dependencies) replaced(t, k uint32) uint32 {
 // cycles finds in each component of the graph one cycle of each class, without sessions and time, with sessions, and
 // with time.
 func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
-	plain := make([]graph.Edge, len(g.edges))
-	for i, e := range g.edges {
-		plain[i] = graph.Edge{From: int32(e.From), To: int32(e.To)}
-	}
-	comp, n := graph.Components(graph.Build(g.n, plain))
-	inside := func(yield func(of int, e edge) bool) {
-		for _, e := range g.edges {
-			if c := comp[e.From]; c == comp[e.To] && !yield(int(c), e) {
-				return
-			}
+	comp, n := graph.Components(graph.BuildFunc(g.n, func(emit func(u, v int32)) {
+		for i := range g.edges {
+			emit(int32(g.edges[i].From), int32(g.edges[i].To))
+		}
+	}))
+	by := graph.NewGroups[int32](n)
+	for i := range g.edges {
+		if c := comp[g.edges[i].From]; c == comp[g.edges[i].To] {
+			by.Count(c)
 		}
 	}
-	parts, from := grouped(inside, int(n))
-	local := make([]int32, g.n) // a node's number in its component
+	parts := make([]edge, by.Sum())
+	for i := range g.edges {
+		if c := comp[g.edges[i].From]; c == comp[g.edges[i].To] {
+			parts[by.Place(c)] = g.edges[i]
+		}
+	}
+	from := by.Off()
+	s := &search{local: make([]int32, g.n)}
 	for c := range int(n) {
 		p := parts[from[c]:from[c+1]]
 		if len(p) == 0 || g.cut {
@@ -129,27 +156,13 @@ func (g *dependencies) cycles(ctx context.Context) (found []evidence.Anomaly) {
 		slices.SortFunc(p, func(a, b edge) int { // so that no map's order matters
 			return cmp.Or(int(a.From)-int(b.From), int(a.To)-int(b.To), int(a.Dep)-int(b.Dep), int(a.Key)-int(b.Key))
 		})
-		found = append(found, g.inComponent(ctx, p, local)...)
+		found = append(found, g.inComponent(ctx, p, s)...)
 	}
 	return found
 }
 
-// grouped sorts edges by n groups, stably. Group i has the edges from from[i] on.
-func grouped(edges iter.Seq2[int, edge], n int) (all []edge, from []int32) {
-	by := graph.NewGroups[int32](n)
-	for c := range edges {
-		by.Count(int32(c))
-	}
-	all = make([]edge, by.Sum())
-	for c, e := range edges {
-		all[by.Place(int32(c))] = e
-	}
-	return all, by.Off()
-}
-
-func (g *dependencies) inComponent(ctx context.Context, part []edge, local []int32) (found []evidence.Anomaly) {
-	s := newSearch(part, local)
-	defer func() { g.steps += s.work }()
+func (g *dependencies) inComponent(ctx context.Context, part []edge, s *search) (found []evidence.Anomaly) {
+	s.begin(part)
 	limits := [][]evidence.Dep{nil, {evidence.SO}, {evidence.SO, evidence.RT}}
 	for i, limit := range limits {
 		if i == 1 && !g.l.Sessions() || i == 2 && !g.l.RealTime() {
@@ -165,7 +178,7 @@ func (g *dependencies) inComponent(ctx context.Context, part []edge, local []int
 				if e.Dep != c.first || tries == mostEdges {
 					continue
 				}
-				if tries++; g.steps+s.work > someSteps+mostTimes*len(g.edges) || ctx.Err() != nil {
+				if tries++; s.work > someSteps+mostTimes*len(g.edges) || ctx.Err() != nil {
 					g.cut = true
 					break
 				}
@@ -208,8 +221,8 @@ type search struct {
 	out   []edge  // sorted by source
 	at    []int32 // number → where the node's edges begin in out
 	steps []step  // by number and state
-	on    []int32 // number → the last search whose cycle has the node
-	round int32   // the search that is under way
+	on    []int   // number → the last search whose cycle has the node
+	round int     // the search that is under way
 	work  int     // edges walked over
 	queue [][2]int32
 }
@@ -220,30 +233,23 @@ const states = 4
 type step struct {
 	by     *edge
 	before [2]int32
-	round  int32 // the search that made it
+	round  int // the search that made it
 }
 
-// newSearch numbers the nodes of a component, in local.
-func newSearch(part []edge, local []int32) *search {
-	n := int32(0)
-	for i := range part { // each node of a component has an edge
-		local[part[i].From] = -1
-	}
+// begin turns to a component with these edges, and numbers its nodes. Each has an edge.
+func (s *search) begin(part []edge) {
+	s.out, s.at = part, s.at[:0]
 	for i := range part {
-		if v := part[i].From; local[v] < 0 {
-			local[v] = n
-			n++
+		if v := part[i].From; i == 0 || v != part[i-1].From {
+			s.local[v] = int32(len(s.at))
+			s.at = append(s.at, int32(i))
 		}
 	}
-	s := &search{local: local, steps: make([]step, n*states), on: make([]int32, n)}
-	s.out, s.at = grouped(func(yield func(of int, e edge) bool) {
-		for _, e := range part {
-			if !yield(int(local[e.From]), e) {
-				return
-			}
-		}
-	}, int(n))
-	return s
+	n := len(s.at)
+	s.at = append(s.at, int32(len(part)))
+	if more := n - len(s.on); more > 0 {
+		s.on, s.steps = append(s.on, make([]int, more)...), append(s.steps, make([]step, more*states)...)
+	}
 }
 
 // step returns how a node was reached in a state. It is valid if its round is the current one.

@@ -27,8 +27,7 @@ type dependencies struct {
 	// The transactions that read version ver of a register and wrote the key, in their order, are
 	// rmw[rmwOff[ver]:rmwOff[ver+1]].
 	rmw, rmwOff []uint32
-	steps       int  // edges that the search for cycles walked over
-	cut         bool // a bound ended it
+	cut         bool // a bound ended the search for cycles
 }
 
 // mostReaders bounds the overwriters that come after each reader of a version if the history shows no order of them;
@@ -115,7 +114,7 @@ type access struct{ t, ver uint32 }
 // registers adds the edges that reads and writes of registers show.
 func (g *dependencies) registers() {
 	h, v := g.h, g.v
-	var readers, rmw []access
+	readers, rmw := make([]access, 0, len(v.RW)), make([]access, 0, len(v.RW))
 	initial := make([][]uint32, h.NumKeys()) // readers of the key's initial version
 	wrote := slices.Repeat([]last{{by: none}}, h.NumKeys())
 	for t := range uint32(h.NumTxns()) {

@@ -387,6 +387,9 @@ func (s *Scanner) atom(t Token, w []byte) (Token, error) {
 		t.Kind, t.N = Int, n
 		return t, nil
 	}
+	if !s.JSON { // to Clojure an integer beyond 64 bits is the same with an N
+		t.Text = bytes.TrimSuffix(w, []byte("N"))
+	}
 	for _, c := range w {
 		if numeric[c] {
 			continue

@@ -2,6 +2,7 @@ package jepsen
 
 import (
 	"bytes"
+	"cmp"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -115,7 +116,7 @@ func (r *reader) keyedTxn(e *event, status history.Status) (done, any bool, err 
 	if err != nil || in < 0 {
 		return false, false, err
 	}
-	if err := r.shaped(keyedTxn, e); err != nil {
+	if err := cmp.Or(r.shaped(keyedTxn, e), r.oneForm(key, "key", &r.around)); err != nil {
 		return true, false, err
 	}
 	r.prefix = append(spelled(r.prefix[:0], key), ' ')

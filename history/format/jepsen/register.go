@@ -1,6 +1,8 @@
 package jepsen
 
 import (
+	"cmp"
+
 	"isovet/history"
 	"isovet/history/format/edn"
 	"isovet/internal/plural"
@@ -133,6 +135,16 @@ func (r *reader) wrong(at int, expected string) error {
 	return r.s.Errorf(f.pos, "value", "found %s; expected %s", r.b.Texts.AppendValue(nil, f.value), expected)
 }
 
+// oneFormAt is oneForm of a form.
+func (r *reader) oneFormAt(at int, words *[]int) error {
+	f := &r.forms[at]
+	if f.value.Kind != history.String {
+		return nil
+	}
+	text := r.b.Texts.Text(uint32(f.value.N))
+	return r.oneForm(edn.Token{Kind: f.token, Pos: f.pos, Text: text}, "value", words)
+}
+
 // named returns the key that a field names, if the operation has one.
 func (r *reader) named(e *event) (t edn.Token, has bool, err error) {
 	if e.key < 0 {
@@ -237,14 +249,19 @@ func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, e
 	var key uint32
 	switch {
 	case keyed:
-		key, err = r.key(name)
+		if err = r.oneForm(name, "key", &r.keyWords); err == nil {
+			key, err = r.key(name)
+		}
 	case k >= 0:
 		if f := &r.forms[k]; f.token != edn.Int && f.token != edn.Word && f.token != edn.Text && f.token != edn.Number {
 			return false, r.wrong(k, "a key: a number or a word")
 		}
-		key = r.b.Key(r.forms[k].value)
+		key, err = r.b.Key(r.forms[k].value), r.oneFormAt(k, &r.keyWords)
 	default:
 		key = r.b.Key(r.b.StringValue([]byte("register")))
+	}
+	if e.f != readFn {
+		err = cmp.Or(err, r.oneFormAt(at, &r.written))
 	}
 	if err != nil {
 		return false, err

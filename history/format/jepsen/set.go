@@ -1,6 +1,8 @@
 package jepsen
 
 import (
+	"bytes"
+	"cmp"
 	"strconv"
 
 	"isovet/history"
@@ -21,6 +23,9 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 	if keyed {
 		if t.Kind == edn.Open || t.Kind == edn.Close {
 			return false, r.s.Errorf(t.Pos, "key", "found %v; expected a number or a word", t)
+		}
+		if err := r.oneForm(t, "key", &r.keyWords); err != nil {
+			return false, err
 		}
 		name = append(spelled(nil, t), ' ')
 		r.s.Seek(v.Pos)
@@ -59,10 +64,7 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 			return false, nil
 		}
 		k, err := key(v)
-		if err != nil {
-			return false, err
-		}
-		if err := r.ends(pair); err != nil {
+		if err = cmp.Or(err, r.oneForm(v, "value", &r.written), r.ends(pair)); err != nil {
 			return false, err
 		}
 		r.b.Write(k, history.IntValue(1))
@@ -108,12 +110,13 @@ func (r *reader) pairOf(e *event, v edn.Token) (name []byte, value edn.Token, er
 	}
 	if first.Kind != edn.Close && first.Kind != edn.Open {
 		kept := append(spelled(nil, first), ' ')
+		first.Text = bytes.Clone(first.Text)
 		second, err := r.s.Next()
 		if err != nil {
 			return nil, v, err
 		}
 		if e.f == addFn && second.Kind != edn.Close || second.Kind == edn.Open || second.Kind == edn.Nil {
-			return kept, second, nil
+			return kept, second, r.oneForm(first, "value", &r.keyWords)
 		}
 	}
 	r.s.Seek(at)
