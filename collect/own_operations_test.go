@@ -87,7 +87,8 @@ func jepsens(t *testing.T, d *collect.Target, c collect.Config) {
 // operate runs one of Jepsen's workloads, and judges what its clients saw.
 func operate(t *testing.T, d *collect.Target, c collect.Config, name, rule string) evidence.Verdict {
 	name, c.Variant, _ = strings.Cut(name, "/")
-	c.Own, c.Txns, c.Partial = must.Get(sqlwork.OfJepsen(name))(t), histtest.Long(200, 400), filepath.Join(t.TempDir(), "h")
+	c.Own, c.Txns = must.Get(sqlwork.OfJepsen(name))(t), histtest.Long(200, 400)
+	c.Partial = filepath.Join(t.TempDir(), "h")
 	h := must.Get(operations.Read(must.Get(d.Collect(t.Context(), c))(t).Operations, "h"))(t)
 	w, settings, err := workloads.Lookup(rule)
 	must.OK(t, err)

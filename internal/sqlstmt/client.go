@@ -56,9 +56,9 @@ type savepoint struct {
 // NewClient begins a session. ask queries the database on its connection. If it is nil, statements are sent unchanged.
 func (l *Log) NewClient(ask Ask) *Client {
 	c := &Client{l: l, ask: ask, s: l.Rec.Session()}
-	l.asks.Lock()
-	defer l.asks.Unlock()
-	if !l.begun && ask != nil {
+	l.begun.Lock()
+	defer l.begun.Unlock()
+	if !l.begun.done && ask != nil {
 		rows, err := ask(askStart)
 		for n := 0; n < 3 && hasState(err); n++ { // cancelled, perhaps in place of the program's statement
 			rows, err = ask(askStart)
@@ -74,7 +74,7 @@ func (l *Log) NewClient(ask Ask) *Client {
 			_, err := ask("SELECT sqlite_version()")
 			l.mysql, l.sqlite, l.home = c.my.is, !c.my.is && err == nil, c.my.schema
 		}
-		l.begun = true
+		l.begun.done = true
 	} else if l.mysql && ask != nil {
 		c.askMySQL()
 	}

@@ -87,7 +87,6 @@ type Log struct {
 	asking   sync.Map     // questions to the catalogue that are under way
 	weak     atomic.Int64 // counts the writes, and the ends, of transactions that are not serializable
 
-	asks   sync.Mutex // held while a new client asks what the database is
 	mu     sync.Mutex
 	texts  map[string]*parsed
 	stats  Stats
@@ -97,13 +96,19 @@ type Log struct {
 	titles map[string]string // of tables, by what they are
 	named  map[string]int    // tables of one name
 	views  map[string]*view  // by what they depend on
-	begun  bool              // the database has been asked
+	begun  asked
 	from   start             // of PostgreSQL
 	is     bool              // it is PostgreSQL
 	old    bool              // RETURNING has the row before (18)
 	mysql  bool              // it is MySQL, MariaDB or the like
 	sqlite bool
 	home   string // the database of the first client on MySQL, in small letters
+}
+
+// asked says whether the database was asked what it is. A new client holds it while it asks.
+type asked struct {
+	sync.Mutex
+	done bool
 }
 
 // ownWorkload says that a log is of a workload of isovet's own.
