@@ -97,10 +97,10 @@ type Log struct {
 	named  map[string]int    // tables of one name
 	views  map[string]*view  // by what they depend on
 	begun  asked
-	from   start             // of PostgreSQL
-	is     bool              // it is PostgreSQL
-	old    bool              // RETURNING has the row before (18)
-	mysql  bool              // it is MySQL, MariaDB or the like
+	from   start // of PostgreSQL
+	is     bool  // it is PostgreSQL
+	old    bool  // RETURNING has the row before (18)
+	mysql  bool  // it is MySQL, MariaDB or the like
 	sqlite bool
 	home   string // the database of the first client on MySQL, in small letters
 }
