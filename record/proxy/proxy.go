@@ -7,7 +7,7 @@
 // Source: PostgreSQL's documentation, "Frontend/Backend Protocol", version 3.
 //
 // proxy.go accepts connections; startup.go begins a session; session.go has the state of a session, client.go and
-// server.go its two directions; wire.go has the protocol's messages.
+// server.go its two directions; wire.go has the protocol's messages; conn_linux.go reads and writes.
 package proxy
 
 import (

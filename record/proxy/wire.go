@@ -21,6 +21,7 @@ type link struct {
 }
 
 func newLink(c net.Conn) *link {
+	c = newDirect(c)
 	return &link{Conn: c, r: bufio.NewReaderSize(c, 1<<16), w: bufio.NewWriterSize(c, 1<<16)}
 }
 

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package proxy
+
+import "net"
+
+func newDirect(c net.Conn) net.Conn { return c }
