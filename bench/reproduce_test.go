@@ -304,7 +304,7 @@ func TestFollower(t *testing.T) {
 		f := newFollower(p)
 		name, variant, _ := strings.Cut(x.workload, "/")
 		r, err := collect.Run(t.Context(), collect.Config{DB: []string{x.db}, Isolation: x.isolation,
-			Workload: name, Variant: variant, Keys: 50, Txns: 300, Sessions: 6, Seed: 3, Live: f})
+			Workload: name, Variant: variant, Keys: 10, Txns: 400, Sessions: 6, Seed: 3, Live: f})
 		must.OK(t, err)
 		online := f.online.Close()
 		offline, err := mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p, Duplicates: true})
