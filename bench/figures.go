@@ -106,6 +106,7 @@ var measures = map[string]measuring{
 	"bc/fig2":               bcFig2,
 }
 
+// figuresRead is not made by sync.OnceValue: measuring a figure asks for its claims, an initialization cycle.
 var figuresRead struct {
 	once sync.Once
 	all  []Figure

@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
@@ -117,7 +118,8 @@ func TestCobraOnMiniTransactions(t *testing.T) {
 func TestLeftBySessions(t *testing.T) {
 	last := 0
 	for _, sessions := range []int{1, 4, 24} {
-		h := made(t, datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000, Sessions: sessions, Seed: 1})
+		h := made(t, datasets.Spec{Workload: "blindw", Variant: "WH",
+			Txns: histtest.Long(3000, 10_000), Sessions: sessions, Seed: 1})
 		left := checked1(t, "vbox", h).Stats.Left
 		if sessions == 1 && left != 0 || sessions > 1 && left < 3*max(last, 10) {
 			t.Errorf("%d sessions: %d constraints left, %d with fewer", sessions, left, last)

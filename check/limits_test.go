@@ -17,14 +17,15 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
 
 // file writes a generated history, at a level.
 func file(t *testing.T, isolation string, fault string) string {
-	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Txns: 1000, Seed: 7,
-		Times: datasets.TxnTimes, Isolation: isolation, Fault: fault}))(t)
+	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Seed: 7,
+		Txns: histtest.Long(1000, 2000), Times: datasets.TxnTimes, Isolation: isolation, Fault: fault}))(t)
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	must.OK(t, format.Write(path, h, "", false))
 	return path

@@ -113,8 +113,9 @@ func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 // it before any own write of its key and then wrote the key. Cost: one pass over their operations.
 func (n *namer) overwriters(of map[fork][]uint32, from, end uint32) {
 	h := n.h
-	type sight struct{ by, ver uint32 } // by: 1 + a transaction
-	first := make([]sight, h.NumKeys()) // key → the version that the last reader read first
+	if n.first == nil {
+		n.first = make([]sight, h.NumKeys())
+	}
 	for t := from; t < end; t++ {
 		if h.Txns.Status[t] != history.Committed || t == h.Init {
 			continue
@@ -129,11 +130,11 @@ func (n *namer) overwriters(of map[fork][]uint32, from, end uint32) {
 						v = h.Lists.Elem[last-1]
 					}
 				}
-				if saw := &first[h.OpKey(op)]; saw.by != t+1 {
+				if saw := &n.first[h.OpKey(op)]; saw.by != t+1 {
 					*saw = sight{t + 1, v}
 				}
 			case history.Write, history.Append:
-				saw := &first[h.VerKey[v]]
+				saw := &n.first[h.VerKey[v]]
 				if saw.by != t+1 {
 					*saw = sight{t + 1, history.None - 1} // its own version, even if it has the value that others read
 				}

@@ -79,9 +79,11 @@ func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 		return "", false
 	}
 	want := map[fork][]uint32{f: nil}
-	n.overwriters(want, slices.Min(forks), slices.Max(forks)+1)
-	if slices.ContainsFunc(forks, func(t uint32) bool { return !slices.Contains(want[f], t) }) {
-		return "", false
+	for _, t := range forks {
+		n.overwriters(want, t, t+1)
+		if !slices.Contains(want[f], t) {
+			return "", false
+		}
 	}
 	return level.Divergence + level.Anomaly(string(two.Kind)[len(level.LostUpdate):]), true
 }

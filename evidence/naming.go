@@ -124,7 +124,11 @@ type namer struct {
 	skew  int64
 	place []uint32 // transaction → its place in its session, made when first asked for
 	wrote []uint8  // version → number of its writes, at most 2; made likewise
+	first []sight  // key → what its last reader read first; made likewise
 }
+
+// sight is a version that a transaction read; by is 1 + the transaction.
+type sight struct{ by, ver uint32 }
 
 // name names a proof by cycles according to what the whole proof refutes. A name is possible only if the proof refutes
 // every level that forbids this anomaly; the most specific possible name is taken. So a history in which a kind is

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 	"math/rand/v2"
 	"slices"
@@ -44,7 +45,7 @@ func TestIncidents(t *testing.T) {
 
 // TestDistinct counts.
 func TestDistinct(t *testing.T) {
-	for _, n := range []int{0, 1, 255, 256, 257, 1000, 3000, 20_000, 60_000} {
+	for _, n := range []int{0, 1, 255, 256, 257, 1000, 3000, 20_000, histtest.Long(60_000, 1_000_000)} {
 		var d distinct
 		rng := rand.New(rand.NewPCG(uint64(n), 1))
 		var hashes []uint64

@@ -23,6 +23,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
@@ -246,7 +247,7 @@ func manyWriters(n int) *evidence.Result {
 
 // TestManyCases: five thousand cases make some fifteen thousand steps: a cycle and two sources each at most.
 func TestManyCases(t *testing.T) {
-	const n = 1000
+	n := histtest.Long(1000, 2000)
 	r := manyWriters(n)
 	must.Get(certify.Names(r, certify.Options{}))(t)
 	p := must.Get(elaborate.Prove(r, elaborate.Options{}))(t)

@@ -83,7 +83,7 @@ func TestStamps(t *testing.T) {
 func TestStampMutants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	mutants, accepted := 0, 0
-	eachStamped(t, 60, func(seed uint64, kind int, h *history.History, o check.Options) {
+	eachStamped(t, histtest.Long[uint64](60, 100), func(seed uint64, kind int, h *history.History, o check.Options) {
 		r := stampedAnswer(t, h, o)
 		if r.Verdict == evidence.Unknown || h.NumTxns() == 0 {
 			return

@@ -151,7 +151,7 @@ func TestHardFamily(t *testing.T) {
 // TestStopped: a run that is stopped says that it does not know, before it has begun to solve or in the middle of it.
 func TestStopped(t *testing.T) {
 	in := must.Get(hard.Lookup("contended"))(t)
-	h := must.Get(in.Build(t.Context(), 1000, 1))(t)
+	h := must.Get(in.Build(t.Context(), histtest.Long(1000, 3000), 1))(t)
 	stopped, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, l := range levels {

@@ -387,9 +387,6 @@ func (s *Scanner) atom(t Token, w []byte) (Token, error) {
 		t.Kind, t.N = Int, n
 		return t, nil
 	}
-	if !s.JSON { // to Clojure an integer beyond 64 bits is the same with an N
-		t.Text = bytes.TrimSuffix(w, []byte("N"))
-	}
 	for _, c := range w {
 		if numeric[c] {
 			continue
@@ -401,7 +398,10 @@ func (s *Scanner) atom(t Token, w []byte) (Token, error) {
 		if n, ok := hexadecimal(w); ok {
 			t.Kind, t.N = Int, n
 		}
-		break
+		return t, nil
+	}
+	if !s.JSON { // to Clojure an integer beyond 64 bits is the same with an N
+		t.Text = bytes.TrimSuffix(w, []byte("N"))
 	}
 	return t, nil
 }
