@@ -54,29 +54,11 @@ type savepoint struct {
 }
 
 // NewClient begins a session. ask queries the database on its connection. If it is nil, statements are sent unchanged.
+// Its error is driver.ErrBadConn if it could not ask. Then the session is not recorded, and the next one asks again.
 func (l *Log) NewClient(ask Ask) *Client {
 	c := &Client{l: l, ask: ask, s: l.Rec.Session()}
-	l.begun.Lock()
-	defer l.begun.Unlock()
-	if !l.begun.done && ask != nil {
-		rows, err := ask(askStart)
-		for n := 0; n < 3 && hasState(err); n++ { // cancelled, perhaps in place of the program's statement
-			rows, err = ask(askStart)
-		}
-		if err == nil && len(rows) == 1 && len(rows[0]) == 3 {
-			name, v := rows[0][0], rows[0][1]
-			l.from, l.is = parseStart(rows[0][2])
-			l.is = l.is && strings.HasPrefix(name, "PostgreSQL") && !strings.Contains(name, "YB")
-			l.is, l.old = l.is && len(v) > 5 && v > "13", v > "18"
-		}
-		if err != nil && !hasState(err) { // else another query could fail a transaction
-			c.askMySQL()
-			_, err := ask("SELECT sqlite_version()")
-			l.mysql, l.sqlite, l.home = c.my.is, !c.my.is && err == nil, c.my.schema
-		}
-		l.begun.done = true
-	} else if l.mysql && ask != nil {
-		c.askMySQL()
+	if ask != nil {
+		c.identify()
 	}
 	return c
 }

@@ -55,19 +55,21 @@ func Aborted(err error) bool {
 	return false
 }
 
-// hasState reports whether an error is PostgreSQL's. After it a transaction does nothing until it is rolled back.
-func hasState(err error) bool {
-	var state interface{ SQLState() string }
-	return errors.As(err, &state)
+// state returns the SQLSTATE of an error of PostgreSQL's, otherwise "".
+func state(err error) string {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) {
+		return e.SQLState()
+	}
+	return ""
 }
+
+// hasState reports whether an error is PostgreSQL's. After it a transaction does nothing until it is rolled back.
+func hasState(err error) bool { return state(err) != "" }
 
 // outdated reports whether an error may mean that the schema has changed since a statement was planned.
 func outdated(err error) bool {
-	var state interface{ SQLState() string }
-	if !errors.As(err, &state) {
-		return false
-	}
-	s := state.SQLState()
+	s := state(err)
 	return strings.HasPrefix(s, "42") || strings.HasPrefix(s, "0A")
 }
 

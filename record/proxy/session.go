@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"database/sql/driver"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -89,10 +91,10 @@ func (f *failure) Error() string    { return f.message + " (" + f.state + ")" }
 func (f *failure) SQLState() string { return f.state }
 
 // errLost ends statements that got no answer.
-var errLost = errors.New("the connection was lost")
+var errLost = fmt.Errorf("the connection was lost: %w", driver.ErrBadConn)
 
 // errBusy says that the proxy cannot query the server: earlier answers are still to come, or its Sync might commit.
-var errBusy = errors.New("the connection is busy")
+var errBusy = fmt.Errorf("the connection is busy: %w", driver.ErrBadConn)
 
 // run copies in both directions until one side ends.
 func (s *session) run() error {
@@ -248,7 +250,7 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 	}
 	err = errors.Join(err, s.question(sql, args...), s.server.send('S', nil))
 	if err = errors.Join(err, s.server.w.Flush()); err != nil {
-		return nil, err
+		return nil, errLost
 	}
 	s.mu.Unlock()
 	<-asked
