@@ -49,11 +49,23 @@ func (s *session) request(kind byte, n int) error {
 	if err != nil {
 		return err
 	}
+	e := &entry{kind: kind}
+	if body, err = s.prepare(e, body); err != nil {
+		return err
+	}
+	return s.server.send(kind, body)
+}
+
+// prepare remembers a message that the server will answer, and returns the body that is sent.
+func (s *session) prepare(e *entry, body []byte) (_ []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := &entry{kind: kind}
+	s.refusal = nil
+	if s.records && s.log == nil {
+		s.guard(func() { s.log = s.p.o.Log.NewClient(s.ask) })
+	}
 	c := cutter{rest: body}
-	switch kind {
+	switch e.kind {
 	case 'Q':
 		body, err = s.query(e, body)
 	case 'P':
@@ -74,11 +86,17 @@ func (s *session) request(kind byte, n int) error {
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if s.refusal != nil && (e.kind == 'Q' || e.kind == 'P') { // the server refuses what is no SQL
+		e.refuse, body = s.refusal, []byte("isovet\x00")
+		if e.kind == 'P' {
+			body = []byte(e.name + "\x00isovet\x00\x00\x00")
+		}
 	}
 	s.push(e)
 	s.stall(e)
-	return s.server.send(kind, body)
+	return body, nil
 }
 
 // stall delays a statement with the configured probability.
@@ -86,8 +104,8 @@ func (s *session) stall(e *entry) {
 	if e.run == nil || s.p.o.Stall <= 0 || rand.Float64() >= s.p.o.Stall {
 		return
 	}
-	_ = s.server.w.Flush()
 	s.mu.Unlock()
+	_ = s.server.w.Flush()
 	time.Sleep(rand.N(s.p.o.StallFor))
 	s.mu.Lock()
 }
@@ -264,8 +282,9 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 		return body, nil
 	}
 	most := c.int32()
-	if p.whole {
-		if e.part, e.of = most, p; most <= 0 {
+	e.of = p
+	if p.whole && p.parts {
+		if e.part = most; most <= 0 {
 			e.part = math.MaxInt
 		}
 		return body, nil
@@ -276,11 +295,15 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && s.client.ahead() == 'S'
 	s.start(e, p.args)
 	if most > 0 && name == "" && !p.st.fetch && e.plan.Drain() && e.plan.Returns() && e.run != nil {
-		e.part, e.of = most, p
+		e.part, p.parts = most, true
 		body = make([]byte, 5) // asks for all rows; SQL cannot FETCH from a portal without a name
 	}
 	if e.plan.Rewritten() && !e.plan.Returns() { // the program expects no rows, and so no end of a part of them
 		body = append([]byte(name), 0, 0, 0, 0, 0)
+		if p.whole && !s.aborted { // without rows it could not run again; the server has no portal isovet
+			e.refuse = []byte("SERROR\x00VERROR\x00C55000\x00Mportal \"" + name + "\" cannot be run\x00\x00")
+			body = []byte("isovet\x00\x00\x00\x00\x00")
+		}
 	}
 	return body, nil
 }

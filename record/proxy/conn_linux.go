@@ -25,6 +25,14 @@ func newDirect(c net.Conn) net.Conn {
 	return c
 }
 
+// CloseWrite tells the other side that nothing more comes, where the connection can.
+func (d *direct) CloseWrite() error {
+	if c, ok := d.Conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return d.Close()
+}
+
 func (d *direct) Read(b []byte) (n int, err error) {
 	if len(b) == 0 {
 		return 0, nil

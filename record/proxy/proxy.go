@@ -81,7 +81,14 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return err
+			if errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			if p.o.OnError != nil { // too many files are open, perhaps, and others will be closed
+				p.o.OnError(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+			continue
 		}
 		p.wg.Go(func() {
 			if err := p.serve(ctx, c); err != nil && p.o.OnError != nil && !p.stopping() {

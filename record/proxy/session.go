@@ -36,10 +36,12 @@ type session struct {
 	portals  map[string]*portal
 	running  *entry        // the statement that the server is at, of those recorded; nil: none
 	explicit bool          // a transaction block was open at the last ReadyForQuery
+	aborted  bool          // and the server refused all but its end
 	implicit bool          // several statements before one Sync are recorded as a transaction
 	broken   error         // what it failed by; nil: it has not failed
 	ran      int           // how many statements were sent
 	alone    *entry        // a statement by itself, which the next Sync commits
+	refusal  []byte        // the server's answer to the proxy's own question that is one to the program's statement
 	asked    chan struct{} // closed when the proxy's own question is answered
 }
 
@@ -54,12 +56,13 @@ type entry struct {
 	alone  bool
 	more   bool    // of a portal that has been executed before: the first rows are not among its
 	copied bool    // the data of a COPY ended behind it
-	part   int     // the program wants so many rows
-	of     *portal // of a write whose rows the program fetches in parts; nil: it gets all
+	part   int     // of a write whose rows the program fetches in parts: how many it wants now
+	of     *portal // of an Execute
 	format int16   // of the added columns
 	res    sqlstmt.Result
 	err    error
 	rows   [][]string // of askKind
+	refuse []byte     // the error that the program gets
 }
 
 // askKind marks the proxy's own queries.
@@ -77,7 +80,8 @@ type portal struct {
 	st    *prepared
 	args  []sqlstmt.Arg
 	ran   bool
-	rest  [][]byte // rows of a write that the program has not yet fetched
+	parts bool     // the program fetches the rows of a write in parts
+	rest  [][]byte // rows that it has not yet fetched
 	whole bool     // the server has sent all rows
 	at    int      // what session.ran is if no other statement was sent since its Bind
 	// format is that of the added columns: 0 is text.
@@ -108,7 +112,11 @@ func (s *session) run() error {
 	})
 	err := s.fromClient()
 	s.end()
-	_ = s.server.Close()
+	// The server ends when it has done what the client has sent, and a client that only sends no more gets the answers.
+	c, ok := s.server.Conn.(interface{ CloseWrite() error })
+	if s.server.w.Flush() != nil || !ok || c.CloseWrite() != nil {
+		_ = s.server.Close()
+	}
 	other.Wait()
 	s.finish()
 	if err = errors.Join(notEnd(err), notEnd(back)); err != nil && s.p.stopping() {
@@ -217,18 +225,26 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	// The server may have to be asked, which it can be when it is at rest.
 	_ = s.settle() // the statement would wait for that anyway; s.ended has the error
 	for !s.ended && s.resting() && len(s.queue) > 0 {
-		if s.server.w.Flush() != nil {
+		if s.flush(0) != nil {
 			break
 		}
-		s.changed.Wait()
-	}
-	s.guard(func() {
-		if s.log == nil {
-			s.log = s.p.o.Log.NewClient(s.ask)
+		if !s.ended && len(s.queue) > 0 {
+			s.changed.Wait()
 		}
-		p = s.log.Plan(sql)
-	})
+	}
+	s.guard(func() { p = s.log.Plan(sql) })
 	return p
+}
+
+// flush sends what waits to be sent, and a message before if it has a kind. Meanwhile it does not hold mu: the server
+// may take it only when the client has taken what comes from the server.
+func (s *session) flush(kind byte) (err error) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	if kind != 0 {
+		err = s.server.send(kind, nil)
+	}
+	return errors.Join(err, s.server.w.Flush())
 }
 
 // resting reports whether the server will accept a query of the proxy when it has answered all messages so far.
@@ -283,15 +299,14 @@ func (s *session) question(sql string, args ...any) (err error) {
 // settle waits until the server has answered the running statement. Only one statement is recorded at a time.
 func (s *session) settle() error {
 	for s.running != nil && !s.ended && !s.copying {
+		was, kind := s.running, byte(0)
 		if last := s.queue[len(s.queue)-1].kind; last != 'S' && last != 'Q' {
-			if err := s.server.send('H', nil); err != nil { // else the server keeps the answer
-				return err
-			}
+			kind = 'H' // else the server keeps the answer
 		}
-		if err := s.server.w.Flush(); err != nil {
+		if err := s.flush(kind); err != nil {
 			return err
 		}
-		for was := s.running; s.running == was && !s.ended && !s.copying; {
+		for s.running == was && !s.ended && !s.copying {
 			s.changed.Wait()
 		}
 	}
