@@ -20,7 +20,7 @@ func (s *session) fromServer() error {
 			return errors.Join(err, s.client.w.Flush())
 		}
 		switch kind {
-		case 'A', 'N', 'S', 'K', 'd', 'c', 'v': // at any time, or much
+		case 'A', 'S', 'K', 'd', 'c', 'v': // at any time, or much
 			err = s.server.pass(s.client, kind, n)
 		default:
 			err = s.reply(kind, n)
@@ -67,6 +67,9 @@ func (s *session) reply(kind byte, n int) error {
 		return s.client.send(kind, body)
 	case e.kind == askKind:
 		s.answered(e, kind, body)
+		if kind == 'E' && bytes.Contains(body, []byte("VFATAL\x00")) { // it is about the session
+			return s.client.send(kind, body)
+		}
 		return nil
 	}
 	if kind == 'D' {
