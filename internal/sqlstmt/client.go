@@ -45,7 +45,7 @@ type promised struct {
 	level  string // as the transaction was begun; "": not known
 	weak   int64  // Log.weak when it began
 	writes bool   // it counts there
-	again  bool   // it has inserted a row that it had read
+	again  bool   // it may have inserted a row that its snapshot has, or that was written since
 }
 
 type savepoint struct {
@@ -144,7 +144,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	}
 	if r.alone {
-		c.read, c.own, c.weak = emptied(c.read), emptied(c.own), c.l.weak.Load()
+		c.read, c.own, c.weak, c.again = emptied(c.read), emptied(c.own), c.l.weak.Load(), false
 	}
 	c.settle()
 	if p.writes && r.t != nil && r.isolation() != "serializable" {
@@ -370,7 +370,7 @@ func (r *Run) promise() {
 	switch is, postgres := r.isolation(), r.c.l.is; {
 	case is == "serializable" && (!postgres || r.c.weak == r.c.l.weak.Load()):
 		r.t.At(level.Serializable)
-	case is == "serializable" || is == "repeatable-read" && postgres && !r.c.again:
+	case (is == "serializable" || is == "repeatable-read" && postgres) && !r.c.again:
 		r.t.At(level.SnapshotIsolation)
 	case is != "" && is != "read-uncommitted" || postgres: // at InnoDB's REPEATABLE READ, writes see what is newest
 		r.t.At(level.ReadCommitted)
@@ -387,6 +387,7 @@ func (c *Client) back(undo bool, name string) {
 			c.marks = c.marks[:i]
 			if undo {
 				c.t.Undo(m.mark)
+				delete(c.own, 0) // what it had deleted others may delete
 				c.marks = append(c.marks, m)
 				c.undone()
 			} else if i == 0 && c.outer {

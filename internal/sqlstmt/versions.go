@@ -33,7 +33,7 @@ type versions struct {
 const (
 	begun   = 1 << iota // the recorder has its initial version
 	lost                // the recorder did not take it
-	written             // a recorded transaction wrote it
+	written             // a recorded transaction wrote it; on PostgreSQL: deleted it
 	initial = 1 << 31   // of a version; with a number besides, the transaction that wrote it has ended it
 )
 
@@ -147,6 +147,15 @@ func (v *versions) touch(key string) {
 	h := v.hash(key, nil)
 	n, _ := v.get(h)
 	v.put(h, n|written)
+}
+
+// deleted reports whether a recorded statement may have deleted a row with this key.
+func (v *versions) deleted(key string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	h := v.hash(key, nil)
+	n, _ := v.get(h)
+	return n&written > 0 || v.forgot(h)
 }
 
 // read returns the value of a version that was read, and its writer. old says that it is from before the recording,
