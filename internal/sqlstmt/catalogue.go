@@ -89,10 +89,10 @@ func (c *Client) identify() {
 	l.mu.Lock()
 	known := l.known
 	l.mu.Unlock()
-	if known && l.mysql {
-		c.askMySQL()
-	}
 	if known {
+		if l.mysql {
+			c.askMySQL()
+		}
 		return
 	}
 	rows, err := c.ask(askStart)
@@ -111,11 +111,11 @@ func (c *Client) identify() {
 		_, err = c.ask("SELECT sqlite_version()")
 		d.mysql, d.sqlite, d.home = c.my.is, !c.my.is && err == nil, c.my.schema
 	}
-	cancelled := strings.HasPrefix(state(err), "57")
-	if cancelled {
+	if strings.HasPrefix(state(err), "57") {
 		l.Miss("a whole session", unreadable, true)
+		err = driver.ErrBadConn
 	}
-	if cancelled || errors.Is(err, driver.ErrBadConn) {
+	if errors.Is(err, driver.ErrBadConn) {
 		c.l, c.ask = &Log{Rec: l.Rec}, nil
 		return
 	}

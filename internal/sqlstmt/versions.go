@@ -149,15 +149,6 @@ func (v *versions) touch(key string) {
 	v.put(h, n|written)
 }
 
-// deleted reports whether a recorded statement may have deleted a row with this key.
-func (v *versions) deleted(key string) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	h := v.hash(key, nil)
-	n, _ := v.get(h)
-	return n&written > 0 || v.forgot(h)
-}
-
 // read returns the value of a version that was read, and its writer. old says that it is from before the recording,
 // unless more is known.
 func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf, old bool) (any, origin) {
@@ -201,7 +192,8 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 	return told, recorded
 }
 
-// quiet reports whether a row has no recorded writer, and its table no predicate and no running write.
+// quiet reports whether a row has no recorded writer, and its table no predicate and no running write. On PostgreSQL
+// only deletions count.
 func (v *versions) quiet(key, table string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -200,7 +200,7 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 		}
 		id, had = r.c.read[key]
 		r.c.again = r.c.again || inserts && had && !r.c.own[id] || !had && (inserts || from.r.rekeyed(s.Sets)) &&
-			(l.versions.deleted(key) || !l.settled(r, from.r))
+			!(l.versions.quiet(key, deleting+from.r.title()) && l.settled(r, from.r))
 		r.c.read[key], r.c.own[uint32(xid)] = uint32(xid), true
 		_ = r.t.Write(key, r.wrote(key, uint32(xid), valueOfID(uint32(xid))))
 	}

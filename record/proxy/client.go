@@ -49,23 +49,15 @@ func (s *session) request(kind byte, n int) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{kind: kind}
-	if body, err = s.prepare(e, body); err != nil {
-		return err
-	}
-	return s.server.send(kind, body)
-}
-
-// prepare remembers a message that the server will answer, and returns the body that is sent.
-func (s *session) prepare(e *entry, body []byte) (_ []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusal = nil
 	if s.records && s.log == nil {
 		s.guard(func() { s.log = s.p.o.Log.NewClient(s.ask) })
 	}
+	e := &entry{kind: kind}
 	c := cutter{rest: body}
-	switch e.kind {
+	switch kind {
 	case 'Q':
 		body, err = s.query(e, body)
 	case 'P':
@@ -86,17 +78,17 @@ func (s *session) prepare(e *entry, body []byte) (_ []byte, err error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if s.refusal != nil && (e.kind == 'Q' || e.kind == 'P') { // the server refuses what is no SQL
+	if s.refusal != nil && (kind == 'Q' || kind == 'P') { // the server refuses what is no SQL
 		e.refuse, body = s.refusal, []byte("isovet\x00")
-		if e.kind == 'P' {
+		if kind == 'P' {
 			body = []byte(e.name + "\x00isovet\x00\x00\x00")
 		}
 	}
 	s.push(e)
 	s.stall(e)
-	return body, nil
+	return s.server.send(kind, body)
 }
 
 // stall delays a statement with the configured probability.
@@ -104,8 +96,8 @@ func (s *session) stall(e *entry) {
 	if e.run == nil || s.p.o.Stall <= 0 || rand.Float64() >= s.p.o.Stall {
 		return
 	}
-	s.mu.Unlock()
 	_ = s.server.w.Flush()
+	s.mu.Unlock()
 	time.Sleep(rand.N(s.p.o.StallFor))
 	s.mu.Lock()
 }

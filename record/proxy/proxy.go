@@ -81,12 +81,10 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			if errors.Is(err, net.ErrClosed) {
+			if errors.Is(err, net.ErrClosed) || p.o.OnError == nil {
 				return err
 			}
-			if p.o.OnError != nil { // too many files are open, perhaps, and others will be closed
-				p.o.OnError(err)
-			}
+			p.o.OnError(err) // too many files are open, perhaps, and others will be closed
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"database/sql/driver"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -94,11 +93,9 @@ type failure struct{ state, message string }
 func (f *failure) Error() string    { return f.message + " (" + f.state + ")" }
 func (f *failure) SQLState() string { return f.state }
 
-// errLost ends statements that got no answer.
-var errLost = fmt.Errorf("the connection was lost: %w", driver.ErrBadConn)
-
-// errBusy says that the proxy cannot query the server: earlier answers are still to come, or its Sync might commit.
-var errBusy = fmt.Errorf("the connection is busy: %w", driver.ErrBadConn)
+// errLost ends statements that got no answer. It also says that the proxy cannot query the server: earlier answers are
+// still to come, or its Sync might commit.
+var errLost = driver.ErrBadConn
 
 // run copies in both directions until one side ends.
 func (s *session) run() error {
@@ -225,26 +222,13 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	// The server may have to be asked, which it can be when it is at rest.
 	_ = s.settle() // the statement would wait for that anyway; s.ended has the error
 	for !s.ended && s.resting() && len(s.queue) > 0 {
-		if s.flush(0) != nil {
+		if s.server.w.Flush() != nil {
 			break
 		}
-		if !s.ended && len(s.queue) > 0 {
-			s.changed.Wait()
-		}
+		s.changed.Wait()
 	}
 	s.guard(func() { p = s.log.Plan(sql) })
 	return p
-}
-
-// flush sends what waits to be sent, and a message before if it has a kind. Meanwhile it does not hold mu: the server
-// may take it only when the client has taken what comes from the server.
-func (s *session) flush(kind byte) (err error) {
-	s.mu.Unlock()
-	defer s.mu.Lock()
-	if kind != 0 {
-		err = s.server.send(kind, nil)
-	}
-	return errors.Join(err, s.server.w.Flush())
 }
 
 // resting reports whether the server will accept a query of the proxy when it has answered all messages so far.
@@ -256,7 +240,7 @@ func (s *session) resting() bool {
 // stay. Only the goroutine that reads from the client may call it, and must hold mu.
 func (s *session) ask(sql string, args ...any) ([][]string, error) {
 	if len(s.queue) > 0 || s.ended || s.skip || s.bound && !s.block {
-		return nil, errBusy
+		return nil, errLost
 	}
 	e, asked := &entry{kind: askKind, err: errLost}, make(chan struct{})
 	s.queue, s.asked = append(s.queue, e), asked
@@ -299,14 +283,15 @@ func (s *session) question(sql string, args ...any) (err error) {
 // settle waits until the server has answered the running statement. Only one statement is recorded at a time.
 func (s *session) settle() error {
 	for s.running != nil && !s.ended && !s.copying {
-		was, kind := s.running, byte(0)
 		if last := s.queue[len(s.queue)-1].kind; last != 'S' && last != 'Q' {
-			kind = 'H' // else the server keeps the answer
+			if err := s.server.send('H', nil); err != nil { // else the server keeps the answer
+				return err
+			}
 		}
-		if err := s.flush(kind); err != nil {
+		if err := s.server.w.Flush(); err != nil {
 			return err
 		}
-		for s.running == was && !s.ended && !s.copying {
+		for was := s.running; s.running == was && !s.ended && !s.copying; {
 			s.changed.Wait()
 		}
 	}
