@@ -1,7 +1,9 @@
 package sqlstmt
 
 import (
+	"database/sql/driver"
 	_ "embed"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -80,6 +82,50 @@ func parseStart(s string) (start, bool) {
 // before reports whether a transaction had finished when the recording began. Transaction ids wrap around.
 func (s start) before(xid uint32) bool { return xid < 3 || int32(xid-uint32(s)) < 0 }
 
+// identify queries what the database is, unless another client has. It holds no lock while it asks, since its
+// connection may hang. Log.from is then from before the first recorded statement of each client.
+func (c *Client) identify() {
+	l := c.l
+	l.mu.Lock()
+	known := l.known
+	l.mu.Unlock()
+	if known {
+		if l.mysql {
+			c.askMySQL()
+		}
+		return
+	}
+	rows, err := c.ask(askStart)
+	for n := 0; n < 3 && state(err) != ""; n++ { // cancelled, perhaps in place of the program's statement
+		rows, err = c.ask(askStart)
+	}
+	d := database{known: true}
+	if err == nil && len(rows) == 1 && len(rows[0]) == 3 {
+		name, v := rows[0][0], rows[0][1]
+		d.from, d.is = parseStart(rows[0][2])
+		d.is = d.is && strings.HasPrefix(name, "PostgreSQL") && !strings.Contains(name, "YB")
+		d.is, d.old = d.is && len(v) > 5 && v > "13", v > "18"
+	}
+	if err != nil && state(err) == "" { // else another query could fail a transaction
+		c.askMySQL()
+		_, err = c.ask("SELECT sqlite_version()")
+		d.mysql, d.sqlite, d.home = c.my.is, !c.my.is && err == nil, c.my.schema
+	}
+	if strings.HasPrefix(state(err), "57") {
+		l.Miss("a whole session", unreadable, true)
+		err = driver.ErrBadConn
+	}
+	if errors.Is(err, driver.ErrBadConn) {
+		c.l, c.ask = &Log{Rec: l.Rec}, nil
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known {
+		l.database = d
+	}
+}
+
 // relation is a table as the catalogue describes it.
 type relation struct {
 	oid, schema, name string
@@ -110,15 +156,20 @@ type keyColumn struct {
 //go:embed relation.sql
 var askRelation string
 
-// question asks what may take long. It fails within a transaction that a time limit could end then.
+// question asks what may take long. Within a transaction the program's time limit is off meanwhile.
 func (c *Client) question(sql string, args ...any) ([][]string, error) {
-	if c.t != nil || c.blind {
-		short, err := c.ask("SELECT (current_setting('statement_timeout')::interval BETWEEN '1ms' AND '1s')::text")
-		if err != nil || len(short) != 1 || yes(short[0][0]) {
-			return nil, errUnknown
-		}
+	if c.t == nil && !c.blind {
+		return c.ask(sql, args...)
 	}
-	return c.ask(sql, args...)
+	limit, err := c.ask("SELECT current_setting('statement_timeout'), set_config('statement_timeout', '0', true)")
+	if err != nil || len(limit) != 1 {
+		return nil, errUnknown
+	}
+	rows, err := c.ask(sql, args...)
+	if err == nil {
+		_, err = c.ask("SELECT set_config('statement_timeout', $1, true)", limit[0][0])
+	}
+	return rows, err
 }
 
 // known reports whether the facts about the database are known. It queries them unless another session with the same

@@ -45,7 +45,7 @@ type promised struct {
 	level  string // as the transaction was begun; "": not known
 	weak   int64  // Log.weak when it began
 	writes bool   // it counts there
-	again  bool   // it has inserted a row that it had read
+	again  bool   // it may have inserted a row that its snapshot has, or that was written since
 }
 
 type savepoint struct {
@@ -54,29 +54,11 @@ type savepoint struct {
 }
 
 // NewClient begins a session. ask queries the database on its connection. If it is nil, statements are sent unchanged.
+// Its error is driver.ErrBadConn if it could not ask. Then the session is not recorded, and the next one asks again.
 func (l *Log) NewClient(ask Ask) *Client {
 	c := &Client{l: l, ask: ask, s: l.Rec.Session()}
-	l.begun.Lock()
-	defer l.begun.Unlock()
-	if !l.begun.done && ask != nil {
-		rows, err := ask(askStart)
-		for n := 0; n < 3 && hasState(err); n++ { // cancelled, perhaps in place of the program's statement
-			rows, err = ask(askStart)
-		}
-		if err == nil && len(rows) == 1 && len(rows[0]) == 3 {
-			name, v := rows[0][0], rows[0][1]
-			l.from, l.is = parseStart(rows[0][2])
-			l.is = l.is && strings.HasPrefix(name, "PostgreSQL") && !strings.Contains(name, "YB")
-			l.is, l.old = l.is && len(v) > 5 && v > "13", v > "18"
-		}
-		if err != nil && !hasState(err) { // else another query could fail a transaction
-			c.askMySQL()
-			_, err := ask("SELECT sqlite_version()")
-			l.mysql, l.sqlite, l.home = c.my.is, !c.my.is && err == nil, c.my.schema
-		}
-		l.begun.done = true
-	} else if l.mysql && ask != nil {
-		c.askMySQL()
+	if ask != nil {
+		c.identify()
 	}
 	return c
 }
@@ -162,7 +144,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	}
 	if r.alone {
-		c.read, c.own, c.weak = emptied(c.read), emptied(c.own), c.l.weak.Load()
+		c.read, c.own, c.weak, c.again = emptied(c.read), emptied(c.own), c.l.weak.Load(), false
 	}
 	c.settle()
 	if p.writes && r.t != nil && r.isolation() != "serializable" {
@@ -388,7 +370,7 @@ func (r *Run) promise() {
 	switch is, postgres := r.isolation(), r.c.l.is; {
 	case is == "serializable" && (!postgres || r.c.weak == r.c.l.weak.Load()):
 		r.t.At(level.Serializable)
-	case is == "serializable" || is == "repeatable-read" && postgres && !r.c.again:
+	case (is == "serializable" || is == "repeatable-read" && postgres) && !r.c.again:
 		r.t.At(level.SnapshotIsolation)
 	case is != "" && is != "read-uncommitted" || postgres: // at InnoDB's REPEATABLE READ, writes see what is newest
 		r.t.At(level.ReadCommitted)
@@ -405,6 +387,7 @@ func (c *Client) back(undo bool, name string) {
 			c.marks = c.marks[:i]
 			if undo {
 				c.t.Undo(m.mark)
+				delete(c.own, 0) // what it had deleted others may delete
 				c.marks = append(c.marks, m)
 				c.undone()
 			} else if i == 0 && c.outer {

@@ -107,8 +107,8 @@ type effect struct {
 // Own returns the log for a workload of isovet, on a database with a dialect of SQL at an isolation level. The rows
 // from before are recorded already, and keys are spelled like the database's.
 func Own(rec *record.Recorder, dialect, isolation string) *Log {
-	return &Log{Rec: rec, begun: asked{done: true}, is: dialect == "postgres", mysql: dialect == "mysql",
-		sqlite:      dialect == "sqlite",
+	d := database{known: true, is: dialect == "postgres", mysql: dialect == "mysql", sqlite: dialect == "sqlite"}
+	return &Log{Rec: rec, database: d,
 		ownWorkload: ownWorkload{own: true, level: strings.ReplaceAll(isolation, " ", "-")}}
 }
 

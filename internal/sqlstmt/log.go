@@ -96,19 +96,18 @@ type Log struct {
 	titles map[string]string // of tables, by what they are
 	named  map[string]int    // tables of one name
 	views  map[string]*view  // by what they depend on
-	begun  asked
+	database
+}
+
+// database is what the first client to get an answer has found out. Log.mu guards it until it is known.
+type database struct {
+	known  bool
 	from   start // of PostgreSQL
 	is     bool  // it is PostgreSQL
 	old    bool  // RETURNING has the row before (18)
 	mysql  bool  // it is MySQL, MariaDB or the like
 	sqlite bool
 	home   string // the database of the first client on MySQL, in small letters
-}
-
-// asked says whether the database was asked what it is. A new client holds it while it asks.
-type asked struct {
-	sync.Mutex
-	done bool
 }
 
 // ownWorkload says that a log is of a workload of isovet's own.

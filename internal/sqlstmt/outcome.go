@@ -11,9 +11,7 @@ import (
 // Number), and SQLite's result codes (method Code). After any other error, in particular a lost connection or a
 // time-out, the statement may have had an effect.
 func Aborted(err error) bool {
-	var state interface{ SQLState() string }
-	if errors.As(err, &state) {
-		s := state.SQLState()
+	if s := state(err); s != "" {
 		switch {
 		case len(s) < 2 || s == "40003":
 			return false // "statement completion unknown"
@@ -34,19 +32,14 @@ func Aborted(err error) bool {
 		}
 		return false
 	}
+	switch number(err) {
+	case 1213, 1205, 1206, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, 1064, 1054, 1146, 1792, 1290, 1264,
+		1292, 1364, 1365, 1366, 1406, 1644, 1690:
+		// deadlock, lock wait, lock table full, row changed, constraints, syntax, no such column or table, read-only,
+		// values
+		return true
+	}
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if n := reflect.Indirect(reflect.ValueOf(e)); n.Kind() == reflect.Struct {
-			if f := n.FieldByName("Number"); f.IsValid() && f.CanUint() {
-				switch f.Uint() {
-				case 1213, 1205, 1206, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, 1064, 1054, 1146, 1792,
-					1290, 1264, 1292, 1364, 1365, 1366, 1406, 1644, 1690:
-					// deadlock, lock wait, lock table full, row changed, constraints, syntax, no such column or table,
-					// read-only, values
-					return true
-				}
-				return false
-			}
-		}
 		if strings.Contains(e.Error(), "commit unexpectedly resulted in rollback") ||
 			strings.Contains(e.Error(), "Could not complete operation in a failed transaction") {
 			return true
@@ -55,30 +48,37 @@ func Aborted(err error) bool {
 	return false
 }
 
-// hasState reports whether an error is PostgreSQL's. After it a transaction does nothing until it is rolled back.
-func hasState(err error) bool {
-	var state interface{ SQLState() string }
-	return errors.As(err, &state)
+// state returns the SQLSTATE of an error of PostgreSQL's, otherwise "".
+func state(err error) string {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) {
+		return e.SQLState()
+	}
+	return ""
 }
+
+// hasState reports whether an error is PostgreSQL's. After it a transaction does nothing until it is rolled back.
+func hasState(err error) bool { return state(err) != "" }
 
 // outdated reports whether an error may mean that the schema has changed since a statement was planned.
 func outdated(err error) bool {
-	var state interface{ SQLState() string }
-	if !errors.As(err, &state) {
-		return false
+	return strings.HasPrefix(state(err), "42") || strings.HasPrefix(state(err), "0A")
+}
+
+// number returns the number of an error of MySQL's or MariaDB's, otherwise 0.
+func number(err error) uint64 {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if n := reflect.Indirect(reflect.ValueOf(e)); n.Kind() == reflect.Struct {
+			if f := n.FieldByName("Number"); f.IsValid() && f.CanUint() {
+				return f.Uint()
+			}
+		}
 	}
-	s := state.SQLState()
-	return strings.HasPrefix(s, "42") || strings.HasPrefix(s, "0A")
+	return 0
 }
 
 // rolledBack reports whether an error says that MySQL or MariaDB has rolled the whole transaction back.
 func rolledBack(err error) bool {
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		if n := reflect.Indirect(reflect.ValueOf(e)); n.Kind() == reflect.Struct {
-			if f := n.FieldByName("Number"); f.IsValid() && f.CanUint() {
-				return f.Uint() == 1213 || f.Uint() == 1206 || f.Uint() == 1020
-			}
-		}
-	}
-	return false
+	n := number(err)
+	return n == 1213 || n == 1206 || n == 1020
 }

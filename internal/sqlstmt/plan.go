@@ -278,6 +278,7 @@ func (c *Client) rewrite(p *Plan, s *sqltext.Stmt) bool {
 		return false
 	}
 	if !c.known() {
+		c.mayWrite(p, s)
 		p.why = unreadable
 		return false
 	}
@@ -288,6 +289,7 @@ func (c *Client) rewrite(p *Plan, s *sqltext.Stmt) bool {
 		target := all || m.Name == s.Target.Name && m.Schema == s.Target.Schema
 		switch {
 		case err != nil:
+			c.mayWrite(p, s)
 			p.why = unreadable
 			return false
 		case r == nil && s.Writes && target:

@@ -33,7 +33,7 @@ type versions struct {
 const (
 	begun   = 1 << iota // the recorder has its initial version
 	lost                // the recorder did not take it
-	written             // a recorded transaction wrote it
+	written             // a recorded transaction wrote it; on PostgreSQL: deleted it
 	initial = 1 << 31   // of a version; with a number besides, the transaction that wrote it has ended it
 )
 
@@ -192,7 +192,8 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 	return told, recorded
 }
 
-// quiet reports whether a row has no recorded writer, and its table no predicate and no running write.
+// quiet reports whether a row has no recorded writer, and its table no predicate and no running write. On PostgreSQL
+// only deletions count.
 func (v *versions) quiet(key, table string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -171,15 +171,17 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 		}
 		parts[i] = v
 	}
-	id, ok := hiddenText(row[from.at+n])
+	text, ok := hiddenText(row[from.at+n])
 	oid, _ := hiddenText(row[from.at+n+1])
-	xid, err := strconv.ParseUint(id, 10, 32)
+	xid, err := strconv.ParseUint(text, 10, 32)
 	if !ok || err != nil || oid != from.r.oid {
 		return "the row is of another table than in the catalogue"
 	}
 	key := from.r.row(parts)
+	id, had := r.c.read[key]
 	if s.Kind == sqltext.Select {
-		if !seen[key] {
+		// After a row was inserted again, the one in the snapshot is returned beside it.
+		if !seen[key] && !(r.c.again && had && r.c.own[id] && !r.c.own[uint32(xid)]) {
 			seen[key] = true
 			why = l.readVersion(r, from.r, key, uint32(xid))
 		}
@@ -192,11 +194,13 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 		r.deleted(key, uint32(xid))
 		return why
 	case sqltext.Update, sqltext.Insert:
+		inserts := s.Kind == sqltext.Insert && !(s.Upsert && row[from.at+n+2] != nil)
 		if s.Kind == sqltext.Update || s.Upsert {
 			why = l.replaced(r, s, from, key, row)
-		} else if id, had := r.c.read[key]; had && !r.c.own[id] {
-			r.c.again = true
 		}
+		id, had = r.c.read[key]
+		r.c.again = r.c.again || inserts && had && !r.c.own[id] || !had && (inserts || from.r.rekeyed(s.Sets)) &&
+			!(l.versions.quiet(key, deleting+from.r.title()) && l.settled(r, from.r))
 		r.c.read[key], r.c.own[uint32(xid)] = uint32(xid), true
 		_ = r.t.Write(key, r.wrote(key, uint32(xid), valueOfID(uint32(xid))))
 	}
@@ -234,7 +238,8 @@ func (l *Log) replaced(r *Run, s *sqltext.Stmt, from *source, key string, row []
 // deleted records that a row was deleted.
 func (r *Run) deleted(key string, xid uint32) {
 	_ = r.t.Write(key, nil) // the recorder keeps what goes wrong
-	delete(r.c.read, key)
+	r.c.l.versions.touch(key)
+	r.c.read[key], r.c.own[0] = 0, true
 	if r.c.own[xid] {
 		r.c.l.versions.end(key, xid)
 	}
@@ -292,15 +297,20 @@ func (r *Run) waits(s *sqltext.Stmt) bool {
 	return (s.Writes || s.Locks) && is != "repeatable-read" && is != "serializable"
 }
 
+// settled reports whether each row that has vanished from a table was deleted by a statement whose record is complete.
+func (l *Log) settled(r *Run, t *relation) bool {
+	return t.tells() && r.c.facts != nil && !r.c.facts.triggers && r.p.epoch == l.changed.Load() &&
+		r.p.turn == r.c.turn && !l.isDeaf(t.title()) && !l.isDeaf(t.name) && !l.others(r, deleting+t.title()) &&
+		!l.others(r, deleting)
+}
+
 // maxKeys bounds the keys in a statement for which missing rows are recorded.
 const maxKeys = 1 << 14
 
 // absent records that rows do not exist, if there is no other reason why they were not returned.
 func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool) {
-	if r.waits(s) || !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 || !t.tells() ||
-		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || r.c.facts == nil || r.c.facts.triggers ||
-		r.p.epoch != l.changed.Load() || r.p.turn != r.c.turn || l.isDeaf(t.title()) || l.isDeaf(t.name) ||
-		l.others(r, deleting+t.title()) || l.others(r, deleting) ||
+	if r.waits(s) || !s.Plain || s.Cut || len(s.Where) != len(t.key) || s.Limited && len(t.key) > 1 ||
+		s.Kind == sqltext.Update && t.rekeyed(s.Sets) || !l.settled(r, t) ||
 		slices.ContainsFunc(s.Calls, func(f string) bool { return r.c.facts.several[f] }) {
 		return
 	}

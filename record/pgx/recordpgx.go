@@ -19,6 +19,7 @@ package recordpgx
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"slices"
 
@@ -86,6 +87,9 @@ func ask(c *pgconn.PgConn, sql string, args []any) ([][]string, error) {
 			texts[i] = string(v)
 		}
 		out = append(out, texts)
+	}
+	if c.IsClosed() {
+		r.Err = driver.ErrBadConn
 	}
 	return out, r.Err
 }

@@ -51,6 +51,10 @@ func (s *session) request(kind byte, n int) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.refusal = nil
+	if s.records && s.log == nil {
+		s.guard(func() { s.log = s.p.o.Log.NewClient(s.ask) })
+	}
 	e := &entry{kind: kind}
 	c := cutter{rest: body}
 	switch kind {
@@ -75,6 +79,12 @@ func (s *session) request(kind byte, n int) error {
 	}
 	if err != nil {
 		return err
+	}
+	if s.refusal != nil && (kind == 'Q' || kind == 'P') { // the server refuses what is no SQL
+		e.refuse, body = s.refusal, []byte("isovet\x00")
+		if kind == 'P' {
+			body = []byte(e.name + "\x00isovet\x00\x00\x00")
+		}
 	}
 	s.push(e)
 	s.stall(e)
@@ -264,8 +274,9 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 		return body, nil
 	}
 	most := c.int32()
-	if p.whole {
-		if e.part, e.of = most, p; most <= 0 {
+	e.of = p
+	if p.whole && p.parts {
+		if e.part = most; most <= 0 {
 			e.part = math.MaxInt
 		}
 		return body, nil
@@ -276,11 +287,15 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && s.client.ahead() == 'S'
 	s.start(e, p.args)
 	if most > 0 && name == "" && !p.st.fetch && e.plan.Drain() && e.plan.Returns() && e.run != nil {
-		e.part, e.of = most, p
+		e.part, p.parts = most, true
 		body = make([]byte, 5) // asks for all rows; SQL cannot FETCH from a portal without a name
 	}
 	if e.plan.Rewritten() && !e.plan.Returns() { // the program expects no rows, and so no end of a part of them
 		body = append([]byte(name), 0, 0, 0, 0, 0)
+		if p.whole && !s.aborted { // without rows it could not run again; the server has no portal isovet
+			e.refuse = []byte("SERROR\x00VERROR\x00C55000\x00Mportal \"" + name + "\" cannot be run\x00\x00")
+			body = []byte("isovet\x00\x00\x00\x00\x00")
+		}
 	}
 	return body, nil
 }

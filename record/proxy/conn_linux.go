@@ -11,15 +11,22 @@ import (
 // direct is a connection whose system calls Go's scheduler does not see, as they never block. Otherwise the scheduler's
 // monitor wakes at the first call for each message, which takes as long as to pass on the message.
 type direct struct {
-	net.Conn
+	plain
 	raw syscall.RawConn
+}
+
+// plain is a connection of the operating system's.
+type plain interface {
+	net.Conn
+	syscall.Conn
+	CloseWrite() error
 }
 
 // newDirect returns the connection as a direct one. If that is not possible, as with TLS, it returns the same.
 func newDirect(c net.Conn) net.Conn {
-	if s, ok := c.(syscall.Conn); ok {
-		if raw, err := s.SyscallConn(); err == nil {
-			return &direct{c, raw}
+	if p, ok := c.(plain); ok {
+		if raw, err := p.SyscallConn(); err == nil {
+			return &direct{p, raw}
 		}
 	}
 	return c

@@ -1,11 +1,23 @@
 package proxy
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"net"
 	"testing"
 
 	"isovet/internal/test/must"
 )
+
+// TestDirect: what is written in parts, because the other side is slow, arrives whole, and then its end.
+func TestDirect(t *testing.T) {
+	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer ln.Close()
+	a, sent := newDirect(must.Get(net.Dial("tcp", ln.Addr().String()))(t)), bytes.Repeat([]byte("isovet"), 3<<20)
+	go func() { _, _ = a.Write(sent); _ = a.(interface{ CloseWrite() error }).CloseWrite() }()
+	must.Equal(t, bytes.Equal(must.Get(io.ReadAll(newDirect(must.Get(ln.Accept())(t))))(t), sent), true, "bytes")
+}
 
 // TestCut: what is left of bodies without their first columns, and of one that is a byte short; the counts of tags.
 func TestCut(t *testing.T) {

@@ -81,7 +81,12 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return err
+			if errors.Is(err, net.ErrClosed) || p.o.OnError == nil {
+				return err
+			}
+			p.o.OnError(err) // too many files are open, perhaps, and others will be closed
+			time.Sleep(100 * time.Millisecond)
+			continue
 		}
 		p.wg.Go(func() {
 			if err := p.serve(ctx, c); err != nil && p.o.OnError != nil && !p.stopping() {

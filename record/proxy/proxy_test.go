@@ -122,9 +122,7 @@ func TestLostUpdate(t *testing.T) {
 			address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})
 			a, b := connect(t, address), connect(t, address)
 			ctx := t.Context()
-			for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
-				must.Get(a.Exec(ctx, q))(t)
-			}
+			do(t, a, fresh...)
 			for _, q := range []string{"BEGIN ISOLATION LEVEL " + isolation,
 				"SELECT balance FROM accounts WHERE id = 1",
 				"UPDATE accounts SET balance = 90 WHERE id = 1", "COMMIT"} {

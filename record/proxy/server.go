@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
 	"regexp"
 	"slices"
@@ -19,7 +20,7 @@ func (s *session) fromServer() error {
 			return errors.Join(err, s.client.w.Flush())
 		}
 		switch kind {
-		case 'A', 'N', 'S', 'K', 'd', 'c', 'v': // at any time, or much
+		case 'A', 'S', 'K', 'd', 'c', 'v': // at any time, or much
 			err = s.server.pass(s.client, kind, n)
 		default:
 			err = s.reply(kind, n)
@@ -66,13 +67,16 @@ func (s *session) reply(kind byte, n int) error {
 		return s.client.send(kind, body)
 	case e.kind == askKind:
 		s.answered(e, kind, body)
+		if kind == 'E' && bytes.Contains(body, []byte("VFATAL\x00")) { // it is about the session
+			return s.client.send(kind, body)
+		}
 		return nil
 	}
 	if kind == 'D' {
 		if body, err = s.row(e, body); err != nil || body == nil {
 			return err
 		}
-		if e.of != nil {
+		if e.part > 0 {
 			e.of.rest = append(e.of.rest, slices.Clone(body))
 			return nil
 		}
@@ -97,8 +101,11 @@ func (s *session) reply(kind byte, n int) error {
 			}
 		}
 	}
+	if kind == 'E' && e.refuse != nil {
+		body = e.refuse
+	}
 	s.done(e, kind, body)
-	if kind == 'C' && e.of != nil {
+	if kind == 'C' && e.part > 0 {
 		n := min(e.part, len(e.of.rest))
 		for _, row := range e.of.rest[:n] {
 			if err := s.client.send('D', row); err != nil {
@@ -108,6 +115,7 @@ func (s *session) reply(kind byte, n int) error {
 		if e.of.rest = e.of.rest[n:]; n == e.part {
 			return s.client.send('s', nil)
 		}
+		body = append(strconv.AppendInt(body[:bytes.LastIndexByte(body, ' ')+1], int64(n), 10), 0)
 	}
 	if p := planned(e); kind == 'E' && p != nil && p.Rewritten() {
 		body = positioned(body, p)
@@ -268,7 +276,7 @@ func (e *entry) learn(body []byte) {
 // ready handles the end of a Query or Sync.
 func (s *session) ready(e *entry, body []byte) {
 	s.explicit, s.bound = len(body) == 1 && body[0] != 'I', false
-	s.block = s.explicit
+	s.block, s.aborted = s.explicit, len(body) == 1 && body[0] == 'E'
 	if e != nil && (e.kind == 'Q' || e.kind == 'S' || e.kind == 'F') {
 		err := e.err
 		if e.kind == 'S' {
@@ -306,7 +314,10 @@ func (s *session) answered(e *entry, kind byte, body []byte) {
 		}
 		e.rows = append(e.rows, row)
 	case 'E':
-		e.err = failureOf(body)
+		f := failureOf(body)
+		if e.err = f; s.block && f.state != "25P02" || f.state == "57014" { // the program's statement would fail by it
+			s.refusal = bytes.Clone(body)
+		}
 	case 'Z':
 		if errors.Is(e.err, errLost) {
 			e.err = nil

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"database/sql/driver"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -34,10 +35,12 @@ type session struct {
 	portals  map[string]*portal
 	running  *entry        // the statement that the server is at, of those recorded; nil: none
 	explicit bool          // a transaction block was open at the last ReadyForQuery
+	aborted  bool          // and the server refused all but its end
 	implicit bool          // several statements before one Sync are recorded as a transaction
 	broken   error         // what it failed by; nil: it has not failed
 	ran      int           // how many statements were sent
 	alone    *entry        // a statement by itself, which the next Sync commits
+	refusal  []byte        // the server's answer to the proxy's own question that is one to the program's statement
 	asked    chan struct{} // closed when the proxy's own question is answered
 }
 
@@ -52,12 +55,13 @@ type entry struct {
 	alone  bool
 	more   bool    // of a portal that has been executed before: the first rows are not among its
 	copied bool    // the data of a COPY ended behind it
-	part   int     // the program wants so many rows
-	of     *portal // of a write whose rows the program fetches in parts; nil: it gets all
+	part   int     // of a write whose rows the program fetches in parts: how many it wants now
+	of     *portal // of an Execute
 	format int16   // of the added columns
 	res    sqlstmt.Result
 	err    error
 	rows   [][]string // of askKind
+	refuse []byte     // the error that the program gets
 }
 
 // askKind marks the proxy's own queries.
@@ -75,7 +79,8 @@ type portal struct {
 	st    *prepared
 	args  []sqlstmt.Arg
 	ran   bool
-	rest  [][]byte // rows of a write that the program has not yet fetched
+	parts bool     // the program fetches the rows of a write in parts
+	rest  [][]byte // rows that it has not yet fetched
 	whole bool     // the server has sent all rows
 	at    int      // what session.ran is if no other statement was sent since its Bind
 	// format is that of the added columns: 0 is text.
@@ -88,11 +93,9 @@ type failure struct{ state, message string }
 func (f *failure) Error() string    { return f.message + " (" + f.state + ")" }
 func (f *failure) SQLState() string { return f.state }
 
-// errLost ends statements that got no answer.
-var errLost = errors.New("the connection was lost")
-
-// errBusy says that the proxy cannot query the server: earlier answers are still to come, or its Sync might commit.
-var errBusy = errors.New("the connection is busy")
+// errLost ends statements that got no answer. It also says that the proxy cannot query the server: earlier answers are
+// still to come, or its Sync might commit.
+var errLost = driver.ErrBadConn
 
 // run copies in both directions until one side ends.
 func (s *session) run() error {
@@ -106,7 +109,11 @@ func (s *session) run() error {
 	})
 	err := s.fromClient()
 	s.end()
-	_ = s.server.Close()
+	// The server ends when it has done what the client has sent, and a client that only sends no more gets the answers.
+	c, ok := s.server.Conn.(interface{ CloseWrite() error })
+	if s.server.w.Flush() != nil || !ok || c.CloseWrite() != nil {
+		_ = s.server.Close()
+	}
 	other.Wait()
 	s.finish()
 	if err = errors.Join(notEnd(err), notEnd(back)); err != nil && s.p.stopping() {
@@ -220,12 +227,7 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 		}
 		s.changed.Wait()
 	}
-	s.guard(func() {
-		if s.log == nil {
-			s.log = s.p.o.Log.NewClient(s.ask)
-		}
-		p = s.log.Plan(sql)
-	})
+	s.guard(func() { p = s.log.Plan(sql) })
 	return p
 }
 
@@ -238,7 +240,7 @@ func (s *session) resting() bool {
 // stay. Only the goroutine that reads from the client may call it, and must hold mu.
 func (s *session) ask(sql string, args ...any) ([][]string, error) {
 	if len(s.queue) > 0 || s.ended || s.skip || s.bound && !s.block {
-		return nil, errBusy
+		return nil, errLost
 	}
 	e, asked := &entry{kind: askKind, err: errLost}, make(chan struct{})
 	s.queue, s.asked = append(s.queue, e), asked
@@ -248,7 +250,7 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 	}
 	err = errors.Join(err, s.question(sql, args...), s.server.send('S', nil))
 	if err = errors.Join(err, s.server.w.Flush()); err != nil {
-		return nil, err
+		return nil, errLost
 	}
 	s.mu.Unlock()
 	<-asked

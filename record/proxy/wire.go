@@ -34,9 +34,6 @@ var errLength = errors.New("a message of the protocol has an impossible length")
 func (l *link) head() (kind byte, n int, err error) {
 	h, err := l.r.Peek(5)
 	if err != nil {
-		if len(h) > 0 && errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
 		return 0, 0, err
 	}
 	kind, n = h[0], int(int32(binary.BigEndian.Uint32(h[1:])))-4
@@ -58,17 +55,10 @@ func (l *link) read(n int) ([]byte, error) {
 		m := min(n-from, max(piece, from))
 		l.body = append(l.body, make([]byte, m)...)
 		if _, err := io.ReadFull(l.r, l.body[from:]); err != nil {
-			return nil, unexpected(err)
+			return nil, err
 		}
 	}
 	return l.body, nil
-}
-
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 func (l *link) send(kind byte, body []byte) error {
@@ -96,7 +86,7 @@ func (l *link) pass(to *link, kind byte, n int) error {
 		return err
 	}
 	_, err := io.CopyN(to.w, l.r, int64(n))
-	return unexpected(err)
+	return err
 }
 
 // ahead returns the type of the next message if it has arrived, otherwise 0.

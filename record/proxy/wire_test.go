@@ -8,12 +8,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"isovet/history"
@@ -32,6 +32,16 @@ func connect(t *testing.T, address string) *pgx.Conn {
 	c := must.Get(pgx.Connect(t.Context(), address))(t)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
+}
+
+// fresh has the statements that make the accounts anew.
+var fresh = slices.Concat([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts)
+
+// do runs statements.
+func do(t *testing.T, c *pgx.Conn, texts ...string) {
+	for _, q := range texts {
+		must.Get(c.Exec(t.Context(), q))(t)
+	}
 }
 
 // TestPipelines: batches, whose statements are sent before the first is answered, do the same through the proxy, with
@@ -60,10 +70,8 @@ func TestPipelines(t *testing.T) {
 			}
 			note(sqltest.Code(r.Close()), string(c.PgConn().TxStatus()))
 		}
-		for _, q := range []string{"DROP TABLE IF EXISTS accounts, notes", sqltest.Accounts[0], sqltest.Accounts[1],
-			"CREATE TABLE notes (at timestamptz, n bigint, text text, PRIMARY KEY (at, n))"} {
-			must.Get(c.Exec(ctx, q))(t)
-		}
+		do(t, c, "DROP TABLE IF EXISTS accounts, notes", sqltest.Accounts[0], sqltest.Accounts[1],
+			"CREATE TABLE notes (at timestamptz, n bigint, text text, PRIMARY KEY (at, n))")
 		for range 2 {
 			batch("SELECT * FROM accounts WHERE id = 1", "UPDATE accounts SET balance = balance + 1 WHERE id = 1",
 				"SELECT balance FROM accounts WHERE id = 1")
@@ -170,6 +178,10 @@ func answers(t *testing.T, c *pgx.Conn, messages ...pgproto3.FrontendMessage) (o
 			out = append(out, fmt.Sprint(len(m.Fields)))
 		case *pgproto3.DataRow:
 			out = append(out, fmt.Sprintf("%q", m.Values))
+		case *pgproto3.CommandComplete:
+			out = append(out, string(m.CommandTag))
+		case *pgproto3.ErrorResponse:
+			out = append(out, m.Code+m.Message)
 		default:
 			out = append(out, kind)
 		}
@@ -186,9 +198,7 @@ func TestPortals(t *testing.T) {
 	direct := postgres(t)
 	run := func(address string) (out []string) {
 		c := connect(t, address)
-		for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
-			must.Get(c.Exec(t.Context(), q))(t)
-		}
+		do(t, c, fresh...)
 		send := func(messages ...pgproto3.FrontendMessage) { out = append(out, answers(t, c, messages...)...) }
 		rows := &pgproto3.Execute{Portal: "p", MaxRows: 2}
 		send(&pgproto3.Query{String: "BEGIN"})
@@ -238,6 +248,10 @@ func TestPortals(t *testing.T) {
 			send(append(parts, &pgproto3.Execute{})...)
 			send(&pgproto3.Execute{MaxRows: 1})
 		}
+		for range 2 { // a write without rows runs once, and then the transaction has failed
+			send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 3"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+				&pgproto3.Execute{MaxRows: 1})
+		}
 		send(&pgproto3.Query{String: "ROLLBACK"})
 		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 RETURNING id"}, &pgproto3.Bind{},
 			&pgproto3.Execute{MaxRows: 1})
@@ -259,9 +273,7 @@ func TestCopyIn(t *testing.T) {
 	direct := postgres(t)
 	run := func(address string) (out []string) {
 		c := connect(t, address)
-		for _, q := range []string{"DROP TABLE IF EXISTS notes", "CREATE TABLE notes (id int PRIMARY KEY)"} {
-			must.Get(c.Exec(t.Context(), q))(t)
-		}
+		do(t, c, "DROP TABLE IF EXISTS notes", "CREATE TABLE notes (id int PRIMARY KEY)")
 		send := func(messages ...pgproto3.FrontendMessage) { out = append(out, answers(t, c, messages...)...) }
 		n := 0
 		statement := func(text string) []pgproto3.FrontendMessage {
@@ -301,10 +313,8 @@ func TestFlush(t *testing.T) {
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	log := &sqlstmt.Log{Rec: rec}
 	c := connect(t, start(t, direct, proxy.Options{Log: log}))
-	for _, q := range []string{"DROP TABLE IF EXISTS one, two, three", "CREATE TABLE one (id int PRIMARY KEY)",
-		"CREATE TABLE two (id int PRIMARY KEY)", "CREATE TABLE three (id int PRIMARY KEY)"} {
-		must.Get(c.Exec(t.Context(), q))(t)
-	}
+	do(t, c, "DROP TABLE IF EXISTS one, two, three", "CREATE TABLE one (id int PRIMARY KEY)",
+		"CREATE TABLE two (id int PRIMARY KEY)", "CREATE TABLE three (id int PRIMARY KEY)")
 	answers(t, c, &pgproto3.Parse{Query: "INSERT INTO one VALUES (1) RETURNING id"}, &pgproto3.Bind{},
 		&pgproto3.Execute{}, &pgproto3.Flush{})
 	answers(t, c, &pgproto3.Parse{Query: "INSERT INTO two VALUES (1 / 0)"}, &pgproto3.Bind{}, &pgproto3.Execute{})
@@ -323,12 +333,9 @@ func TestAnnounced(t *testing.T) {
 	rec := must.Get(record.Create(path, record.Options{}))(t)
 	c := connect(t, start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
 	other := connect(t, direct.String())
-	for _, q := range []string{"DROP TABLE IF EXISTS notes",
-		"CREATE TABLE notes (id int PRIMARY KEY, n int UNIQUE DEFERRABLE INITIALLY DEFERRED)", "SELECT * FROM notes"} {
-		must.Get(c.Exec(t.Context(), q))(t)
-	}
-	must.Get(other.Exec(t.Context(), "BEGIN"))(t)
-	must.Get(other.Exec(t.Context(), "INSERT INTO notes VALUES (1, 1)"))(t)
+	do(t, c, "DROP TABLE IF EXISTS notes",
+		"CREATE TABLE notes (id int PRIMARY KEY, n int UNIQUE DEFERRABLE INITIALLY DEFERRED)", "SELECT * FROM notes")
+	do(t, other, "BEGIN", "INSERT INTO notes VALUES (1, 1)")
 	done := make(chan struct{})
 	go func() { // its commit waits for the other
 		defer close(done)
@@ -366,11 +373,8 @@ func TestDatabases(t *testing.T) {
 	u := must.Get(url.Parse(address))(t)
 	u.Path = "/template1"
 	for _, c := range []*pgx.Conn{connect(t, address), connect(t, u.String()), connect(t, address)} {
-		for _, q := range []string{"CREATE TABLE IF NOT EXISTS twins (id int PRIMARY KEY)",
-			"SELECT * FROM twins WHERE id = 1", "INSERT INTO twins VALUES (1) ON CONFLICT DO NOTHING",
-			"SELECT * FROM twins WHERE id = 1"} {
-			must.Get(c.Exec(t.Context(), q))(t)
-		}
+		do(t, c, "CREATE TABLE IF NOT EXISTS twins (id int PRIMARY KEY)", "SELECT * FROM twins WHERE id = 1",
+			"INSERT INTO twins VALUES (1) ON CONFLICT DO NOTHING", "SELECT * FROM twins WHERE id = 1")
 	}
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
@@ -382,27 +386,23 @@ func TestReplacedRow(t *testing.T) {
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})
 	a, b, other := connect(t, address), connect(t, address), connect(t, direct.String())
-	do := func(q string) {
-		must.Get(a.Exec(t.Context(), q))(t)
-	}
-	for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
-		do(q)
-	}
-	do("BEGIN")
-	do("DELETE FROM accounts WHERE id = 1")
-	do("INSERT INTO accounts (id) VALUES (1)")
-	done := make(chan error, 1)
-	go func() {
-		_, err := b.Exec(t.Context(), "UPDATE accounts SET v = 5 WHERE id = 1")
-		done <- err
-	}()
+	do(t, a, append(fresh, "BEGIN", "DELETE FROM accounts WHERE id = 1", "INSERT INTO accounts (id) VALUES (1)")...)
+	done := make(chan string, 1)
+	go func() { done <- simple(t.Context(), b, "UPDATE accounts SET v = 5 WHERE id = 1") }()
+	wait(t, other)
+	do(t, a, "COMMIT")
+	must.Equal(t, <-done, "0 [] UPDATE 0", "no row is found")
+	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
+}
+
+// wait waits until a statement waits for a lock.
+func wait(t *testing.T, c interface {
+	QueryRow(context.Context, string, ...any) pgx.Row
+}) {
 	for waits := false; !waits; {
-		err := other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits)
+		err := c.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits)
 		must.OK(t, err)
 	}
-	do("COMMIT")
-	must.OK(t, <-done)
-	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
 // simple runs a text by the simple protocol.
@@ -418,25 +418,19 @@ func simple(ctx context.Context, c *pgx.Conn, text string) string {
 // TestCancel: a client's cancel reaches the server, and the session goes on.
 func TestCancel(t *testing.T) {
 	direct := postgres(t)
-	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
-	config := must.Get(pgx.ParseConfig(start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})))(t)
-	c := must.Get(pgx.ConnectConfig(t.Context(), config))(t)
-	defer c.Close(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		_, err := c.Exec(t.Context(), "SELECT pg_sleep(600)")
-		done <- err
-	}()
-	other := connect(t, direct.String())
-	for seen := false; !seen; { // until the statement runs
-		err := other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state = 'active' AND "+
-			"query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid())").Scan(&seen)
-		must.OK(t, err)
+	rec := isovettest.Recorder(t, record.Options{})
+	c, other := connect(t, start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})), connect(t, direct.String())
+	// It may meet a question of the proxy's, in a block and else.
+	for i, text := range []string{"LOCK TABLE pg_trigger", "SELECT FROM pg_am", "SELECT FROM pg_am"} {
+		must.Get(c.Exec(t.Context(), []string{"BEGIN", "BEGIN", "SELECT 1"}[i]))(t)
+		lock := must.Get(other.Begin(t.Context()))(t)
+		must.Get(lock.Exec(t.Context(), "LOCK TABLE pg_trigger"))(t)
+		done := make(chan string, 1)
+		go func() { done <- simple(t.Context(), c, text) }()
+		wait(t, lock)
+		must.OK(t, c.PgConn().CancelRequest(t.Context()))
+		must.Equal(t, (<-done)[:5], "57014", "%s", text)
+		must.OK(t, lock.Rollback(t.Context()))
+		must.Get(c.Exec(t.Context(), "ROLLBACK"))(t)
 	}
-	must.OK(t, c.PgConn().CancelRequest(t.Context()))
-	var e *pgconn.PgError
-	if err := <-done; !errors.As(err, &e) || e.Code != "57014" {
-		t.Fatalf("%v; expected 57014, query_canceled", err)
-	}
-	must.OK(t, c.Ping(t.Context()))
 }

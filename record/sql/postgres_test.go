@@ -283,8 +283,11 @@ func TestLevelsTold(t *testing.T) {
 			"1 COMMIT;1 ONE", "read-committed serializable"},
 		"a weaker one": {"1 STRICT;1 SET transaction_isolation = 'read committed';1 ONE;1 COMMIT", "read-committed"},
 		"begun twice":  {"1 STRICT;1 BEGIN ISOLATION LEVEL READ COMMITTED;1 ONE;1 COMMIT", "read-committed"},
-		"over a deleted row": {"1 BEGIN ISOLATION LEVEL REPEATABLE READ;1 ONE;2 DELETE FROM accounts WHERE id = 1;" +
-			"1 INSERT INTO accounts (id) VALUES (1);1 COMMIT", "read-committed read-committed"},
+		"over a deleted row": {"1 BEGIN ISOLATION LEVEL REPEATABLE READ;1 SELECT FROM accounts WHERE id = 2;" +
+			"2 DELETE FROM accounts WHERE id = 1;1 INSERT INTO accounts (id) VALUES (1);1 SELECT id FROM accounts;" +
+			"1 COMMIT", "read-committed read-committed"},
+		"an upsert over it": {"1 STRICT;1 ONE;2 DELETE FROM accounts WHERE id = 1;1 INSERT INTO accounts (id) " +
+			"VALUES (1) ON CONFLICT (id) DO UPDATE SET v = 7;1 COMMIT", "read-committed read-committed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
@@ -310,6 +313,7 @@ func TestLevelsTold(t *testing.T) {
 			}
 			levels = levels[max(0, len(levels)-len(strings.Fields(c.want))):]
 			must.Equal(t, strings.Join(levels, " "), c.want, "levels")
+			isovettest.Check(t, rec, level.ReadCommitted)
 		})
 	}
 }

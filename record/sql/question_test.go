@@ -1,8 +1,8 @@
 package recordsql_test
 
 import (
+	"database/sql/driver"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -13,12 +13,14 @@ import (
 	"isovet/record"
 )
 
-// TestQuestion: within a transaction with a short time limit, the database is not asked what may take long. The first
-// question is cancelled, and asked again.
+// TestQuestion: within a transaction, the time limit is off while the database is asked what may take long. The first
+// question is cancelled, and asked again; that of another connection was lost. If nothing is known of a function, it
+// may write.
 func TestQuestion(t *testing.T) {
-	for short, want := range map[string]int{"true": 0, "false": 1} {
-		asked, first := 0, error(&pgconn.PgError{Code: "57014"})
+	for text, writes := range map[string]bool{"v": false, "f(v)": true} {
+		asked, first := "", error(&pgconn.PgError{Code: "57014"})
 		l := &sqlstmt.Log{Rec: record.New(record.Options{})}
+		l.NewClient(func(string, ...any) ([][]string, error) { return nil, driver.ErrBadConn })
 		c := l.NewClient(func(sql string, _ ...any) ([][]string, error) {
 			switch {
 			case strings.Contains(sql, "txid_current_snapshot"):
@@ -27,14 +29,15 @@ func TestQuestion(t *testing.T) {
 			case strings.Contains(sql, "current_schemas"):
 				return [][]string{{"a view"}}, nil
 			case strings.Contains(sql, "statement_timeout"):
-				return [][]string{{short}}, nil
+				asked += sql
+				return [][]string{{"7"}}, nil
 			}
-			asked++
 			return nil, errors.New("the time limit")
 		})
 		c.Start(c.Plan("BEGIN"), nil, nil).End(nil, &sqlstmt.Result{})
-		c.Start(c.Plan("SELECT v FROM accounts"), nil, nil).End(nil, &sqlstmt.Result{})
-		got := []int{asked, l.Stats().NotUnderstood["the catalogue could not be read"]}
-		must.Equal(t, fmt.Sprint(got), fmt.Sprint([]int{want, 1}), "%s", short)
+		c.Start(c.Plan("SELECT "+text+" FROM accounts"), nil, nil).End(nil, &sqlstmt.Result{})
+		missed := l.Stats().Missed
+		must.Equal(t, len(missed) == 1 && missed[0].Why == "the catalogue could not be read" &&
+			missed[0].Write == writes && strings.Contains(asked, "'0', true)"), true, "%s: %+v", asked, missed)
 	}
 }

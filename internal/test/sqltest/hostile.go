@@ -233,7 +233,8 @@ var hostile = []Scenario{
 		"CREATE FUNCTION f() RETURNS int STABLE LANGUAGE sql AS 'SELECT g()'", "CREATE FUNCTION go() RETURNS text "+
 			"STABLE LANGUAGE sql AS $$SELECT set_config('search_path', 'other', false)$$"), []Step{
 		s("SELECT v FROM accounts WHERE id = 1"), s("SELECT go()"), s("SELECT v FROM accounts WHERE id = 1"),
-		s("SET search_path = public"), s("SELECT v FROM accounts WHERE id = 2"), s("SELECT f()"),
+		s("SET search_path = public; SET standard_conforming_strings = off"), s("SELECT v FROM accounts WHERE id = 2"),
+		s("SELECT f()"),
 		s("SELECT v FROM accounts WHERE id = 2")}, 2},
 	{"what a statement's text is, and whole rows", append(Accounts[:2:2],
 		"CREATE TABLE log (count serial PRIMARY KEY, q text DEFAULT current_query())", "CREATE FUNCTION f() RETURNS "+
