@@ -371,7 +371,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestNarrow: a set's violation by one value is confirmed by the operations on that value alone.
+// TestNarrow: the operations on one value alone confirm a set's violation by it, and a read shows a log's order.
 func TestNarrow(t *testing.T) {
 	var ops []Op
 	list := List{}
@@ -388,6 +388,13 @@ func TestNarrow(t *testing.T) {
 	relaxed := m.relaxed(ops, &a)
 	if small := m.narrow(relaxed); !known || len(small) > 4 || m.refutes(t.Context(), small, 100) != nil {
 		t.Fatalf("%v: %d of %d operations matter", a, len(small), len(relaxed))
+	}
+	ops = []Op{{Input: Action{F: "read"}, Output: list, Call: 301, Return: 302}}
+	for i, v := range list {
+		ops = append(ops, Op{Input: Action{F: "append", Value: v}, Return: int64(300 - i)})
+	}
+	if a, err := Check(t.Context(), Log(), ops, Options{MaxStates: 100}); err != nil || a.Verdict != evidence.Holds {
+		t.Fatalf("a log that a read shows: %v %v", a, err)
 	}
 }
 
