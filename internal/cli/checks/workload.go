@@ -78,14 +78,16 @@ func namesWorkloads(err error) error {
 	if !is || in.Field != "f" || !strings.Contains(in.Msg, "--workload") {
 		return err
 	}
-	names := workloads.Names()
-	if know := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		w, _, _ := workloads.Lookup(name)
-		return !slices.ContainsFunc(w.Operations, func(f string) bool { return strings.HasPrefix(in.Msg, "found "+f+";") })
-	}); len(know) > 0 {
-		names = know
+	var know []string
+	for _, w := range workloads.All() {
+		if slices.ContainsFunc(w.Operations, func(f string) bool { return strings.HasPrefix(in.Msg, "found "+f+";") }) {
+			know = append(know, w.Name)
+		}
 	}
-	in.Msg += ": " + strings.Join(names, ", ")
+	if know == nil {
+		know = workloads.Names()
+	}
+	in.Msg += ": " + strings.Join(know, ", ")
 	return err
 }
 
