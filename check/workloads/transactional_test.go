@@ -77,6 +77,7 @@ func TestTransactional(t *testing.T) {
 		{"dirty-reads", "dirty-read", []string{"write 7 → fail", "read nil → [7 7]"}},
 		{"dirty-reads", "", []string{"write 7", "read nil → [7 1]"}},
 		{"dirty-read", "", []string{"write 7", "read 7", "strong-read nil → [7 8 8]", "strong-read nil → #{8 7}"}},
+		{"cas-register", "", []string{"write [0 0]", "cas [0 [0 1]]"}},
 		{"set", "", []string{"add [1 7]", "read [1 nil] → [1 #{7}]", "add [2 7] → fail"}},
 		{"dirty-read", "dirty", []string{"read 7", "strong-read nil → #{8}"}},
 		{"dirty-read", "lost", []string{"write 7", "strong-read nil → #{8}"}},
