@@ -216,6 +216,26 @@ func Log() *Model[[]string] {
 			return !known || slices.Equal(s, []string(want)), s
 		},
 		Equal:    slices.Equal[[]string],
-		Observes: reads("read", "get"), Partition: byKey, Describe: Describe,
+		Observes: reads("read", "get"), Partition: byKey, Describe: Describe, foresee: grownTo,
 	}
+}
+
+// grownTo returns the log without those appends that exclude the longest read that surely took effect.
+func grownTo(ops []Op) *Model[[]string] {
+	var longest List
+	for i := range ops {
+		if list, known := ops[i].output().(List); known && len(list) > len(longest) {
+			longest = list
+		}
+	}
+	m := Log()
+	step := m.Step
+	m.Step = func(s []string, input, output any) (bool, []string) {
+		a := input.(Action)
+		if a.F == "append" && len(s) < len(longest) && longest[len(s)] != a.Value {
+			return false, s
+		}
+		return step(s, input, output)
+	}
+	return m
 }

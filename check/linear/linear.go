@@ -56,6 +56,8 @@ type Model[S any] struct {
 	// narrow, if set, returns fewer and smaller operations that have an order if the given ones have one: the
 	// operations that matter to those that surely took effect.
 	narrow func(ops []Op) []Op
+	// foresee, if set, returns the model without those steps after which no order of these operations is possible.
+	foresee func(ops []Op) *Model[S]
 	// proves, if set, is the second opinion on a decider's core: no order whatever the others did.
 	proves func(ops []Op, a *Answer) bool
 }

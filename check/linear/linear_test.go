@@ -371,23 +371,25 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestNarrow: a set's violation by one value is confirmed by the operations on that value alone.
+// TestNarrow: the operations on one value alone confirm a set's violation by it, and a read shows a log's order.
 func TestNarrow(t *testing.T) {
-	var ops []Op
+	var ops, log []Op
 	list := List{}
 	for i := range 300 {
 		v := fmt.Sprintf("v%03d", i)
 		list = append(list[:len(list):len(list)], v)
+		log = append(log, Op{Input: Action{F: "append", Value: v}, Return: int64(300 - i)})
 		at := int64(10 * i)
 		ops = append(ops, Op{Input: Action{F: "add", Value: v}, Call: at, Return: at + 12},
 			Op{Input: Action{F: "read"}, Output: list, Call: at + 13, Return: at + 14})
 	}
 	ops = append(ops, Op{Input: Action{F: "read"}, Output: list[1:], Call: 9000, Return: 9001})
+	_, ok, err := Log().search(t.Context(), append(log, Op{Input: Action{F: "read"}, Output: list, Return: 301}), 100)
 	a, known := members(ops)
 	m := Set()
 	relaxed := m.relaxed(ops, &a)
-	if small := m.narrow(relaxed); !known || len(small) > 4 || m.refutes(t.Context(), small, 100) != nil {
-		t.Fatalf("%v: %d of %d operations matter", a, len(small), len(relaxed))
+	if small := m.narrow(relaxed); !known || len(small) > 4 || m.refutes(t.Context(), small, 100) != nil || !ok {
+		t.Fatalf("%v: %d of %d operations matter; the log: %v", a, len(small), len(relaxed), err)
 	}
 }
 

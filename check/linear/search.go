@@ -50,6 +50,9 @@ type frame[S any] struct {
 
 // search returns an order of all operations that must take effect and some that may. ok is false if there is none.
 func (m *Model[S]) search(ctx context.Context, ops []Op, most int) (order []int, ok bool, err error) {
+	if m.foresee != nil {
+		m = m.foresee(ops)
+	}
 	s := m.newSearch(ops, most)
 	if ok, err = s.run(ctx); !ok {
 		return nil, false, err

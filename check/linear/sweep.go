@@ -18,6 +18,9 @@ var errHolds = errors.New("it has an order")
 // Source: Lowe, "Testing for linearizability" (2017), §5: just-in-time linearization. It shares only the model with
 // search.
 func (m *Model[S]) refutes(ctx context.Context, ops []Op, most int) error {
+	if m.foresee != nil {
+		m = m.foresee(ops)
+	}
 	w := &sweep[S]{m: m, ops: ops, most: most}
 	w.now.add(m, moment[S]{state: m.Init()})
 	type event struct {

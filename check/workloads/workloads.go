@@ -251,7 +251,7 @@ func (w *Workload) part(ctx context.Context, h *operations.History, o Options) (
 	if err := w.check(ctx, j); err != nil {
 		return nil, err
 	}
-	if j.ok == 0 && j.a.Verdict == evidence.Holds {
+	if j.ok == 0 && j.a.Verdict != evidence.Violated {
 		j.unknown("%s", nothing)
 	}
 	return j.a, nil
@@ -276,7 +276,8 @@ func independent(h *operations.History) (parts []keyPart, err error) {
 		}
 		return nil
 	}
-	told, other, found := (*operations.Op)(nil), (*operations.Op)(nil), any(nil)
+	var told, cas, other *operations.Op
+	var found any
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		p := pair(op.In)
@@ -288,7 +289,12 @@ func independent(h *operations.History) (parts []keyPart, err error) {
 			}
 		} else if none {
 			told = op
+		} else if _, list := operations.Items(p[0]); op.F == "cas" && pair(p[1]) != nil && p[0] != nil && !list {
+			cas = op
 		}
+	}
+	if told == nil && other == nil { // without reads, [key [old new]] tells it
+		told = cas
 	}
 	if told == nil {
 		return nil, nil

@@ -87,6 +87,7 @@ func Text(v any) string {
 		}
 		if sorted {
 			slices.Sort(words)
+			words = slices.Compact(words) // JSON has lists where EDN has sets
 		}
 		return open + strings.Join(words, " ") + end
 	}

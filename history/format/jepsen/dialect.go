@@ -70,14 +70,17 @@ func (r *reader) independent(at int) (key edn.Token, in int, appends bool, err e
 	return key, in, appends, nil
 }
 
-// oneForm returns an error if a word that is a key, or is written, stood before as a text where it now is a keyword, or
-// the reverse. They are two keys or values, which the history does not tell apart.
+// oneForm returns an error if a key or value stood before as a text where it now is a keyword or a number, or the
+// reverse. They are two keys or values, which the history does not tell apart.
 func (r *reader) oneForm(t edn.Token, field string, words *[]int) error {
-	if t.Kind != edn.Word && t.Kind != edn.Text {
+	if t.Kind != edn.Word && t.Kind != edn.Text && t.Kind != edn.Number {
 		return nil
 	}
 	id, at, is, was := int(r.b.Text(t.Text)), t.Pos+1, "a text", "a keyword"
-	if t.Kind == edn.Word {
+	if bytes.IndexAny(t.Text, "-0123456789") == 0 {
+		was = "a number"
+	}
+	if t.Kind != edn.Text {
 		at, is, was = -at, was, is
 	}
 	if n := id + 1 - len(*words); n > 0 {

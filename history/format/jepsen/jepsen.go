@@ -269,8 +269,8 @@ type dialect struct {
 	registers map[string]bool // keys, as texts, that are written in a history of lists
 	keyedTxns bool            // some transactions are [key micro-operations]
 	prefix    []byte          // the key of the one being read, and a blank
-	// text → 1 + the place where it first is a key, a key around a transaction, or written; below zero for a keyword
-	keyWords, around, written []int
+	// text → 1 + the place where it first is a key, a key around a transaction, or a value; below zero if not in quotes
+	keyWords, around, values []int
 }
 
 func newReader(data []byte, file string, o Options) *reader {

@@ -345,6 +345,12 @@ func (r *reader) scalar(t edn.Token, field string) (history.Value, error) {
 	return history.Value{}, r.s.Errorf(t.Pos, field, "found %v; expected a number, a word or nil", t)
 }
 
+// value is scalar for the value of a micro-operation, which has one form in the file.
+func (r *reader) value(t edn.Token) (history.Value, error) {
+	x, err := r.scalar(t, "value")
+	return x, cmp.Or(err, r.oneForm(t, "value", &r.values))
+}
+
 func (r *reader) key(t edn.Token) (uint32, error) {
 	switch t.Kind {
 	case edn.Int, edn.Word, edn.Text, edn.Number:
@@ -418,8 +424,8 @@ func (r *reader) microOps(at int, status history.Status) (bool, error) {
 			if short || v.Kind == edn.Nil {
 				return false, r.s.Errorf(v.Pos, "value", "found %v; expected the value that is written", v)
 			}
-			x, err := r.scalar(v, "value")
-			if err = cmp.Or(err, r.oneForm(v, "value", &r.written)); err != nil {
+			x, err := r.value(v)
+			if err != nil {
 				return false, err
 			}
 			any = true
@@ -440,7 +446,7 @@ func (r *reader) microOps(at int, status history.Status) (bool, error) {
 			}
 			any = true
 		default:
-			x, err := r.scalar(v, "value")
+			x, err := r.value(v)
 			if err != nil {
 				return false, err
 			}
@@ -470,7 +476,7 @@ func (r *reader) list(k uint32, v edn.Token) error {
 			if t.Kind == edn.Close {
 				break
 			}
-			x, err := r.scalar(t, "value")
+			x, err := r.value(t)
 			if err != nil {
 				return err
 			}

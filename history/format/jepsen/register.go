@@ -260,10 +260,10 @@ func (r *reader) register(e *event, v edn.Token, status history.Status) (bool, e
 	default:
 		key = r.b.Key(r.b.StringValue([]byte("register")))
 	}
-	if e.f != readFn {
-		err = cmp.Or(err, r.oneFormAt(at, &r.written))
+	if e.f == casFn {
+		err = cmp.Or(err, r.oneFormAt(old, &r.values))
 	}
-	if err != nil {
+	if err = cmp.Or(err, r.oneFormAt(at, &r.values)); err != nil {
 		return false, err
 	}
 	if version {
@@ -330,15 +330,15 @@ func (r *reader) mutex(e *event, v edn.Token, status history.Status) (bool, erro
 		return false, err
 	}
 	if pair, is := r.elements(at, 2); is && r.isScalar(pair[0]) && r.forms[pair[0]].token != edn.Nil {
-		name = r.b.Texts.AppendValue(append(name, ' '), r.forms[pair[0]].value)
+		name, err = r.b.Texts.AppendValue(append(name, ' '), r.forms[pair[0]].value), r.oneFormAt(pair[0], &r.keyWords)
 	}
-	t, keyed, err := r.named(e)
-	if err != nil {
+	t, keyed, wrong := r.named(e)
+	if err = cmp.Or(err, wrong); err != nil {
 		return false, err
 	}
 	if keyed {
 		x, err := r.scalar(t, "key")
-		if err != nil {
+		if err = cmp.Or(err, r.oneForm(t, "key", &r.keyWords)); err != nil {
 			return false, err
 		}
 		name = r.b.Texts.AppendValue(append(name, ' '), x)

@@ -64,7 +64,7 @@ func (r *reader) set(e *event, v edn.Token, status history.Status) (bool, error)
 			return false, nil
 		}
 		k, err := key(v)
-		if err = cmp.Or(err, r.oneForm(v, "value", &r.written), r.ends(pair)); err != nil {
+		if err = cmp.Or(err, r.oneForm(v, "value", &r.values), r.ends(pair)); err != nil {
 			return false, err
 		}
 		r.b.Write(k, history.IntValue(1))
@@ -132,7 +132,7 @@ func (r *reader) setElements(e *event, key func(t edn.Token) (uint32, error)) er
 			return err
 		}
 		k, err := key(t)
-		if err != nil {
+		if err = cmp.Or(err, r.oneForm(t, "value", &r.values)); err != nil {
 			return err
 		}
 		for int(k) >= len(r.mark) {

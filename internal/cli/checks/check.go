@@ -256,7 +256,7 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 			start := time.Now()
 			h, err := console.LoadShown(ctx, path, f.loading, p)
 			if err != nil {
-				return nil, err
+				return nil, namesWorkloads(err)
 			}
 			k := *known
 			k.H = h

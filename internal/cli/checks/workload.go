@@ -72,6 +72,25 @@ type notJudged struct {
 
 func (e *notJudged) Unwrap() error { return e.error }
 
+// namesWorkloads adds to an error about an operation the workloads that know it, or all if none does.
+func namesWorkloads(err error) error {
+	in, is := errors.AsType[*history.InputError](err)
+	if !is || in.Field != "f" || !strings.Contains(in.Msg, "--workload") {
+		return err
+	}
+	var know []string
+	for _, w := range workloads.All() {
+		if slices.ContainsFunc(w.Operations, func(f string) bool { return strings.HasPrefix(in.Msg, "found "+f+";") }) {
+			know = append(know, w.Name)
+		}
+	}
+	if know == nil {
+		know = workloads.Names()
+	}
+	in.Msg += ": " + strings.Join(know, ", ")
+	return err
+}
+
 // workloadOf judges a file as operations if --workload or the file says so. is reports whether it did.
 func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string) (o outcome, is bool) {
 	named := f.workload.name != ""
