@@ -375,8 +375,8 @@ func TestDatabases(t *testing.T) {
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
-// TestReplacedRow: at READ COMMITTED a statement that waited for a row does not find the one that came in its place.
-// That row was there all the time, so it is not recorded as absent.
+// TestReplacedRow: at READ COMMITTED a statement that waited for a row does not find the one that came in its place,
+// and finds its new version. The row was there all the time, so it is not recorded as absent.
 func TestReplacedRow(t *testing.T) {
 	direct := postgres(t)
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
@@ -388,20 +388,25 @@ func TestReplacedRow(t *testing.T) {
 	for _, q := range append([]string{"DROP TABLE IF EXISTS accounts"}, sqltest.Accounts...) {
 		do(q)
 	}
-	do("BEGIN")
-	do("DELETE FROM accounts WHERE id = 1")
-	do("INSERT INTO accounts (id) VALUES (1)")
-	done := make(chan error, 1)
-	go func() {
-		_, err := b.Exec(t.Context(), "UPDATE accounts SET v = 5 WHERE id = 1")
-		done <- err
-	}()
-	for waits := false; !waits; {
-		err := other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits)
-		must.OK(t, err)
+	for _, q := range []string{"DELETE FROM accounts WHERE id = 1", "UPDATE accounts SET v = 4 WHERE id = 1"} {
+		do("BEGIN")
+		do(q)
+		do("INSERT INTO accounts (id) VALUES (1) ON CONFLICT DO NOTHING")
+		done := make(chan error, 1)
+		go func() {
+			_, err := b.Exec(t.Context(), "UPDATE accounts SET v = 5 WHERE id = 1 -- waits")
+			done <- err
+		}()
+		for waits := false; !waits; {
+			err := other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits)
+			must.OK(t, err)
+		}
+		do("COMMIT")
+		must.OK(t, <-done)
 	}
-	do("COMMIT")
-	must.OK(t, <-done)
+	h := must.Get(rec.History())(t)
+	lo, hi := h.TxnOps(uint32(h.NumTxns() - 1))
+	must.Equal(t, hi-lo, 2, "the read of the version for which it waited, and its write")
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
