@@ -22,6 +22,7 @@ type facts struct {
 	escapes    bool            // a backslash within quotes is not itself
 	isolation  string          // of transactions that do not say another
 	database   string
+	setConfig  bool // set_config may be called
 }
 
 // view has the catalogue as sessions with one role and search path see it.
@@ -48,11 +49,11 @@ const askView = `SELECT concat_ws(E'\t', current_database(), current_user, sessi
 var askFacts string
 
 func parseFacts(rows [][]string) *facts {
-	if len(rows) != 1 || len(rows[0]) != 8 {
+	if len(rows) != 1 || len(rows[0]) != 9 {
 		return nil
 	}
 	x := rows[0]
-	return &facts{set(x[0]), set(x[1]), set(x[2]), set(x[3]), yes(x[4]), yes(x[5]), x[6], x[7]}
+	return &facts{set(x[0]), set(x[1]), set(x[2]), set(x[3]), yes(x[4]), yes(x[5]), x[6], x[7], yes(x[8])}
 }
 
 func set(list string) map[string]bool {

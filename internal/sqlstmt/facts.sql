@@ -22,4 +22,5 @@ SELECT (SELECT coalesce(string_agg(DISTINCT name, ','), '') FROM n WHERE prokind
 	AND c.relkind <> 'm') OR EXISTS (SELECT FROM w JOIN pg_catalog.pg_depend d ON d.refobjid = w.oid
 	WHERE w.writes AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass))::text,
 (current_setting('standard_conforming_strings') = 'off')::text,
-replace(current_setting('default_transaction_isolation'), ' ', '-'), current_database()::text
+replace(current_setting('default_transaction_isolation'), ' ', '-'), current_database()::text,
+has_function_privilege('pg_catalog.set_config(text,text,boolean)', 'execute')::text

@@ -379,19 +379,29 @@ func TestDatabases(t *testing.T) {
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
-// TestReplacedRow: at READ COMMITTED a statement that waited for a row does not find the one that came in its place.
-// That row was there all the time, so it is not recorded as absent.
+// TestReplacedRow: at READ COMMITTED a statement that waited for a row does not find the one that came in its place,
+// and finds its new version. The row was there all the time, so it is not recorded as absent.
 func TestReplacedRow(t *testing.T) {
 	direct := postgres(t)
 	rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
 	address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}})
 	a, b, other := connect(t, address), connect(t, address), connect(t, direct.String())
-	do(t, a, append(fresh, "BEGIN", "DELETE FROM accounts WHERE id = 1", "INSERT INTO accounts (id) VALUES (1)")...)
-	done := make(chan string, 1)
-	go func() { done <- simple(t.Context(), b, "UPDATE accounts SET v = 5 WHERE id = 1") }()
-	wait(t, other)
-	do(t, a, "COMMIT")
-	must.Equal(t, <-done, "0 [] UPDATE 0", "no row is found")
+	do(t, a, fresh...)
+	for n, q := range []string{"DELETE FROM accounts WHERE id = 1", "UPDATE accounts SET v = 4 WHERE id = 1"} {
+		do(t, a, "BEGIN", q, "INSERT INTO accounts (id) VALUES (1) ON CONFLICT DO NOTHING")
+		done := make(chan string, 1)
+		go func() { done <- simple(t.Context(), b, "UPDATE accounts SET v = 5 WHERE id = 1 -- waits") }()
+		wait(t, other)
+		do(t, a, "COMMIT")
+		must.Equal(t, <-done, fmt.Sprint("0 [] UPDATE ", n), "%s", q)
+	}
+	reads := 0
+	for _, kind := range must.Get(rec.History())(t).Ops.Kind {
+		if kind == history.Read {
+			reads++
+		}
+	}
+	must.Equal(t, reads, 3, "reads by DELETE and both UPDATEs")
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
