@@ -300,7 +300,7 @@ func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 	case o := <-q.done:
 		switch {
 		case o.full:
-			later(w, "the disk is full"+notSafe)
+			later(w, "the disk is full"+unsure)
 			return
 		case o.wrong != "":
 			http.Error(w, o.wrong, http.StatusConflict)
@@ -308,14 +308,14 @@ func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 		}
 		fmt.Fprintln(w, o.last+1)
 	case <-time.After(s.o.Patience):
-		later(w, "behind"+notSafe)
+		later(w, "behind"+unsure)
 	case <-s.closed:
-		later(w, "closing"+notSafe)
+		later(w, "closing"+unsure)
 	}
 }
 
 const diskFull = "the disk is full: no line was accepted; send the request again"
-const notSafe = ": the lines may not be safe; send them again, with the same " + FromHeader + " or transactions with ids"
+const unsure = ": the lines may not be safe; send them again, with the same " + FromHeader + " or transactions with ids"
 
 // Halt with true refuses all requests, including waiting ones, without acknowledging their lines. Halt with false
 // accepts requests again.
