@@ -25,6 +25,15 @@ func (e *LostError) Error() string {
 // beforeLoss is the suffix of files that are put aside when a loss is accepted; damagedName is that of segments.
 const beforeLoss, damagedName = ".before-loss", ".damaged"
 
+// lossFile exists while a loss is being accepted: after a kill, the next run goes on with that.
+const lossFile = "loss"
+
+// lose begins to accept a loss.
+func (w *watcher) lose() error {
+	w.state.lost = true
+	return disk{}.replace(filepath.Join(w.cfg.Dir, lossFile), nil)
+}
+
 // reaches returns an error if a log ends before a position.
 func (l *Log) reaches(at Position) error {
 	path := segmentName(l.dir, at.Segment)
@@ -71,9 +80,11 @@ func (w *watcher) accept() error {
 			lost = l.tornBefore()
 		}
 		if lost != nil || errors.As(err, &lost) {
-			w.state.lost = true
 			w.cfg.Log.Warn("watch cut the log off before its damaged part", "error", lost.what, "kept as",
 				segmentName(l.dir, l.at.Segment)+damagedName)
+			if err := w.lose(); err != nil {
+				return err
+			}
 			if err := cutLog(l.dir, l.at); err != nil {
 				return err
 			}
@@ -99,12 +110,21 @@ func (w *watcher) accept() error {
 	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
 }
 
-// tellLost writes to the log that lines are lost, if the source is a pipe, which does not repeat what the log has lost.
-func (w *watcher) tellLost(ctx context.Context, src Source) error {
-	if x, is := src.(beginning); w.state.lost && is && !x.again() {
-		return w.control(ctx, controlLost)
+// tellLost ends accepting a loss. If the source does not repeat what the log has lost, it writes this to the log: for a
+// pipe now, for HTTP when a client sends a line without a number.
+func (w *watcher) tellLost(ctx context.Context, src Source) (err error) {
+	if !w.state.lost {
+		return nil
 	}
-	return nil
+	if x, is := src.(beginning); is && !x.again() {
+		err = w.control(ctx, controlLost)
+	} else if x, is := src.(*HTTPServer); is {
+		x.cut = true
+	}
+	if err == nil {
+		err = os.Remove(filepath.Join(w.cfg.Dir, lossFile))
+	}
+	return err
 }
 
 // cutLog ends a log at a position. It renames the files with the rest.

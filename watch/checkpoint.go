@@ -124,6 +124,9 @@ func (w *watcher) restore() (*manifest, error) {
 			return nil, err
 		}
 	}
+	_, err = os.Stat(filepath.Join(w.cfg.Dir, lossFile))
+	w.state.lost = err == nil
+	w.cfg.AcceptLoss = w.cfg.AcceptLoss || w.state.lost
 	var found *manifest
 	for _, n := range whole {
 		w.keeper.number = max(w.keeper.number, n)
@@ -148,7 +151,9 @@ func (w *watcher) restore() (*manifest, error) {
 		case err == nil:
 			w.keeper.whole = append(w.keeper.whole, kept{n, m.Log})
 		case errors.As(err, new(*LostError)):
-			w.state.lost = true
+			if e := w.lose(); e != nil {
+				return nil, e
+			}
 			w.cfg.Log.Warn("watch ignored a checkpoint that continues after the end of the log", "folder", dir,
 				"error", err)
 		case errors.Is(err, freeze.ErrDamaged) || errors.Is(err, fs.ErrNotExist):

@@ -59,6 +59,10 @@ func TestReplayDoubtfulLines(t *testing.T) {
 			`"ops":[["w","x",2]]`) + stale, AttachNever, level.StrictSerializable, 1, true},
 		{"a writer is deleted", writes[len(first):] + txn(6, 250, `"ops":[["w","x",2]]`) + stale, AttachNever,
 			level.StrictSerializable, 0, true},
+		{"reads of what did not commit", first + txn(5, 200, `"status":"aborted","ops":[["w","x",7]]`) + "\n" +
+			txn(6, 201, `"ops":[["w","y",7],["w","y",8]]`) + "\n" + txn(7, 202,
+			`"status":"unknown","ops":[["r","x",1],["r","x",2],["w","u",7]]`) + "\n" + txn(9, 900,
+			`"ops":[["r","x",7],["r","y",7],["r","u",7]]`), AttachAlways, level.SessionSnapshotIsolation, 3, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			lines := bytes.Split([]byte(c.lines), []byte("\n"))

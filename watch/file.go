@@ -37,11 +37,13 @@ type files struct {
 	o      FileOptions
 	f      *os.File
 	in     *bufio.Reader
-	close  func()
+	undo   func() // frees the decoder
 	packed bool
-	number int   // of the file, from 1; 0: none yet
-	at     int64 // behind the last line
-	known  int64 // bytes of its beginning in sum
+	size   int64     // of the file when its reading began
+	opened time.Time // when the place in it was found
+	number int       // of the file, from 1; 0: none yet
+	at     int64     // behind the last line
+	known  int64     // bytes of its beginning in sum
 	sum    uint64
 	name   string
 	part   []byte // the beginning of an unfinished line
@@ -49,9 +51,10 @@ type files struct {
 	poll   time.Duration
 	// at its end
 	looked time.Time // last look at the folder
-	next   string    // the next file
+	next   *member   // the next file
 	since  time.Time // when it was first seen
-	damage error
+	damage error     // of a compressed file; its writer may still complete it
+	told   bool      // damage was reported
 	Losses
 }
 
@@ -93,20 +96,14 @@ func (s *files) resume(after Places) error {
 		}
 		s.number, s.known, s.sum, s.name, s.at = number, known, sum, name, place
 		if m, ok := s.find(all); ok {
-			return s.open(m, place)
+			if err := s.open(m, place); !os.IsNotExist(err) {
+				return err
+			}
+			return s.resume(after) // it was renamed meanwhile
 		}
 		s.lose("the file is missing, and the lines that watch had not read are lost; watch goes on with the "+
 			"oldest file that is left", "path", s.o.Path, "read", place)
 		return s.begin(all)
-	}
-	if place, old := after[""]; old { // a log of an earlier isovet, which knew one file
-		if st, err := os.Stat(s.o.Path); err == nil && st.Size() >= place {
-			s.number = 1
-			return s.open(member{path: s.o.Path, info: st}, place)
-		}
-		s.lose("the file is shorter than the part that watch had read; watch reads it from its "+
-			"beginning", "path", s.o.Path,
-			"read", place)
 	}
 	if isPattern(s.o.Path) {
 		return s.begin(all)
@@ -127,40 +124,62 @@ func (s *files) lose(why string, where ...any) {
 	s.o.Log.Warn(why, where...)
 }
 
+// begin begins the first file, if there is one. If it was renamed meanwhile, nothing changes.
 func (s *files) begin(all []member) error {
-	s.known, s.sum, s.name, s.at = 0, 0, "", 0
 	if len(all) == 0 {
 		return nil // wait for it
 	}
+	if err := s.open(all[0], 0); os.IsNotExist(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
 	s.number++
-	return s.open(all[0], 0)
+	s.known, s.sum, s.name = 0, 0, ""
+	return nil
 }
 
 func (s *files) open(m member, at int64) error {
-	s.shut()
-	f, in, done, err := m.open()
+	f, err := m.open()
 	if err != nil {
 		return err
 	}
-	s.f, s.close, s.packed, s.at = f, done, m.packed, at
-	s.in = bufio.NewReaderSize(in, 1<<16)
-	s.part, s.cut, s.next, s.damage = nil, 0, "", nil
-	if !m.packed {
-		if _, err := f.Seek(at, io.SeekStart); err != nil {
-			return err
-		}
-		s.in.Reset(f)
-		return nil
+	s.shut()
+	s.f, s.packed, s.undo = f, m.packed, func() {}
+	return s.from(at)
+}
+
+// from reads on at a place. A compressed file is decompressed again from its beginning.
+func (s *files) from(at int64) error {
+	s.undo()
+	s.part, s.cut, s.next, s.damage, s.told, s.undo = nil, 0, nil, nil, false, func() {}
+	seek := at
+	if s.packed {
+		seek = 0
 	}
-	if _, err := io.CopyN(io.Discard, s.in, at); err != nil && err != io.EOF {
-		return fmt.Errorf("%s: %w", m.path, err)
+	st, err := s.f.Stat()
+	if err == nil {
+		_, err = s.f.Seek(seek, io.SeekStart)
 	}
+	if err != nil {
+		return err
+	}
+	in, undo, err := unpacked(s.f, s.packed)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.f.Name(), err)
+	}
+	s.in, s.undo, s.at, s.size = bufio.NewReaderSize(in, 1<<16), undo, at, st.Size()
+	if _, err := io.CopyN(io.Discard, s.in, at-seek); err != nil && !isEnd(err) {
+		return fmt.Errorf("%s: %w", s.f.Name(), err)
+	}
+	s.opened = time.Now()
 	return nil
 }
 
 func (s *files) shut() {
 	if s.f != nil {
-		s.close()
+		s.undo()
+		s.f.Close()
 		s.f = nil
 	}
 }
@@ -240,8 +259,6 @@ func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
 					return nil, err
 				}
 				s.damage = err
-				s.lose("a compressed file is damaged; watch ignores its rest", "path", s.f.Name(), "at", s.at,
-					"error", err)
 			}
 			line, end, err := s.ended(ctx)
 			from = s.at

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"compress/bzip2"
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -75,25 +75,17 @@ func members(path string) ([]member, error) {
 		all = append(all, member{name, st, packed})
 	}
 	slices.SortFunc(all, func(a, b member) int {
-		if c := cmp.Compare(bit(a.path == path), bit(b.path == path)); c != 0 {
+		switch c := a.info.ModTime().Compare(b.info.ModTime()); {
+		case a.path == path:
+			return 1
+		case b.path == path:
+			return -1
+		case c != 0:
 			return c
 		}
-		if c := a.info.ModTime().Compare(b.info.ModTime()); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(b.rotations(), a.rotations()); c != 0 {
-			return c
-		}
-		return strings.Compare(a.path, b.path)
+		return cmp.Or(cmp.Compare(b.rotations(), a.rotations()), strings.Compare(a.path, b.path))
 	})
 	return all, nil
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // rotations returns the number after the file's name.
@@ -106,16 +98,20 @@ func (m member) rotations() int {
 	return 0
 }
 
-func (m member) open() (f *os.File, in io.Reader, done func(), err error) {
-	if f, err = os.Open(m.path); err != nil {
-		return nil, nil, nil, err
+// open opens the file. If its name meanwhile belongs to another file, it returns an error as for a missing one.
+func (m member) open() (*os.File, error) {
+	f, err := os.Open(m.path)
+	if err != nil || m.info == nil {
+		return f, err
 	}
-	in, undo, err := unpacked(f, m.packed)
+	st, err := f.Stat()
+	if err == nil && !os.SameFile(st, m.info) {
+		err = &fs.PathError{Op: "open", Path: m.path, Err: fs.ErrNotExist}
+	}
 	if err != nil {
 		f.Close()
-		return nil, nil, nil, fmt.Errorf("%s: %w", m.path, err)
 	}
-	return f, in, func() { undo(); f.Close() }, nil
+	return f, err
 }
 
 func unpacked(f *os.File, packed bool) (in io.Reader, done func(), err error) {
@@ -137,8 +133,14 @@ func unpacked(f *os.File, packed bool) (in io.Reader, done func(), err error) {
 	default:
 		in = bzip2.NewReader(f)
 	}
+	if isEnd(err) { // the header is still being written
+		in, err = strings.NewReader(""), nil
+	}
 	return in, done, err
 }
+
+// isEnd reports whether a file ended, maybe in the middle of compressed data.
+func isEnd(err error) bool { return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) }
 
 func headOf(path string, f *os.File, packed bool, most int64) ([]byte, error) {
 	if !packed && f != nil {
@@ -149,13 +151,18 @@ func headOf(path string, f *os.File, packed bool, most int64) ([]byte, error) {
 		}
 		return head[:n], err
 	}
-	_, in, done, err := member{path: path, packed: packed}.open()
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in, done, err := unpacked(f, packed)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	head, err := io.ReadAll(io.LimitReader(in, most))
-	return head, err
+	head, _ := io.ReadAll(io.LimitReader(in, most)) // a damaged file has less
+	return head, nil
 }
 
 // same reports whether a file is the current one: it has the same beginning and at least the bytes read so far.
@@ -194,7 +201,7 @@ func (s *files) wait(ctx context.Context) (end bool, err error) {
 		return false, err
 	}
 	all, err := members(s.o.Path)
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return false, err
 	}
 	return false, s.begin(all)
@@ -205,25 +212,31 @@ func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 	if cut, err := s.cutOff(s.at); cut || err != nil {
 		return Line{}, false, err
 	}
-	if s.next == "" || time.Since(s.looked) > 250*time.Millisecond {
+	since := time.Since(s.opened)
+	if st, err := s.f.Stat(); err == nil && s.packed && st.Size() > s.size && (s.o.Once || since > s.o.Grace) &&
+		(s.damage == nil || isEnd(s.damage)) {
+		return Line{}, false, s.from(s.at)
+	}
+	if s.next == nil || time.Since(s.looked) > 250*time.Millisecond {
 		if err := s.look(); err != nil {
 			return Line{}, false, err
 		}
 	}
-	if s.next != "" && (s.o.Once || s.packed || time.Since(s.since) >= s.o.Grace) {
+	goes := s.next != nil && (s.o.Once || s.packed && s.damage == nil || time.Since(s.since) >= s.o.Grace)
+	if s.damage != nil && !s.told && (goes || s.o.Once || !isEnd(s.damage) || since > 10*s.o.Grace) {
+		s.told = true
+		s.lose("a compressed file is damaged; watch ignores its rest", "path", s.f.Name(), "at", s.at,
+			"error", s.damage)
+	}
+	switch {
+	case goes:
 		if line := s.rest(); len(line.Text) > 0 {
 			return line, false, nil
 		}
-		next := member{path: s.next, packed: packedName().MatchString(s.next)}
-		if err := s.begin([]member{next}); err != nil && !os.IsNotExist(err) {
-			return Line{}, false, err
-		} else if err != nil { // renamed meanwhile
-			s.number--
-			s.next = ""
-		}
-		return Line{}, false, nil
-	}
-	if s.o.Once && s.next == "" {
+		next := *s.next
+		s.next = nil
+		return Line{}, false, s.begin([]member{next})
+	case s.o.Once && s.next == nil:
 		line := s.rest()
 		return line, len(line.Text) == 0, nil
 	}
@@ -268,11 +281,15 @@ func (s *files) cutOff(from int64) (bool, error) {
 	if m, ok := s.find(all); ok {
 		s.o.Log.Info("the file was truncated; watch reads its rest from a "+
 			"copy", "path", path, "copy", m.path, "read", s.at)
-		return true, s.open(m, s.at)
+		if err := s.open(m, s.at); !os.IsNotExist(err) {
+			return true, err
+		}
+		return s.cutOff(from) // the copy was renamed meanwhile
 	}
 	s.lose("the file was truncated, and there is no copy of it: the lines that watch had not read are lost; "+
 		"watch reads the file from its beginning", "path", path, "read", s.at)
-	return true, s.begin([]member{{path: path, info: st}})
+	s.shut()
+	return true, s.begin([]member{{path: path}})
 }
 
 func (s *files) look() error {
@@ -297,10 +314,10 @@ func (s *files) look() error {
 	}
 	next = slices.DeleteFunc(slices.Clone(next), func(m member) bool { return m.info.Size() == 0 })
 	was := s.next
-	if s.next = ""; len(next) > 0 {
-		s.next = next[0].path
+	if s.next = nil; len(next) > 0 {
+		s.next = &next[0]
 	}
-	if was == "" && s.next != "" {
+	if was == nil && s.next != nil {
 		if s.since = s.looked; s.looked.Sub(ours.ModTime()) > 10*s.o.Grace {
 			s.since = time.Time{} // it was abandoned long ago
 		}

@@ -56,7 +56,7 @@ func (r *reading) until(n int) {
 		stop()
 		if err != nil {
 			f := r.src.(*files)
-			r.t.Fatalf("after %d of %d lines: %v; in %s at %d, named %s, next %q", len(r.got), n, err,
+			r.t.Fatalf("after %d of %d lines: %v; in %s at %d, named %s, next %v", len(r.got), n, err,
 				f.f.Name(), f.at, f.name, f.next)
 		}
 		for _, l := range lines {
@@ -89,13 +89,8 @@ func TestRotation(t *testing.T) {
 		if pattern {
 			o.Path = filepath.Join(dir, "txns*")
 		}
-		must := func(err error) {
-			t.Helper()
-			must.OK(t, err)
-		}
 		old := time.Now().Add(-24 * time.Hour)
-		f, err := os.Create(path)
-		must(err)
+		f := must.Get(os.Create(path))(t)
 		r := readFiles(t, o)
 		r.until(0)
 		var want []string
@@ -103,8 +98,7 @@ func TestRotation(t *testing.T) {
 			for range 1 + rng.IntN(200) {
 				line := fmt.Sprintf(`{"id":%d,"pad":"%s"}`, len(want), strings.Repeat("x", rng.IntN(100)))
 				want = append(want, line)
-				_, err := f.WriteString(line + "\n")
-				must(err)
+				must.Get(f.WriteString(line + "\n"))(t)
 			}
 		}
 		shift := func() { // .1 to .2 …
@@ -112,14 +106,14 @@ func TestRotation(t *testing.T) {
 				for _, ext := range []string{"", ".gz", ".zst"} {
 					from, to := fmt.Sprintf("%s.%d%s", path, n, ext), fmt.Sprintf("%s.%d%s", path, n+1, ext)
 					if _, err := os.Stat(from); err == nil {
-						must(os.Rename(from, to))
+						must.OK(t, os.Rename(from, to))
 					}
 				}
 			}
 		}
 		stamp := func(name string) {
 			old = old.Add(time.Minute)
-			must(os.Chtimes(name, old, old))
+			must.OK(t, os.Chtimes(name, old, old))
 		}
 		for range 12 {
 			first := len(want) // of this file
@@ -135,29 +129,24 @@ func TestRotation(t *testing.T) {
 			shift()
 			switch kind := rng.IntN(3); {
 			case kind == 0 && reads && len(r.got) > first: // copied and cut off, after it has been seen
-				text, err := os.ReadFile(path)
-				must(err)
-				must(os.WriteFile(path+".1", text, 0o600))
-				must(f.Close())
-				f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0)
-				must(err)
+				must.OK(t, os.WriteFile(path+".1", must.Get(os.ReadFile(path))(t), 0o600))
+				must.OK(t, f.Close())
+				f = must.Get(os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0))(t)
 			default:
-				must(os.Rename(path, path+".1"))
-				must(f.Close())
-				f, err = os.Create(path)
-				must(err)
+				must.OK(t, os.Rename(path, path+".1"))
+				must.OK(t, f.Close())
+				f = must.Get(os.Create(path))(t)
 			}
 			stamp(path + ".1")
 			if text, err := os.ReadFile(path + ".2"); err == nil {
-				info, err := os.Stat(path + ".2")
-				must(err)
+				info := must.Get(os.Stat(path + ".2"))(t)
 				name, packed := path+".2.gz", gzipped(text)
 				if rng.IntN(2) == 0 {
 					name, packed = path+".2.zst", zstded(text)
 				}
-				must(os.WriteFile(name, packed, 0o600))
-				must(os.Remove(path + ".2"))
-				must(os.Chtimes(name, info.ModTime(), info.ModTime()))
+				must.OK(t, os.WriteFile(name, packed, 0o600))
+				must.OK(t, os.Remove(path+".2"))
+				must.OK(t, os.Chtimes(name, info.ModTime(), info.ModTime()))
 			}
 		}
 		write()
@@ -171,13 +160,9 @@ func TestRotation(t *testing.T) {
 			}
 			t.Fatalf("seed %d: %d lines; expected %d", seed, len(r.got), len(want))
 		}
-		if len(r.after) != 1 {
-			t.Errorf("places of %d files are kept; expected those of one", len(r.after))
-		}
+		must.Equal(t, len(r.after), 1, "the files whose places are kept")
 		r.restart()
-		if r.src, err = Files(FileOptions{Path: o.Path, Once: true}, r.after); err != nil {
-			t.Fatal(err)
-		}
+		r.src = must.Get(Files(FileOptions{Path: o.Path, Once: true}, r.after))(t)
 		if lines, err := r.src.Next(t.Context(), 10); err != io.EOF {
 			t.Errorf("%d lines after the last, %v", len(lines), err)
 		}
@@ -194,32 +179,38 @@ func TestCutOff(t *testing.T) {
 	r.until(2)
 	must.OK(t, os.WriteFile(path, []byte("three and\nmore than there was\n"), 0o600))
 	r.until(4)
-	if !strings.Contains(said.String(), "truncated") {
-		t.Errorf("nothing was said of it: %s", said.String())
-	}
+	must.Equal(t, strings.Contains(said.String(), "truncated"), true, "it was said: %s", &said)
 	r.restart()
 	said.Reset()
 	must.OK(t, os.WriteFile(path, []byte("another\n"), 0o600))
 	r.until(5)
-	if !strings.Contains(said.String(), "is missing") {
-		t.Errorf("nothing was said of it: %s", said.String())
-	}
+	must.Equal(t, strings.Contains(said.String(), "is missing"), true, "it was said: %s", &said)
 	r.restart()
 	must.OK(t, os.WriteFile(path+".1", []byte("another\nthat is lost\n"), 0o600))
 	must.OK(t, os.Chtimes(path+".1", time.Time{}, time.Unix(1, 0)))
 	must.OK(t, os.WriteFile(path, []byte("another\nnext\n"), 0o600))
 	r.until(6)
-	if !strings.Contains(said.String(), "two files begin as the one") {
-		t.Errorf("nothing was said of it: %s", said.String())
+	must.Equal(t, strings.Contains(said.String(), "two files begin as the one"), true, "it was said: %s", &said)
+	looking := r.src.(*files) // the next file is renamed between the look at the folder and its beginning
+	must.OK(t, os.Rename(path, path+".2"))
+	must.OK(t, os.WriteFile(path, []byte("five\n"), 0o600))
+	must.OK(t, looking.look())
+	looking.since = time.Time{}
+	must.OK(t, os.Rename(path, path+".1"))
+	must.OK(t, os.WriteFile(path, []byte("six\n"), 0o600))
+	r.until(8)
+	want := []string{"one", "two", "three and", "more than there was", "another", "next", "five", "six"}
+	must.Equal(t, fmt.Sprint(r.got), fmt.Sprint(want), "lines")
+	half := gzipped([]byte("one\ntwo\nth")) // it is still being written
+	must.OK(t, os.WriteFile(path+".gz", half[:5], 0o600))
+	r = readFiles(t, FileOptions{Path: path + ".gz", Grace: time.Millisecond})
+	for n, text := range [][]byte{half[:5], half[:len(half)-8], append(half, gzipped([]byte("ree\nfour\n"))...)} {
+		must.OK(t, os.WriteFile(path+".gz", text, 0o600))
+		r.until(2 * n)
 	}
-	want := []string{"one", "two", "three and", "more than there was", "another", "next"}
-	if !slices.Equal(r.got, want) {
-		t.Errorf("%q", r.got)
-	}
-	half := gzipped([]byte("one\ntw")) // it is still being written
 	must.OK(t, os.WriteFile(path+".gz", half[:len(half)-8], 0o600))
 	r = readFiles(t, FileOptions{Path: path + ".gz", Once: true})
-	r.until(1)
+	r.until(2)
 	_, err := r.src.Next(t.Context(), 1)
 	must.Equal(t, err, io.EOF, "the end of a part of a line")
 }
@@ -233,9 +224,8 @@ func TestLongLine(t *testing.T) {
 	for range maxLine>>20 + 5 {
 		must.Get(f.Write(piece))(t)
 	}
-	if _, err := f.WriteString("\nnext\n"); err != nil || f.Close() != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteString("\nnext\n"))(t)
+	must.OK(t, f.Close())
 	s := must.Get(Files(FileOptions{Path: path, Once: true}, nil))(t)
 	defer s.Close()
 	var got []Line

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"isovet/internal/keyed"
 	"isovet/internal/pattern"
 	"isovet/internal/safego"
 )
@@ -68,10 +69,14 @@ type HTTPServer struct {
 	waiting chan *request
 	open    []*request // returned by Next, not safe yet
 	mu      sync.Mutex
-	last    Places // nil: unknown yet
-	closed  chan struct{}
-	halted  chan struct{} // closed while nothing can be taken
-	stop    sync.Once
+	last    Places               // nil: unknown yet
+	hash    gate                 // its hash makes the prints
+	prints  map[lastPlace]uint64 // of recent lines
+	cut     bool                 // the log lost lines, which senders without numbers do not send again
+	Losses
+	closed chan struct{}
+	halted chan struct{} // closed while nothing can be taken
+	stop   sync.Once
 }
 
 // request is a request that Next takes.
@@ -79,6 +84,7 @@ type request struct {
 	of     string
 	from   int64 // number of the first line; -1: the next
 	texts  [][]byte
+	prints []uint64     // of texts
 	after  int64        // its last place, once it is taken
 	done   chan outcome // room for one
 	state  atomic.Int32 // stands, taken or left
@@ -92,9 +98,9 @@ const (
 )
 
 type outcome struct {
-	last int64
-	gap  bool
-	full bool // the disk is full: the lines may not be safe
+	last  int64
+	wrong string // the numbers of the lines
+	full  bool   // the disk is full: the lines may not be safe
 }
 
 // answer answers a request, unless it has been answered.
@@ -120,6 +126,7 @@ func ListenHTTP(o HTTPOptions) (*HTTPServer, error) {
 		o.Patience = 10 * time.Second
 	}
 	s := &HTTPServer{o: o, ln: ln, room: semaphore.NewWeighted(4 * (o.MaxBody + bodyStep)),
+		hash: gate{hash: keyed.Draw()}, prints: map[lastPlace]uint64{},
 		waiting: make(chan *request), closed: make(chan struct{}), halted: make(chan struct{})}
 	for _, t := range o.Tokens {
 		s.tokens = append(s.tokens, sha256.Sum256([]byte(t)))
@@ -293,25 +300,22 @@ func (s *HTTPServer) hand(w http.ResponseWriter, r *http.Request, q *request) {
 	case o := <-q.done:
 		switch {
 		case o.full:
-			later(w, "the disk is full: the lines may not be safe; send them again, with the same "+FromHeader+" or "+
-				"transactions with ids")
+			later(w, "the disk is full"+unsure)
 			return
-		case o.gap:
-			http.Error(w, fmt.Sprintf("lines before %d are missing; the next line is %d (see GET /position)", q.from,
-				o.last+1), http.StatusConflict)
+		case o.wrong != "":
+			http.Error(w, o.wrong, http.StatusConflict)
 			return
 		}
 		fmt.Fprintln(w, o.last+1)
 	case <-time.After(s.o.Patience):
-		later(w, "behind: the lines may not be safe; send them again, with the same "+FromHeader+" or transactions "+
-			"with ids")
+		later(w, "behind"+unsure)
 	case <-s.closed:
-		later(w, "closing: the lines may not be safe; send them again, with the same "+FromHeader+" or transactions "+
-			"with ids")
+		later(w, "closing"+unsure)
 	}
 }
 
 const diskFull = "the disk is full: no line was accepted; send the request again"
+const unsure = ": the lines may not be safe; send them again, with the same " + FromHeader + " or transactions with ids"
 
 // Halt with true refuses all requests, including waiting ones, without acknowledging their lines. Halt with false
 // accepts requests again.
@@ -363,14 +367,29 @@ func (s *HTTPServer) take(out []Line, q *request) []Line {
 	from := q.from
 	if from < 0 {
 		from = last + 1
+		s.some, s.cut = s.some || s.cut, false
 	}
 	if from > last+1 {
-		q.answer(outcome{last: last, gap: true})
+		q.answer(outcome{wrong: fmt.Sprintf("lines before %d are missing; the next line is %d (see GET /position)",
+			from, last+1)})
 		q.finish()
 		return out
 	}
+	if len(s.prints) > 1<<15 {
+		clear(s.prints)
+	}
 	for i, t := range q.texts {
-		out = append(out, Line{Place: from + int64(i), Text: t, Of: q.of})
+		at := lastPlace{q.of, from + int64(i)}
+		if was, known := s.prints[at]; known && was != q.prints[i] { // it is before all new ones
+			q.answer(outcome{wrong: fmt.Sprintf("line %d differs from the one that came with this number; expected "+
+				"the same line, or a name for each sender (header %s)", at.place, ProducerHeader)})
+			q.finish()
+			return out[:len(out)-i]
+		}
+		if at.place > last {
+			s.prints[at] = q.prints[i]
+		}
+		out = append(out, Line{Place: at.place, Text: t, Of: q.of})
 	}
 	q.after = max(last, from+int64(len(q.texts))-1)
 	s.last[q.of] = q.after
@@ -442,8 +461,10 @@ func (s *HTTPServer) lines(q *request, body []byte) error {
 		for i := range b.Lines {
 			l := &b.Lines[i]
 			err := l.Err
+			q.prints = append(q.prints, 0)
 			if err == nil && l.Txn != none {
 				err = unfit(i)
+				q.prints[at+i] = s.hash.print(b, l.Txn) ^ keyed.Scramble(uint64(b.Heads[l.Txn].ID))
 			}
 			if err != nil {
 				return &refusal{http.StatusBadRequest, fmt.Sprintf("line %d: %v; no line of the request was accepted",

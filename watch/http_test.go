@@ -130,14 +130,15 @@ func TestHTTPRefused(t *testing.T) {
 			t.Errorf("%s: %d %s; expected %d and %q", c.what, status, says, c.status, c.says)
 		}
 	}
+	expect := func(want int, body string, headers ...string) {
+		t.Helper()
+		status, says, _ := post(t, http.DefaultClient, base, []byte(body), headers...)
+		must.Equal(t, status, want, "%s: %s", headers, says)
+	}
 	for _, name := range []string{"a b", "@1.2.3", "../x", strings.Repeat("a", 65)} {
-		if status, says, _ := post(t, http.DefaultClient, base, []byte(fine), ProducerHeader, name); status != 400 {
-			t.Errorf("producer %q: %d %s", name, status, says)
-		}
+		expect(400, fine, ProducerHeader, name)
 	}
-	if status, says, _ := post(t, http.DefaultClient, base, []byte(fine), FromHeader, "x"); status != 400 {
-		t.Errorf("a place that is no number: %d %s", status, says)
-	}
+	expect(400, fine, FromHeader, "x")
 	if n := len(taken()); n > 0 {
 		t.Fatalf("%d lines of refused requests were taken", n)
 	}
@@ -149,12 +150,14 @@ func TestHTTPRefused(t *testing.T) {
 			t.Errorf("%d: %d %s", i, status, says)
 		}
 	}
-	if status, says, _ := post(t, http.DefaultClient, base, []byte(header+fine)); status != 400 {
-		t.Errorf("a header in the midst: %d %s", status, says)
-	}
-	if status, says, _ := post(t, http.DefaultClient, base, []byte(header+fine), FromHeader, "0"); status != 200 {
-		t.Errorf("the first request again: %d %s", status, says)
-	}
+	expect(400, header+fine) // a header in the midst
+	s.mu.Lock()
+	s.cut = true
+	s.mu.Unlock()
+	expect(200, header+fine, FromHeader, "0") // the first request again
+	must.Equal(t, s.Lost(), false, "a loss of lines with numbers")
+	expect(200, fine)
+	must.Equal(t, s.Lost(), true, "a loss of lines without numbers")
 }
 
 // TestHTTPProducers: each has numbers of its own, which a restart keeps.
@@ -204,9 +207,10 @@ func TestHTTPProducers(t *testing.T) {
 					}
 				}
 			}
-			if status, _, _ := post(t, http.DefaultClient, base, []byte(fine), FromHeader, "99", ProducerHeader,
-				p); status != 409 {
-				t.Errorf("%q behind a gap: %d", p, status)
+			for _, from := range []int{99, 10*round + 9} { // behind a gap, and as another line
+				status, _, _ := post(t, http.DefaultClient, base, []byte(fine), FromHeader, fmt.Sprint(from),
+					ProducerHeader, p)
+				must.Equal(t, status, 409, "%q from %d", p, from)
 			}
 		}
 		stop()

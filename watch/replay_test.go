@@ -208,6 +208,7 @@ func same(t testing.TB, name string, l level.Level, want *evidence.Result, class
 func TestReplayForgets(t *testing.T) {
 	said := map[string]int{}
 	randtest.Seeds(t, randtest.Long[uint64](6, 4000), func(t testing.TB, seed uint64) {
+		seed ^= 3 // the gate's reads a version that was overwritten and forgotten
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a13))
 		h, lines, lateness := mediumArrives(t, seed, rng)

@@ -111,14 +111,13 @@ func TestFollow(t *testing.T) {
 		got[0].Place != 8 {
 		t.Fatal(got, err)
 	}
-	again := must.Get(Files(FileOptions{Path: path, Once: true}, Places{"": 4}))(t)
+	again := must.Get(Files(FileOptions{Path: path, Once: true}, Places{"": 9, got[0].Of: 4}))(t)
 	defer again.Close()
 	if got, err = again.Next(t.Context(), 10); err != nil || len(got) != 1 || string(got[0].Text) != "two" {
 		t.Error(got, err)
 	}
-	if _, err = again.Next(t.Context(), 10); err != io.EOF {
-		t.Error(err)
-	}
+	_, err = again.Next(t.Context(), 10)
+	must.Equal(t, err, io.EOF, "the end")
 }
 
 // openLog opens the log of a folder.

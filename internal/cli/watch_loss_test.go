@@ -133,7 +133,9 @@ func TestWatchLostFile(t *testing.T) {
 	}
 	pipe(lines[:200])
 	must.OK(t, os.Truncate(filepath.Join(dir, "p", "segment-00000001.log"), 15_000))
-	pipe(nil, "--accept-loss")
+	broken := filepath.Join(dir, "none.gz")
+	must.OK(t, os.WriteFile(broken, lines[0], 0o600))
+	pipe(nil, "--accept-loss", "--source", broken) // it ends before the log says so
 	pipe(lines[200:])
 	if said := violationsOf(t, filepath.Join(dir, "w")) + violationsOf(t, filepath.Join(dir, "p")); strings.Contains(
 		said, "EXT") {
