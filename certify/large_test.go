@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"isovet/certify/large"
+	"isovet/internal/test/must"
 )
 
 func TestLargeIs(t *testing.T) {
@@ -18,8 +19,6 @@ func TestLargeIs(t *testing.T) {
 		`["isovet-certificate","version":2,`:                                false,
 		"":                                                                  false,
 	} {
-		if large.Is([]byte(text)) != want {
-			t.Errorf("%s: %v", text, !want)
-		}
+		must.Equal(t, large.Is([]byte(text)), want, "%s", text)
 	}
 }

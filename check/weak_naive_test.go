@@ -199,9 +199,7 @@ func TestWeakLateReader(t *testing.T) {
 	for _, l := range weak.Levels() {
 		a := weak.Check(t.Context(), prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l,
 			weak.Options{})
-		if a.Status != weak.Holds {
-			t.Errorf("%s: %d, %v", l, a.Status, a.Anomaly)
-		}
+		must.Equal(t, a.Status, weak.Holds, "%s: %v", l, a.Anomaly)
 	}
 }
 

@@ -219,9 +219,7 @@ func TestEnds(t *testing.T) {
 	if r.Ended == nil || seen != 2 || r.To.Txns >= r.From.Txns {
 		t.Errorf("ended: %v, after %d steps: %v of %v", r.Ended, seen, r.To, r.From)
 	}
-	if judge(t, r.H, level.Serializable).Verdict != evidence.Violated {
-		t.Errorf("no violation:\n%s", text(t, r.H))
-	}
+	must.Equal(t, judge(t, r.H, level.Serializable).Verdict, evidence.Violated, "%s", text(t, r.H))
 }
 
 // TestKinds: the anomaly that was asked for stays, where another would have been left without asking; one that the

@@ -99,9 +99,7 @@ func TestComments(t *testing.T) {
 					return
 				}
 			}
-			if text != "" {
-				t.Errorf("%s: the comment of %s does not begin with its name", set.Position(doc.Pos()), name)
-			}
+			must.Equal(t, text, "", "%s: %s: comment without its name", set.Position(doc.Pos()), name)
 		}
 		in := filepath.ToSlash(must.Get(filepath.Rel(top, filepath.Dir(path)))(t))
 		ast.Inspect(file, func(n ast.Node) bool {
