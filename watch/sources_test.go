@@ -207,13 +207,14 @@ func TestPipeLines(t *testing.T) {
 		if most > 10 {
 			size = max(size, 4096)
 		}
+		closed := make(chan error, 1)
 		go func() {
 			for part := range slices.Chunk(text, size) {
 				if _, err := w.Write(part); err != nil {
 					t.Error(err)
 				}
 			}
-			w.Close()
+			closed <- w.Close()
 		}()
 		p := Pipe(r, -1)
 		got, place := 0, int64(-1)
@@ -234,6 +235,6 @@ func TestPipeLines(t *testing.T) {
 			}
 		}
 		must.Same(t, got, len(want), "seed %d", seed)
-		must.OK(t, errors.Join(p.Close(), r.Close()))
+		must.OK(t, errors.Join(p.Close(), r.Close(), <-closed))
 	}
 }
