@@ -110,16 +110,15 @@ func (w *watcher) accept() error {
 	return tellAnew(w.cfg.Dir, w.from.Emitted.Last)
 }
 
-// tellLost ends accepting a loss. If the source does not repeat what the log has lost, it writes this to the log: for a
-// pipe now, for HTTP when a client sends a line without a number.
+// tellLost ends accepting a loss. If the source may not repeat what the log has lost, it writes this to the log: a pipe
+// does not, and over HTTP a client that does not number its lines.
 func (w *watcher) tellLost(ctx context.Context, src Source) (err error) {
 	if !w.state.lost {
 		return nil
 	}
-	if x, is := src.(beginning); is && !x.again() {
+	_, http := src.(*HTTPServer)
+	if x, is := src.(beginning); http || is && !x.again() {
 		err = w.control(ctx, controlLost)
-	} else if x, is := src.(*HTTPServer); is {
-		x.cut = true
 	}
 	if err == nil {
 		err = os.Remove(filepath.Join(w.cfg.Dir, lossFile))
@@ -209,11 +208,10 @@ func tellAnew(dir string, last int64) error {
 		}
 	}
 	folders := filepath.Join(dir, "incidents")
-	if err := os.RemoveAll(folders + beforeLoss); err != nil {
-		return err
-	}
-	if err := os.Rename(folders, folders+beforeLoss); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if _, err := os.Stat(folders); err == nil { // else they may be aside already
+		if err := errors.Join(os.RemoveAll(folders+beforeLoss), os.Rename(folders, folders+beforeLoss)); err != nil {
+			return err
+		}
 	}
 	return syncDir(dir)
 }

@@ -52,6 +52,7 @@ type files struct {
 	// at its end
 	looked time.Time // last look at the folder
 	next   *member   // the next file
+	looks  int       // looks in a row that found a file which was renamed before its opening
 	since  time.Time // when it was first seen
 	damage error     // of a compressed file; its writer may still complete it
 	told   bool      // damage was reported
@@ -96,7 +97,7 @@ func (s *files) resume(after Places) error {
 		}
 		s.number, s.known, s.sum, s.name, s.at = number, known, sum, name, place
 		if m, ok := s.find(all); ok {
-			if err := s.open(m, place); !os.IsNotExist(err) {
+			if err := s.open(m, place); !s.again(err) {
 				return err
 			}
 			return s.resume(after) // it was renamed meanwhile
@@ -124,12 +125,23 @@ func (s *files) lose(why string, where ...any) {
 	s.o.Log.Warn(why, where...)
 }
 
+// again reports whether a file was renamed before its opening, so that another look finds it. It gives up after ten
+// looks, as where a file system gives a file another identity each time.
+func (s *files) again(err error) bool {
+	if !os.IsNotExist(err) || s.looks > 9 {
+		return false
+	}
+	s.looks++
+	time.Sleep(s.poll)
+	return true
+}
+
 // begin begins the first file, if there is one. If it was renamed meanwhile, nothing changes.
 func (s *files) begin(all []member) error {
 	if len(all) == 0 {
 		return nil // wait for it
 	}
-	if err := s.open(all[0], 0); os.IsNotExist(err) {
+	if err := s.open(all[0], 0); (s.f != nil || !s.o.Once) && s.again(err) {
 		return nil
 	} else if err != nil {
 		return err
@@ -145,7 +157,7 @@ func (s *files) open(m member, at int64) error {
 		return err
 	}
 	s.shut()
-	s.f, s.packed, s.undo = f, m.packed, func() {}
+	s.f, s.packed, s.undo, s.looks = f, m.packed, func() {}, 0
 	return s.from(at)
 }
 

@@ -133,8 +133,13 @@ func unpacked(f *os.File, packed bool) (in io.Reader, done func(), err error) {
 	default:
 		in = bzip2.NewReader(f)
 	}
-	if isEnd(err) { // the header is still being written
+	switch {
+	case err == io.EOF: // it is empty
 		in, err = strings.NewReader(""), nil
+	case isEnd(err): // the header is still being written
+		r, w := io.Pipe()
+		w.CloseWithError(err)
+		in, err = r, nil
 	}
 	return in, done, err
 }
@@ -212,15 +217,15 @@ func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 	if cut, err := s.cutOff(s.at); cut || err != nil {
 		return Line{}, false, err
 	}
-	since := time.Since(s.opened)
-	if st, err := s.f.Stat(); err == nil && s.packed && st.Size() > s.size && (s.o.Once || since > s.o.Grace) &&
-		(s.damage == nil || isEnd(s.damage)) {
-		return Line{}, false, s.from(s.at)
-	}
 	if s.next == nil || time.Since(s.looked) > 250*time.Millisecond {
 		if err := s.look(); err != nil {
 			return Line{}, false, err
 		}
+	}
+	since := time.Since(s.opened) // whoever begins the next file has written this one before
+	if st, err := s.f.Stat(); err == nil && s.packed && st.Size() > s.size && (s.o.Once || s.next != nil ||
+		since > s.o.Grace) && (s.damage == nil || isEnd(s.damage)) {
+		return Line{}, false, s.from(s.at)
 	}
 	goes := s.next != nil && (s.o.Once || s.packed && s.damage == nil || time.Since(s.since) >= s.o.Grace)
 	if s.damage != nil && !s.told && (goes || s.o.Once || !isEnd(s.damage) || since > 10*s.o.Grace) {
@@ -281,7 +286,7 @@ func (s *files) cutOff(from int64) (bool, error) {
 	if m, ok := s.find(all); ok {
 		s.o.Log.Info("the file was truncated; watch reads its rest from a "+
 			"copy", "path", path, "copy", m.path, "read", s.at)
-		if err := s.open(m, s.at); !os.IsNotExist(err) {
+		if err := s.open(m, s.at); !s.again(err) {
 			return true, err
 		}
 		return s.cutOff(from) // the copy was renamed meanwhile

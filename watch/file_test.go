@@ -213,6 +213,13 @@ func TestCutOff(t *testing.T) {
 	r.until(2)
 	_, err := r.src.Next(t.Context(), 1)
 	must.Equal(t, err, io.EOF, "the end of a part of a line")
+	grown := filepath.Join(t.TempDir(), "n") // just before the next file
+	must.OK(t, os.WriteFile(grown+"1.gz", gzipped([]byte("one\n")), 0o600))
+	r = readFiles(t, FileOptions{Path: grown + "*", Grace: time.Hour})
+	r.until(1)
+	must.OK(t, os.WriteFile(grown+"1.gz", append(gzipped([]byte("one\n")), gzipped([]byte("two\n"))...), 0o600))
+	must.OK(t, os.WriteFile(grown+"2.gz", gzipped([]byte("three\n")), 0o600))
+	r.until(3)
 }
 
 // TestLongLine: a line beyond all bounds does not fill memory; those behind it come.

@@ -72,11 +72,9 @@ type HTTPServer struct {
 	last    Places               // nil: unknown yet
 	hash    gate                 // its hash makes the prints
 	prints  map[lastPlace]uint64 // of recent lines
-	cut     bool                 // the log lost lines, which senders without numbers do not send again
-	Losses
-	closed chan struct{}
-	halted chan struct{} // closed while nothing can be taken
-	stop   sync.Once
+	closed  chan struct{}
+	halted  chan struct{} // closed while nothing can be taken
+	stop    sync.Once
 }
 
 // request is a request that Next takes.
@@ -367,7 +365,6 @@ func (s *HTTPServer) take(out []Line, q *request) []Line {
 	from := q.from
 	if from < 0 {
 		from = last + 1
-		s.some, s.cut = s.some || s.cut, false
 	}
 	if from > last+1 {
 		q.answer(outcome{wrong: fmt.Sprintf("lines before %d are missing; the next line is %d (see GET /position)",
@@ -376,7 +373,7 @@ func (s *HTTPServer) take(out []Line, q *request) []Line {
 		return out
 	}
 	if len(s.prints) > 1<<15 {
-		clear(s.prints)
+		s.prints = map[lastPlace]uint64{}
 	}
 	for i, t := range q.texts {
 		at := lastPlace{q.of, from + int64(i)}

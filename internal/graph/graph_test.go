@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // rounds of random graphs per test; each round prints its seed when it fails.
@@ -238,9 +239,7 @@ func TestComponents(t *testing.T) {
 			used[comp[u]] = true
 			for v := range n {
 				together := u == v || d[u][v] > 0 && d[v][u] > 0
-				if together != (comp[u] == comp[v]) {
-					t.Errorf("nodes %d and %d of %v: components %v", u, v, edges, comp)
-				}
+				must.Equal(t, comp[u] == comp[v], together, "nodes %d and %d of %v: components %v", u, v, edges, comp)
 			}
 		}
 		for _, e := range edges {

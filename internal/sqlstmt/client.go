@@ -54,7 +54,7 @@ type savepoint struct {
 }
 
 // NewClient begins a session. ask queries the database on its connection. If it is nil, statements are sent unchanged.
-// Its error is driver.ErrBadConn if it could not ask. Then the session is not recorded, and the next one asks again.
+// It returns driver.ErrBadConn if it cannot. Then the session is not recorded, and the next one asks again.
 func (l *Log) NewClient(ask Ask) *Client {
 	c := &Client{l: l, ask: ask, s: l.Rec.Session()}
 	if ask != nil {
@@ -387,7 +387,7 @@ func (c *Client) back(undo bool, name string) {
 			c.marks = c.marks[:i]
 			if undo {
 				c.t.Undo(m.mark)
-				delete(c.own, 0) // what it had deleted others may delete
+				delete(c.own, 0) // rows that it deleted since are there again, and others may delete them
 				c.marks = append(c.marks, m)
 				c.undone()
 			} else if i == 0 && c.outer {
