@@ -106,6 +106,10 @@ func (s *files) resume(after Places) error {
 			"oldest file that is left", "path", s.o.Path, "read", place)
 		return s.begin(all)
 	}
+	if lines := after[""]; lines > 0 {
+		s.o.Log.Warn("the log has lines of a pipe, or of isovet 0.1.0; watch reads the file from its beginning",
+			"path", s.o.Path)
+	}
 	if isPattern(s.o.Path) {
 		return s.begin(all)
 	}
