@@ -202,6 +202,7 @@ func TestRefuses(t *testing.T) {
 func TestBoundsOfOne(t *testing.T) {
 	judged, gaveUp := 0, 0
 	randtest.Seeds(t, 600, func(t testing.TB, seed uint64) {
+		seed = max(map[uint64]uint64{7: 846297938}[seed], seed) // a list element appended twice by one transaction
 		f := forgery{seed: seed, rng: rand.New(rand.NewPCG(seed, 0xb0)), s: randomScene(seed), count: map[string]int{}}
 		if n := f.s.h.NumTxns(); n == 0 || n > maxOracle+1 {
 			return

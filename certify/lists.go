@@ -129,7 +129,7 @@ func (x *index) checkTorn(r singleRead, seen []uint32) error {
 	if !slices.ContainsFunc(all, func(e uint32) bool { return contains(seen, e) }) {
 		return fmt.Errorf("the list has no element of %s", name(h, r.by))
 	}
-	others := slices.IndexFunc(all, func(e uint32) bool { return len(x.candidates(r.t, e)) != 1 })
+	others := slices.IndexFunc(all, func(e uint32) bool { return len(slices.Compact(x.candidates(r.t, e))) != 1 })
 	if others >= 0 {
 		if x.tornAround(r.t, all, seen) {
 			return nil
