@@ -40,12 +40,20 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badL
 	}
 	v := prepass.Run(h)
 	found, reads = v.Anomalies, v.Kinds
+	if reads[level.NonRepeatableRead] > 0 {
+		each := prepass.RunWith(h, prepass.Options{EachRead: true})
+		found = append(found, laterReads(found, each.Anomalies)...)
+	}
 	if h.HasLists() && badLists {
 		v := lists.Read(h)
 		for _, a := range v.Anomalies {
 			if len(a.Ops) > 0 {
 				found = append(found, a)
 			}
+		}
+		if v.Kinds[level.NonRepeatableRead] > 0 {
+			each := lists.ReadWith(h, lists.Options{EachRead: true})
+			found = append(found, laterReads(v.Anomalies, each.Anomalies)...)
 		}
 		if reads == nil {
 			reads = map[level.Anomaly]int{}
@@ -58,6 +66,23 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badL
 	g := newGraph(v, l, skew)
 	cycles := g.cycles(ctx)
 	return append(g.forks(found, len(cycles)), cycles...), reads, g.cut
+}
+
+// laterReads returns those of the anomalies in each that are about a second read which already differs from the first,
+// as found says, or about two orders of a list. Such a read may also show what aborted, or never was, or another order.
+func laterReads(found, each []evidence.Anomaly) (out []evidence.Anomaly) {
+	later := map[uint32]bool{}
+	for _, a := range found {
+		if a.Kind == level.NonRepeatableRead {
+			later[a.Ops[1]] = true
+		}
+	}
+	for _, a := range each {
+		if len(a.Ops) == 0 || later[a.Ops[0]] {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // bury takes out the transactions of unknown outcome that cannot have committed, and those that read from them.
