@@ -70,7 +70,7 @@ func TestCensus(t *testing.T) {
 					must.Equal(t, other || slices.Contains(out, rc.Level), true, "seed %d, %s: %s", seed, l, a.Kind)
 				}
 			}
-			found, _, _ := census.Of(t.Context(), h, l, 0, true)
+			found, _, _ := census.Of(t.Context(), h, l, 0)
 			evidence.CompleteAll(found, h, l, 0)
 			for i := range found {
 				if !l.Forbids(found[i].Kind) {

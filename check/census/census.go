@@ -31,9 +31,8 @@ const none = history.None
 
 // Of returns anomalies of a history that the level forbids, without names and texts for cycles, and the number of
 // anomalies of single reads by kind. If ctx or a bound of the search ends it, Of returns those found so far, and cut is
-// set. badLists says that the history may have anomalies of single list reads. Cost: that of the pre-pass, the
-// components of the graph, and a bounded search in each.
-func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badLists bool) (
+// set. Cost: that of the pre-pass, the components of the graph, and a bounded search in each.
+func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (
 	found []evidence.Anomaly, reads map[level.Anomaly]int, cut bool) {
 	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead || h.HasPredicates() {
 		return nil, nil, false
@@ -44,8 +43,12 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badL
 		each := prepass.RunWith(h, prepass.Options{EachRead: true})
 		found = append(found, laterReads(found, each.Anomalies)...)
 	}
-	if h.HasLists() && badLists {
-		v := lists.Read(h)
+	if h.HasLists() {
+		counts, v := v.Counts, lists.Read(h)
+		for t := range counts { // a read of a list may show that a transaction of unknown outcome committed
+			lo, hi := h.TxnOps(uint32(t))
+			counts[t] = counts[t] || v.Counts[t] && !slices.Contains(h.Ops.Kind[lo:hi], history.ReadList)
+		}
 		for _, a := range v.Anomalies {
 			if len(a.Ops) > 0 {
 				found = append(found, a)

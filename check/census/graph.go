@@ -256,8 +256,7 @@ func (g *dependencies) eachList(f func(t, key uint32, elems []uint32)) {
 	}
 }
 
-// appenders are the writers of a list in order. The first i+1 of them appended the first ends[i] elements. Those in
-// after come later, in an order that no read shows.
+// appenders are the writers of a list in order: the first i+1 appended the first ends[i] elements; none read after's.
 type appenders struct {
 	txns  []uint32
 	ends  []int
@@ -296,7 +295,7 @@ func (g *dependencies) appenders(k uint32, elems, seen []uint32) (c appenders) {
 	for i, e := range elems {
 		t := g.w[e]
 		if t >= many || t == g.h.Init { // not readable by others, or an initial element
-			if t == g.h.Init && len(c.txns) == 0 {
+			if t == g.h.Init && t != none && len(c.txns) == 0 {
 				continue
 			}
 			break
