@@ -21,9 +21,7 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 	if r.Verdict != evidence.Violated || r.Timestamps || r.Items || most < 1 {
 		return
 	}
-	// A checker that finds anomalies of single list reads at the level itself looks no further (run.BeginLists).
-	badLists := r.Implied || slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool { return len(a.Ops) > 0 })
-	found, reads, cut := census.Of(ctx, r.H, r.Level, o.ClockSkew, badLists)
+	found, reads, cut := census.Of(ctx, r.H, r.Level, o.ClockSkew)
 	evidence.NameAll(found, r.H, r.Level, o.ClockSkew)
 	seen := make(map[string]bool, len(found)) // a lost update may be a cycle, too
 	counts := map[level.Anomaly]int{}

@@ -138,7 +138,6 @@ func TestExplainMinimal(t *testing.T) {
 			checkProof(t, h, l, a)
 		}
 	})
-	t.Logf("%d proofs, %d of several cycles", proofs, multi)
 	histtest.Mix(t, proofs < 500 || multi < 20, "%d proofs, %d of several cycles only", proofs, multi)
 }
 

@@ -31,21 +31,32 @@ const none = history.None
 
 // Of returns anomalies of a history that the level forbids, without names and texts for cycles, and the number of
 // anomalies of single reads by kind. If ctx or a bound of the search ends it, Of returns those found so far, and cut is
-// set. badLists says that the history may have anomalies of single list reads. Cost: that of the pre-pass, the
-// components of the graph, and a bounded search in each.
-func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badLists bool) (
+// set. Cost: that of the pre-pass, the components of the graph, and a bounded search in each.
+func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (
 	found []evidence.Anomaly, reads map[level.Anomaly]int, cut bool) {
 	if !l.Serial() && !l.Snapshot() && l != level.RepeatableRead || h.HasPredicates() {
 		return nil, nil, false
 	}
 	v := prepass.Run(h)
 	found, reads = v.Anomalies, v.Kinds
-	if h.HasLists() && badLists {
-		v := lists.Read(h)
+	if reads[level.NonRepeatableRead] > 0 {
+		each := prepass.RunWith(h, prepass.Options{EachRead: true})
+		found = append(found, laterReads(found, each.Anomalies)...)
+	}
+	if h.HasLists() {
+		counts, v := v.Counts, lists.Read(h)
+		for t := range counts { // a read of a list may show that a transaction of unknown outcome committed
+			lo, hi := h.TxnOps(uint32(t))
+			counts[t] = counts[t] || v.Counts[t] && !slices.Contains(h.Ops.Kind[lo:hi], history.ReadList)
+		}
 		for _, a := range v.Anomalies {
 			if len(a.Ops) > 0 {
 				found = append(found, a)
 			}
+		}
+		if v.Kinds[level.NonRepeatableRead] > 0 {
+			each := lists.ReadWith(h, lists.Options{EachRead: true})
+			found = append(found, laterReads(v.Anomalies, each.Anomalies)...)
 		}
 		if reads == nil {
 			reads = map[level.Anomaly]int{}
@@ -58,6 +69,23 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64, badL
 	g := newGraph(v, l, skew)
 	cycles := g.cycles(ctx)
 	return append(g.forks(found, len(cycles)), cycles...), reads, g.cut
+}
+
+// laterReads returns those of the anomalies in each that are about a second read which already differs from the first,
+// as found says, or about two orders of a list. Such a read may also show what aborted, or never was, or another order.
+func laterReads(found, each []evidence.Anomaly) (out []evidence.Anomaly) {
+	later := map[uint32]bool{}
+	for _, a := range found {
+		if a.Kind == level.NonRepeatableRead {
+			later[a.Ops[1]] = true
+		}
+	}
+	for _, a := range each {
+		if len(a.Ops) == 0 || later[a.Ops[0]] {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // bury takes out the transactions of unknown outcome that cannot have committed, and those that read from them.

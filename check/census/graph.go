@@ -227,6 +227,7 @@ func (g *dependencies) lists() {
 		}
 		chains[k] = c
 	}
+	g.unread(longest, chains)
 	g.eachList(func(t, k uint32, elems []uint32) {
 		if slices.Equal(elems, longest[k][:len(elems)]) {
 			g.prefix(t, k, elems, chains[k])
@@ -255,10 +256,37 @@ func (g *dependencies) eachList(f func(t, key uint32, elems []uint32)) {
 	}
 }
 
-// appenders are the writers of a list in order. The first i+1 of them appended the first ends[i] elements.
+// appenders are the writers of a list in order: the first i+1 appended the first ends[i] elements; none read after's.
 type appenders struct {
-	txns []uint32
-	ends []int
+	txns  []uint32
+	ends  []int
+	after []uint32
+}
+
+// unread adds the writers after each chain that shows a whole list, behind its last.
+func (g *dependencies) unread(longest [][]uint32, chains []appenders) {
+	h, seen, whole := g.h, slices.Clone(g.early), make([]bool, len(chains))
+	for k, c := range chains {
+		whole[k] = slices.Max(append(c.ends, 0)) == len(longest[k]) && !slices.ContainsFunc(c.ends, func(end int) bool {
+			return g.early[longest[k][end-1]]
+		})
+		for _, e := range longest[k] {
+			seen[e] = true
+		}
+	}
+	for t := range uint32(h.NumTxns()) {
+		for op := range h.EachOp(t) {
+			ver, k := h.Ops.Ver[op], h.OpKey(op)
+			if h.Ops.Kind[op] != history.Append || g.w[ver] != t || t == h.Init || seen[ver] || !whole[k] {
+				continue
+			}
+			c := &chains[k]
+			c.after = append(c.after, t)
+			if n := len(c.txns); n > 0 {
+				g.add(evidence.Edge{From: c.txns[n-1], To: t, Dep: evidence.WW, Key: k, Ver: ver, Writer: none})
+			}
+		}
+	}
 }
 
 // appenders returns the appenders of a list's elements, up to the first element that does not show its writer.
@@ -267,7 +295,7 @@ func (g *dependencies) appenders(k uint32, elems, seen []uint32) (c appenders) {
 	for i, e := range elems {
 		t := g.w[e]
 		if t >= many || t == g.h.Init { // not readable by others, or an initial element
-			if t == g.h.Init && len(c.txns) == 0 {
+			if t == g.h.Init && t != none && len(c.txns) == 0 {
 				continue
 			}
 			break
@@ -300,9 +328,14 @@ func (g *dependencies) prefix(t, k uint32, elems []uint32, c appenders) {
 	} else if len(elems) > 0 {
 		missed.Ver, missed.Writer = elems[len(elems)-1], g.h.Init
 	}
-	if at < len(c.txns) && missed.Writer != t { // else it read an element before it appended it
-		missed.To = c.txns[at]
-		g.add(missed)
+	next := c.after[:min(len(c.after), mostReaders)]
+	if at < len(c.txns) {
+		next = c.txns[at : at+1]
+	}
+	for _, missed.To = range next {
+		if missed.Writer != t { // else it read an element before it appended it
+			g.add(missed)
+		}
 	}
 }
 
