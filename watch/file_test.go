@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -152,20 +151,15 @@ func TestRotation(t *testing.T) {
 		write()
 		r.until(len(want))
 		f.Close()
-		if !slices.Equal(r.got, want) {
-			for i := range min(len(want), len(r.got)) {
-				if r.got[i] != want[i] {
-					t.Fatalf("seed %d: line %d is %.40s; expected %.40s\n%s", seed, i, r.got[i], want[i], said.String())
-				}
-			}
-			t.Fatalf("seed %d: %d lines; expected %d", seed, len(r.got), len(want))
+		must.Equal(t, len(r.got), len(want), "seed %d: lines", seed)
+		for i, line := range want {
+			must.Equal(t, r.got[i], line, "seed %d: line %d\n%s", seed, i, &said)
 		}
 		must.Equal(t, len(r.after), 1, "the files whose places are kept")
 		r.restart()
 		r.src = must.Get(Files(FileOptions{Path: o.Path, Once: true}, r.after))(t)
-		if lines, err := r.src.Next(t.Context(), 10); err != io.EOF {
-			t.Errorf("%d lines after the last, %v", len(lines), err)
-		}
+		lines, err := r.src.Next(t.Context(), 10)
+		must.Equal(t, err, io.EOF, "%d lines after the last", len(lines))
 	}
 }
 
@@ -213,6 +207,12 @@ func TestCutOff(t *testing.T) {
 	r.until(2)
 	_, err := r.src.Next(t.Context(), 1)
 	must.Equal(t, err, io.EOF, "the end of a part of a line")
+	headed := filepath.Join(t.TempDir(), "h") // it is cut off, and has the same header and more bytes
+	r = readFiles(t, FileOptions{Path: headed, Grace: time.Millisecond})
+	for n, text := range []string{"head\n", "head\none\n", "head\nsix\nseven\n"} {
+		must.OK(t, os.WriteFile(headed, []byte(text), 0o600))
+		r.until([]int{1, 2, 5}[n])
+	}
 	grown := filepath.Join(t.TempDir(), "n") // just before the next file
 	must.OK(t, os.WriteFile(grown+"1.gz", gzipped([]byte("one\n")), 0o600))
 	r = readFiles(t, FileOptions{Path: grown + "*", Grace: time.Hour})

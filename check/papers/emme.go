@@ -21,8 +21,8 @@ type emme struct {
 func (c emme) Info() run.Info {
 	levels := slices.DeleteFunc(timestamp.Levels(), func(l level.Level) bool { return l.Serial() != c.serial })
 	return run.Info{Name: c.name, Paper: "CHRONOS", Levels: levels, Timestamps: true,
-		Takes: run.Takes{Items: true, Lists: run.ListsRefused, Unknown: run.OutcomesDecided,
-			Duplicates: true, ItemsOnly: "the histories of its paper have none; use chronos"},
+		Takes: run.Takes{Items: true, Predicates: levels, Lists: run.ListsRefused, Unknown: run.OutcomesDecided,
+			Duplicates: true},
 		About: "version order from commit timestamps, the start-ordered serialization graph, its cycles"}
 }
 

@@ -77,7 +77,6 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	serial := o.Level.Serial()
 	began := time.Now()
 	l, err := newTimeline(h, o)
 	if err != nil {
@@ -103,28 +102,28 @@ func Chronos(ctx context.Context, h *history.History, o Options) (*Report, error
 			o.After()
 			pause += step
 		}
-		t := m >> 1
-		switch {
-		case serial:
-			s.start(t, l.at(m))
-			if l.writer[t] {
-				s.commit(t)
-			}
-		case m&1 == 0:
-			s.start(t, h.Txns.StartTS[t])
-		case l.writer[t]:
-			s.commit(t)
-		}
+		s.at(l, m)
 	}
 	s.conflicts(l)
 	s.out.Order = l.moments
-	if serial {
+	if s.serial {
 		s.out.Order = l.entries()
 	}
 	s.out.finish()
 	s.out.w, s.out.Begin = s.w, l.begin
 	s.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "checking": time.Since(sorted)}
 	return &s.out, nil
+}
+
+// at does what happens at a moment: reads at a start, writes at a commit.
+func (s *sweep) at(l *timeline, m moment) {
+	t := m >> 1
+	if s.serial || m&1 == 0 {
+		s.start(t, l.at(m))
+	}
+	if l.writer[t] && (s.serial || m&1 == 1) {
+		s.commit(t)
+	}
 }
 
 // newSweep returns a sweep in the initial state.

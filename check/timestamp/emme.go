@@ -22,15 +22,15 @@ type dependency struct {
 //
 // Source: Emme's version order recovery (Clark and others), as CHRONOS describes it; Adya's start-ordered graph. The
 // start edges, a quadratic number, are a chain of the moments (errata B6). If several transactions installed a value, a
-// read saw the last one before its transaction began; the paper has unique values. Errors as Chronos, and *Unsupported
-// for lists and predicate operations. Cost: linear but for a search in the versions of a key for each read; some 60
-// bytes an operation.
+// read saw the last one before its transaction began; the paper has unique values. Predicate operations have no edges:
+// Chronos' sweep compares them with the snapshot that the version order gives. Errors as Chronos, and *Unsupported for
+// lists. Cost: linear but for a search in the versions of a key for each read; some 60 bytes an operation.
 func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if h.HasLists() || h.HasPredicates() {
-		return nil, &Unsupported{"emme checks registers, and the history has lists or predicate operations"}
+	if h.HasLists() {
+		return nil, &Unsupported{"emme checks registers, and the history has lists"}
 	}
 	began := time.Now()
 	l, err := newTimeline(h, o)
@@ -61,6 +61,11 @@ func Emme(ctx context.Context, h *history.History, o Options) (*Report, error) {
 		return nil, ctx.Err()
 	}
 	e.cycles()
+	if h.HasPredicates() {
+		if err := e.predicates(o); err != nil {
+			return nil, err
+		}
+	}
 	e.out.Order, e.out.Begin = l.entries(), l.begin
 	e.out.finish()
 	e.out.Stages = map[string]time.Duration{"sorting": sorted.Sub(began), "construction": built.Sub(sorted),
@@ -91,15 +96,19 @@ func (e *emme) versionOrder() {
 	h := e.h
 	by, of := graph.NewGroups[uint32](h.NumKeys()), graph.NewGroups[uint32](h.NumVersions())
 	each := func(f func(t, v uint32)) {
+		seen := make([]uint32, h.NumKeys()) // 1 + the last transaction
 		for _, m := range e.l.moments {
 			t := m >> 1
 			if m&1 == 0 || !e.l.writer[t] {
 				continue
 			}
 			lo, hi := h.TxnOps(t)
-			for op := lo; op < hi; op++ {
-				if h.Ops.Kind[op] == history.Write && lastWrite(h, op, hi) {
-					f(t, h.Ops.Ver[op])
+			for op := hi; op > lo; op-- {
+				for _, v := range written(h, op-1) {
+					if k := h.VerKey[v]; seen[k] != t+1 { // its last write of the key
+						seen[k] = t + 1
+						f(t, v)
+					}
 				}
 			}
 		}
@@ -118,14 +127,16 @@ func (e *emme) versionOrder() {
 	e.off, e.at = by.Off(), of.Off()
 }
 
-func lastWrite(h *history.History, op, hi uint32) bool {
-	k := h.VerKey[h.Ops.Ver[op]]
-	for later := op + 1; later < hi; later++ {
-		if h.Ops.Kind[later] == history.Write && h.VerKey[h.Ops.Ver[later]] == k {
-			return false
-		}
+// written returns the versions that an operation writes.
+func written(h *history.History, op uint32) []uint32 {
+	v := h.Ops.Ver[op]
+	switch h.Ops.Kind[op] {
+	case history.Write:
+		return h.Ops.Ver[op : op+1]
+	case history.PredWrite:
+		return h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]]
 	}
-	return true
+	return nil
 }
 
 // edges builds the graph of session, read, write and anti-dependencies. It also finds the reads that no graph explains.
@@ -164,19 +175,43 @@ func (e *emme) edges() {
 			continue
 		}
 		for op, v := range h.EachOp(t) {
-			k := h.VerKey[v]
-			if h.Ops.Kind[op] == history.Read {
-				if mine[k] == t+1 {
-					if own[k] != v {
-						e.out.add(Violation{Axiom: INT, Txn: t, Other: no, Key: k, Op: op, Got: v, Want: own[k]})
-					}
-				} else {
-					e.read(t, op, k, v)
+			switch h.Ops.Kind[op] {
+			case history.PredRead:
+				for _, v := range h.Preds.Old[h.Preds.Off[v]:h.Preds.Off[v+1]] {
+					mine[h.VerKey[v]], own[h.VerKey[v]] = t+1, v
 				}
+				continue
+			case history.Read:
+				if k := h.VerKey[v]; mine[k] != t+1 {
+					e.read(t, op, k, v)
+				} else if own[k] != v {
+					e.out.add(Violation{Axiom: INT, Txn: t, Other: no, Key: k, Op: op, Got: v, Want: own[k]})
+				}
+				mine[h.VerKey[v]], own[h.VerKey[v]] = t+1, v
+				continue
 			}
-			mine[k], own[k] = t+1, v
+			for _, v := range written(h, op) {
+				mine[h.VerKey[v]], own[h.VerKey[v]] = t+1, v
+			}
 		}
 	}
+}
+
+// predicates adds the failures of predicate operations.
+func (e *emme) predicates(o Options) error {
+	s, err := newSweep(e.h, o)
+	if err != nil {
+		return err
+	}
+	for _, m := range e.l.moments {
+		s.at(e.l, m)
+	}
+	for _, v := range s.out.Violations {
+		if v.Op != history.None && e.h.Ops.Kind[v.Op] >= history.PredRead {
+			e.out.add(v)
+		}
+	}
+	return nil
 }
 
 // read adds the edges of an external read: from the version's installer, and to the next version's.
