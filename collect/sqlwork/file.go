@@ -219,7 +219,7 @@ func (w *Workload) sql(text string) ([]sqltext.Stmt, error) {
 	if w.postgres {
 		return sqltext.Parse(text)
 	}
-	all, _, err := sqltext.ParseDialect(text)
+	all, _, err := sqltext.ParseDialect(text, true)
 	return all, err
 }
 

@@ -137,7 +137,7 @@ func (l *Log) parse(sql string, dialect bool) *parsed {
 	}
 	p = &parsed{}
 	if dialect {
-		p.stmts, p.names, p.err = sqltext.ParseDialect(sql)
+		p.stmts, p.names, p.err = sqltext.ParseDialect(sql, l.mysql)
 	} else {
 		p.stmts, p.err = sqltext.Parse(sql)
 	}

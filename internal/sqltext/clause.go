@@ -162,8 +162,10 @@ func (r *reader) insert(n node) {
 		kind, c := only(t["val"])
 		f, at, value := list(c, "fields"), slices.Index(s.Columns, name), operand(t["val"])
 		other := func(row []Operand) bool { return at >= len(row) || row[at] != value }
-		if kind == "ColumnRef" && len(f) == 2 && last(f[:1]) == "excluded" && last(f) == name ||
-			value.Known && at >= 0 && !slices.ContainsFunc(s.Values, other) {
+		if slices.Contains(s.Sets, name) { // the last one stays
+			s.Overwrite = slices.DeleteFunc(s.Overwrite, func(o string) bool { return o == name })
+		} else if kind == "ColumnRef" && len(f) == 2 && last(f[:1]) == "excluded" && last(f) == name ||
+			value.Known && at >= 0 && len(s.Values) > 0 && !slices.ContainsFunc(s.Values, other) {
 			s.Overwrite = append(s.Overwrite, name)
 			if slices.Contains(s.Arbiters, name) {
 				continue // it has that value
@@ -186,7 +188,11 @@ func (r *reader) assigned(t node) string {
 func (r *reader) sets(n node) {
 	for _, v := range list(n, "targetList") {
 		_, t := only(v)
-		r.s.Sets = append(r.s.Sets, r.assigned(t))
+		name := r.assigned(t)
+		if i := slices.Index(r.s.Sets, name); i >= 0 { // the last one stays
+			r.s.Assigned[i] = Operand{}
+		}
+		r.s.Sets = append(r.s.Sets, name)
 		r.s.Assigned = append(r.s.Assigned, operand(t["val"]))
 	}
 }

@@ -35,7 +35,7 @@ func TestMySQL(t *testing.T) {
 		{"011", []string{write, "ROLLBACK"}, ""},
 		{"101", []string{"BEGIN", write, "COMMIT", write, "ROLLBACK"}, ""},
 		{"111", []string{"START TRANSACTION WITH CONSISTENT SNAPSHOT", write, "ROLLBACK"}, "aborted 1"},
-		{"111", []string{"BEGIN # x", write, "ROLLBACK", write}, "committed 1"},
+		{"111", []string{"BEGIN # x", write, "ROLLBACK", write}, "aborted 1, committed 1"},
 		{"111", []string{"BEGIN", "SAVEPOINT 1a", write, "ROLLBACK TO 1A", write, "COMMIT NO RELEASE"}, "committed 1"},
 		{"111", []string{"BEGIN", write, "BEGIN NOT ATOMIC COMMIT; END", write, "ROLLBACK"}, "unknown 1"},
 		{"111", []string{"BEGIN", write, "-- x\nCREATE TABLE a (b int)", "ROLLBACK"}, "committed 1"},

@@ -110,21 +110,21 @@ func TestParseDialect(t *testing.T) {
 		{"update ignore a set v = ? where id = ?", "plain cut", "[]"},
 		{"delete from a where id = ? order by v limit 1", "plain writes", "[]"},
 		{"delete from a where id > 3 limit 1", "plain cut writes", "[]"},
+		{"update a set v = 1 where id = ? # it's\n or v = 2 and id < 3 # it's", "where [] writes", "[]"},
+		{"update a set v = 1, v = 2 where binary s = 'a' || s = 'b' and id = 7", "where [] writes",
+			"[{0 <nil> false} {0 2 true}]"},
+		{"insert into a (id, v) values (1, 2) on duplicate key update v = values(v), v = 3", "a", "[]"},
+		{"insert into a (id, v) select id, w from b on duplicate key update v = 3", "a", "[]"},
 	} {
-		all, names, err := sqltext.ParseDialect(c[0])
-		if err != nil || len(all) != 1 {
-			t.Errorf("%s: %v", c[0], err)
-			continue
-		}
+		all, names, err := sqltext.ParseDialect(c[0], true)
+		must.Equal(t, fmt.Sprint(err), "<nil>", "%s", c[0])
 		s := say(all[0])
-		if !strings.Contains(s, c[1]) || fmt.Sprint(names) != c[2] && fmt.Sprint(all[0].Overwrite) != c[2] {
-			t.Errorf("%s: %s, names %v, overwrites %v", c[0], s, names, all[0].Overwrite)
-		}
+		got := fmt.Sprint(names, all[0].Overwrite, all[0].Assigned)
+		must.Equal(t, strings.Contains(s, c[1]) && strings.Contains(got, c[2]), true, "%s: %s, %s", c[0], s, got)
 	}
 	for _, bad := range []string{`select '\' from a`, "select /*! 1 */ 2", "insert or rollback into a (id) values (?)",
-		"select v from a where id = ? and x = :k"} {
-		if _, _, err := sqltext.ParseDialect(bad); err == nil {
-			t.Errorf("%q is understood", bad)
-		}
+		"select v from a where id = ? and x = :k", "delete from a where id = 5--1", "update a set v = 0x10, w = 1_0"} {
+		_, _, err := sqltext.ParseDialect(bad, true)
+		must.Equal(t, err != nil, true, "%q is not understood", bad)
 	}
 }
