@@ -10,17 +10,17 @@ import (
 	"isovet/internal/ddmin"
 )
 
-// maxStackTries bounds the tries to make a core smaller.
-const maxStackTries = 500
+// maxStackTries bounds the tries to make a core smaller, maxAssigned the values looked at to assign pops.
+const maxStackTries, maxAssigned = 500, 2_000_000
 
-// lifo decides stacks of distinct values, unless there are pops of unknown outcome.
+// lifo decides stacks of distinct values. With pops of unknown outcome it decides only some that are linearizable.
 //
 // Source: Lee and Mathur, "Efficient decrease-and-conquer linearizability monitoring" (arXiv 2410.04581), stacks: it
 // repeatedly removes values that can lie at the bottom. Differs: it builds an order from the order of removals. Cost:
-// O(n log n), but for moving the operations of the order.
+// O(n log n), but for moving the operations of the order; quadratic with pops of unknown outcome.
 func lifo(ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "push")
-	if !ok || len(d.unknown) > 0 && d.bad == nil {
+	if !ok || len(d.unknown) > 0 && d.bad == nil && !d.assign() {
 		return Answer{}, false
 	}
 	if d.bad != nil {
@@ -30,7 +30,17 @@ func lifo(ops []Op) (Answer, bool) {
 	if d.bad != nil {
 		return *d.bad, true
 	}
-	var deep, flat []span // values surely in at some time, and those that need not be under another
+	deep, flat := d.depths()
+	gone, left := peel(deep)
+	if len(left) > 0 {
+		d.violated("order", d.core(left)...)
+		return *d.bad, true
+	}
+	return Answer{Verdict: evidence.Holds, Order: d.built(gone, flat, free)}, true
+}
+
+// depths returns the values that are surely in at some time, and those that need not be under another.
+func (d *distinct) depths() (deep, flat []span) {
 	for _, s := range d.spans {
 		switch {
 		case s.take < 0 && s.putRet == never:
@@ -40,12 +50,90 @@ func lifo(ops []Op) (Answer, bool) {
 			flat = append(flat, s)
 		}
 	}
-	gone, left := peel(deep)
-	if len(left) > 0 {
-		d.violated("order", d.core(left)...)
-		return *d.bad, true
+	return deep, flat
+}
+
+// assign gives pops of unknown outcome to values that no other pop took, and reports whether an order exists then. Such
+// a pop can wait until just before an operation for which a value must be gone. First come the values that are surely
+// above one popped later, or in while nothing is found. Then, as long as values are left, the one of these pushed last
+// gets the pop called first.
+func (d *distinct) assign() bool {
+	byCall := func(a, b int) int { return cmp.Compare(d.ops[a].Call, d.ops[b].Call) }
+	pops := slices.SortedFunc(slices.Values(d.unknown), byCall)
+	give := func(s *span, by int64) bool { // the last one called by then, for the one that it has
+		n := sort.Search(len(pops), func(i int) bool { return d.ops[pops[i]].Call > by })
+		if n == 0 {
+			return false
+		}
+		was := s.take
+		s.take, s.takeCall = pops[n-1], d.ops[pops[n-1]].Call
+		if pops = slices.Delete(pops, n-1, n); was >= 0 {
+			pops = append(pops, was)
+			slices.SortFunc(pops, byCall)
+		}
+		return true
 	}
-	return Answer{Verdict: evidence.Holds, Order: d.built(gone, flat, free)}, true
+	type deadline struct {
+		s  *span
+		by int64
+	}
+	var due []deadline
+	pairs := 0
+	for i := range d.spans {
+		s, by := &d.spans[i], int64(never)
+		if s.take >= 0 {
+			continue
+		}
+		if pairs += len(d.spans); pairs > 100*maxAssigned {
+			return false
+		}
+		for _, under := range d.spans {
+			if under.putRet < s.putCall && s.putRet < under.takeCall {
+				by = min(by, under.takeRt)
+			}
+		}
+		for _, e := range d.empty {
+			if s.putRet < d.ops[e].Call {
+				by = min(by, d.ops[e].Return)
+			}
+		}
+		if by < never {
+			due = append(due, deadline{s, by})
+		}
+	}
+	slices.SortFunc(due, func(a, b deadline) int { return cmp.Compare(a.by, b.by) })
+	for _, x := range due {
+		if !give(x.s, x.by) {
+			return false
+		}
+	}
+	for work := 0; work < maxAssigned; work += len(d.spans) {
+		stuck := make([]bool, len(d.ops)) // pushes
+		if d.covered(); d.bad != nil {
+			mark(stuck, d.bad.Core, true)
+			d.bad = nil
+		} else {
+			deep, _ := d.depths()
+			_, left := peel(deep)
+			if len(left) == 0 {
+				return true
+			}
+			for _, s := range left {
+				stuck[s.put] = true
+			}
+		}
+		var last *span
+		for i := range d.spans {
+			if s := &d.spans[i]; stuck[s.put] && s.takeRt == never && len(pops) > 0 &&
+				d.ops[pops[0]].Call < s.takeCall && (last == nil || last.putCall < s.putCall) {
+				last = s
+			}
+		}
+		if last == nil || !give(last, d.ops[pops[0]].Call) {
+			return false
+		}
+	}
+	return false
 }
 
 // core returns the operations of a few values that peel cannot remove, from such values.
@@ -156,7 +244,7 @@ func newPeeling(values []span) *peeling {
 		p.values[v] = bottom{s, [2]int64{never, never}}
 		p.add(1, p.within[v], 1)
 		p.waits(2*v, s.putCall, s.putRet)
-		if s.take >= 0 {
+		if s.takeRt != never {
 			p.waits(2*v+1, s.takeCall, s.takeRt)
 		}
 	}
