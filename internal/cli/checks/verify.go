@@ -76,7 +76,7 @@ func NewVerify(e *console.Env) *cobra.Command {
 	fl.DurationVar(&f.skew, "clock-skew", 0, "the --clock-skew that isovet check had")
 	fl.DurationVar(&f.limits.Timeout, "timeout", 0, "time bound")
 	fl.Var(console.Size(&f.limits.Memory), "memory", "memory bound, such as 2GiB")
-	fl.BoolVar(&f.kernel, "kernel", false, "also verify with the proven kernel (docs/trust.md)")
+	fl.BoolVar(&f.kernel, "kernel", false, "also verify with the port of the proven kernel (docs/trust.md)")
 	fl.StringVar(&f.kernelFile, "kernel-file", "", "verify only `FILE`, in the format of isovet-kernel")
 	fl.StringVar(&f.proof, "proof", "", "write the input of isovet-kernel to `FILE`; implies --kernel")
 	f.from.Flags(c, "format", "the history")
