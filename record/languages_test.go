@@ -56,9 +56,8 @@ func TestLanguages(t *testing.T) {
 				t.Errorf("%v\n%s", h.Notes, lines(t, h))
 			}
 			r := verdict(t, h, level.Serializable, evidence.Violated)
-			if r.Verdict == evidence.Violated && r.Anomalies[0].Kind != "lost-update" {
-				t.Error(r.Anomalies[0].Kind)
-			}
+			must.Equal(t, r.Verdict == evidence.Violated && r.Anomalies[0].Kind != "lost-update", false,
+				"%v", r.Anomalies[0].Kind)
 			verdict(t, h, level.ReadAtomic, evidence.Holds)
 		})
 	}

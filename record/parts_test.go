@@ -145,9 +145,7 @@ func TestParts(t *testing.T) {
 			diff.Same(t, inOrder(t, h, err), want, "seed %d, as they end", seed)
 		}
 		_, list, err := format.Parts(folder)
-		if err != nil || list.Recording || len(list.Parts) < 2 {
-			t.Errorf("seed %d: %+v, %v", seed, list, err)
-		}
+		must.Equal(t, err != nil || list.Recording || len(list.Parts) < 2, false, "seed %d: %+v, %v", seed, list, err)
 		if left, _ := filepath.Glob(filepath.Join(folder, "*.partial")); left != nil {
 			t.Errorf("seed %d: %v is left", seed, left)
 		}
@@ -194,9 +192,8 @@ func TestPartsFail(t *testing.T) {
 			t.Errorf("%v; expected %v", err, full)
 		}
 		h, err := split.Read(t.Context(), []string{dir}, format.Options{})
-		if err != nil || h.NumTxns() < n-1 || h.NumTxns() > n || len(h.Notes) == 0 {
-			t.Errorf("%d transactions of %d, %v", h.NumTxns(), n, err)
-		}
+		must.Equal(t, err != nil || h.NumTxns() < n-1 || h.NumTxns() > n || len(h.Notes) == 0, false,
+			"%d transactions of %d, %v", h.NumTxns(), n, err)
 		if _, err := record.CreateParts(dir, record.Options{}, record.Rotation{}); err == nil ||
 			!strings.Contains(err.Error(), "expected a new or empty one") {
 			t.Errorf("a folder with a recording was taken: %v", err)

@@ -81,9 +81,7 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("end %d: %v", i, err)
 		}
 		for _, late := range []error{x.Write("k", 9), x.Commit(nil), x.Abort(nil), x.Committing()} {
-			if late == nil {
-				t.Errorf("end %d: something behind the end is taken", i)
-			}
+			must.Equal(t, late == nil, false, "end %d: something behind the end is taken", i)
 		}
 	}
 	must.Equal(t, rec.Stats(), record.Stats{Committed: 2, Aborted: 2, Unknown: 2, Ops: 6}, "the counts")
@@ -97,9 +95,8 @@ func TestStatuses(t *testing.T) {
 		must.OK(t, s.Begin("").Write("k", 1))
 	}
 	h := must.Get(rec.History())(t)
-	if h.NumTxns() != 2 || h.Txns.Status[0] != history.Unknown || h.Txns.Status[1] != history.Unknown {
-		t.Errorf("transactions that were not ended: %s", lines(t, h))
-	}
+	must.Equal(t, h.NumTxns() != 2 || h.Txns.Status[0] != history.Unknown || h.Txns.Status[1] != history.Unknown, false,
+		"transactions that were not ended: %s", lines(t, h))
 	if again, err := rec.History(); again != h || err != nil {
 		t.Error("a second History is another")
 	}
@@ -204,9 +201,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("found %v; want %q", err, c.want)
 			continue
 		}
-		if told != err || rec.Err() != err {
-			t.Errorf("%v: told %v, kept %v", err, told, rec.Err())
-		}
+		must.Equal(t, told != err || rec.Err() != err, false, "%v: told %v, kept %v", err, told, rec.Err())
 		must.OK(t, x.Commit(nil))
 		if _, kept := rec.History(); !errors.Is(kept, err) {
 			t.Errorf("%v is forgotten: %v", err, kept)

@@ -78,9 +78,7 @@ func TestKilled(t *testing.T) {
 			t.Error("a recording that was cut off says nothing of it")
 		}
 		t.Logf("%d transactions; %s", h.NumTxns(), h.Notes[len(h.Notes)-1].Text)
-		if h.NumTxns() < 500 {
-			t.Errorf("%d transactions", h.NumTxns())
-		}
+		must.Equal(t, h.NumTxns() < 500, false, "%d transactions", h.NumTxns())
 		verdict(t, h, level.StrictSerializable, evidence.Holds)
 	}
 }
@@ -95,9 +93,7 @@ func TestStreamsAreFlushed(t *testing.T) {
 		b := must.Get(os.ReadFile(path))(t)
 		if bytes.Contains(b, []byte("intent")) {
 			h, err := jsonl.ReadPartial(t.Context(), b, path, 1)
-			if err != nil || h.Txns.Status[0] != history.Unknown {
-				t.Errorf("%v %s", err, b)
-			}
+			must.Equal(t, err != nil || h.Txns.Status[0] != history.Unknown, false, "%v %s", err, b)
 			break
 		}
 		if time.Now().After(end) {

@@ -20,6 +20,7 @@ type Client struct {
 	t       *record.Txn // that has begun and not ended; nil: none
 	marks   []savepoint
 	failed  bool    // PostgreSQL refuses all of the transaction's further statements
+	doubt   bool    // whether it refuses them is not known: the driver's last error was not its answer
 	blind   bool    // a transaction is open that is not recorded
 	outer   bool    // the first savepoint began the transaction
 	unclear []*Plan // writes of the transaction that failed, and may have had an effect
@@ -160,7 +161,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 
 func (c *Client) begin(isolation string) {
 	c.outer, c.again = false, false
-	c.t, c.failed, c.marks, c.title = c.s.Begin(isolation), false, nil, nil
+	c.t, c.failed, c.doubt, c.marks, c.title = c.s.Begin(isolation), false, false, nil, nil
 	c.read, c.own = emptied(c.read), emptied(c.own)
 	c.level, c.began, c.weak = isolation, c.l.changed.Load(), c.l.weak.Load()
 	if isolation != "" {
@@ -259,6 +260,9 @@ func (r *Run) End(err error, res *Result) {
 	case sqltext.Commit:
 		how := finish{err: err, aborted: c.failed && res.Tag != "COMMIT" || res.Tag == "ROLLBACK" || err != nil && sure}
 		open := err != nil && (c.l.sqlite || !sure) // it goes on, in SQLite or if COMMIT was never sent
+		if err == nil && c.doubt && res.Tag == "" { // some drivers do not say that COMMIT rolled back
+			how.err, open = errUnclear, p.stmts[0].Chain
+		}
 		how.aborted = how.aborted && !open
 		c.end(how, p.stmts[0].Chain)
 		c.blind = c.blind || open
@@ -293,6 +297,7 @@ func (r *Run) End(err error, res *Result) {
 // data records a statement that neither begins nor ends a transaction.
 func (r *Run) data(err error, sure bool, res *Result) {
 	c, p := r.c, r.p
+	c.doubt = err != nil && c.l.is && !hasState(err)
 	switch {
 	case err == nil && r.note != nil:
 		_ = r.note(r.t)

@@ -80,6 +80,8 @@ var (
 	controlling = pattern.Lazy(`(?i)(?:^|;)\s*(?:begin|start|commit|end|rollback|savepoint|release)\b`)
 	calling     = pattern.Lazy(`(?i)(?:^|;)\s*(?:call|execute|do)\b`)
 	containing  = pattern.Lazy(`(?i)^\s*create\b.*\b(?:trigger|procedure|function|event|package)\b`)
+	// defining matches what writes no row, although PostgreSQL's grammar lacks AUTO_INCREMENT and the like.
+	defining = pattern.Lazy(`(?i)^\s*(?:create\s+table|alter\s+table\s+\S+\s+modify)\b[^;]*;?\s*$`)
 )
 
 // impliedBy returns what a text does to MySQL's transaction (MySQL manual, Statements That Cause an Implicit Commit).
@@ -104,6 +106,10 @@ func impliedBy(sql string) (most implied) {
 // unparsed judges a text by its words: whether it may use a declared table, or end the transaction.
 func (c *Client) unparsed(p *Plan) {
 	bare := sqltext.Bare(p.SQL)
+	if !c.l.is && defining().MatchString(bare) && !strings.Contains(strings.ToLower(bare), "select") {
+		p.nothing, p.writes = true, false
+		return
+	}
 	p.nothing = !c.l.is && !c.names(p.SQL) && !calling().MatchString(bare)
 	if !c.l.is && controlling().MatchString(bare) && !containing().MatchString(bare) {
 		p.implied = leaves

@@ -54,6 +54,10 @@ func state(err error) string {
 	if errors.As(err, &e) {
 		return e.SQLState()
 	}
+	var f interface{ Field(byte) string } // of bun's driver
+	if errors.As(err, &f) {
+		return f.Field('C')
+	}
 	return ""
 }
 

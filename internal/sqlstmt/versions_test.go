@@ -61,9 +61,8 @@ func TestVersionsForget(t *testing.T) {
 			t.Fatalf("%d entries; expected at most 200", n)
 		}
 	}
-	if left == 0 || seen == 0 {
-		t.Errorf("%d reads are left out, and %d recorded; expected some of either", left, seen)
-	}
+	must.Equal(t, left == 0 || seen == 0, false,
+		"%d reads are left out, and %d recorded; expected some of either", left, seen)
 	must.OK(t, rec.Close())
 	for row := range 2000 {
 		if n := bytes.Count(out.Bytes(), fmt.Appendf(nil, `"t/%d"`, row)); n > 1 {

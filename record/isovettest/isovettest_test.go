@@ -88,9 +88,8 @@ func TestCheckFails(t *testing.T) {
 		}
 		must.OK(t, certify.Check(r, certify.Options{}))
 		page, err := os.ReadFile(filepath.Join(dir, t.Name(), "small.html"))
-		if err != nil || !strings.Contains(string(page), "</html>") {
-			t.Errorf("%v: a page of %d bytes", err, len(page))
-		}
+		must.Equal(t, err != nil || !strings.Contains(string(page), "</html>"), false,
+			"%v: a page of %d bytes", err, len(page))
 		x = &told{TB: t}
 		isovettest.Check(x, rec, level.SnapshotIsolation)
 		if len(x.errors) != 0 || len(x.logs) != 1 || !strings.Contains(x.logs[0], "snapshot-isolation") {
@@ -128,17 +127,15 @@ func TestOptions(t *testing.T) {
 func TestCheckShowsNothing(t *testing.T) {
 	x := &told{TB: t}
 	isovettest.Check(x, record.New(record.Options{}), level.Serializable)
-	if len(x.errors) != 1 || !strings.Contains(x.errors[0], "no committed transaction") {
-		t.Errorf("%q", x.errors)
-	}
+	must.Equal(t, len(x.errors) != 1 || !strings.Contains(x.errors[0], "no committed transaction"), false,
+		"%q", x.errors)
 	h := must.Get(jsonl.Read([]byte(`{"ops":[["w","x",1]]}`+"\n"), "f"))(t)
 	for _, allowed := range []bool{false, true} {
 		x = &told{TB: t}
 		isovettest.CheckHistory(x, h, isovettest.Options{Level: level.StrictSerializable, AllowUnknown: allowed})
 		said := strings.Join(append(x.errors, x.logs...), "")
-		if (len(x.errors) == 0) != allowed || !strings.Contains(said, "unknown") {
-			t.Errorf("without times: %q, %q", x.errors, x.logs)
-		}
+		must.Equal(t, (len(x.errors) == 0) != allowed || !strings.Contains(said, "unknown"), false,
+			"without times: %q, %q", x.errors, x.logs)
 	}
 	x = &told{TB: t}
 	rec := isovettest.Recorder(x, record.Options{})
@@ -147,9 +144,7 @@ func TestCheckShowsNothing(t *testing.T) {
 		t.Errorf("%v %q", err, x.errors)
 	}
 	isovettest.Check(x, rec, level.Serializable)
-	if len(x.errors) != 2 || !strings.Contains(x.errors[1], "complex") {
-		t.Errorf("%q", x.errors)
-	}
+	must.Equal(t, len(x.errors) != 2 || !strings.Contains(x.errors[1], "complex"), false, "%q", x.errors)
 }
 
 // TestRunLevel: the level is said once; others in the options do not count.
@@ -174,9 +169,8 @@ func TestRunLevel(t *testing.T) {
 func TestSeed(t *testing.T) {
 	x := &told{TB: t}
 	a, b := isovettest.Seed(x), isovettest.Seed(x)
-	if a == b || a == 0 || len(x.logs) != 2 || !strings.Contains(x.logs[0], fmt.Sprint(a)) {
-		t.Errorf("%d, %d, %q", a, b, x.logs)
-	}
+	must.Equal(t, a == b || a == 0 || len(x.logs) != 2 || !strings.Contains(x.logs[0], fmt.Sprint(a)), false,
+		"%d, %d, %q", a, b, x.logs)
 	t.Setenv("ISOVET_SEED", "42")
 	must.Equal(t, isovettest.Seed(x), 42, "the seed")
 }

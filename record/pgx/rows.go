@@ -140,7 +140,19 @@ func (r *rows) Scan(dest ...any) error {
 			return s.ScanRow(r)
 		}
 	}
-	return r.Rows.Scan(append(make([]any, r.hidden()), dest...)...)
+	return r.told(r.Rows.Scan(append(make([]any, r.hidden()), dest...)...))
+}
+
+// Err returns the error that ended the rows.
+func (r *rows) Err() error { return r.told(r.Rows.Err()) }
+
+// told numbers the column of an error as the program does.
+func (r *rows) told(err error) error {
+	if e, ok := err.(pgx.ScanArgError); ok {
+		e.ColumnIndex -= r.hidden()
+		return e
+	}
+	return err
 }
 
 // Next reads a row. With the last row pgx may end the query inside of this call, so that Next says before that all
@@ -153,6 +165,7 @@ func (r *rows) Next() bool {
 	}
 	// pgx ends the trace when it has read the last row, inside of Next: whether that is so is known before.
 	before := r.s.res.All
+again:
 	r.s.res.All = true
 	if !r.Rows.Next() {
 		return false
@@ -171,6 +184,9 @@ func (r *rows) Next() bool {
 		row[i] = sqlstmt.Hidden(v, fields[i].Format)
 	}
 	r.s.res.Add(row)
+	if r.s.plan.Drain() && !r.s.plan.Returns() { // the program gets no row
+		goto again
+	}
 	return true
 }
 

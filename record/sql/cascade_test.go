@@ -41,9 +41,8 @@ func TestVanished(t *testing.T) {
 			}
 			h := must.Get(rec.History())(t)
 			r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
-			if err != nil || r.Verdict != evidence.Holds {
-				t.Errorf("%s, %v: %v: %v\n%s\n%v", name, ranges, err, r.Verdict, ops(t, rec), log.Stats())
-			}
+			must.Equal(t, err != nil || r.Verdict != evidence.Holds, false,
+				"%s, %v: %v: %v\n%s\n%v", name, ranges, err, r.Verdict, ops(t, rec), log.Stats())
 			must.OK(t, db.Close())
 		}
 	}

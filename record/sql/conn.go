@@ -1,6 +1,7 @@
 package recordsql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -94,7 +95,7 @@ func (c *conn) ask(query string, args ...any) ([][]string, error) {
 	}
 }
 
-func (c *conn) Close() error { return errors.Join(c.in.Close(), c.c.Close()) }
+func (c *conn) Close() error { return cmp.Or(c.in.Close(), c.c.Close()) }
 
 func (c *conn) Begin() (driver.Tx, error) { return c.BeginTx(context.Background(), driver.TxOptions{}) }
 

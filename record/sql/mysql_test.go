@@ -11,6 +11,11 @@ import (
 	"isovet/record"
 )
 
+// stated is an error of PostgreSQL's as bun's driver has it.
+type stated struct{ error }
+
+func (stated) Field(byte) string { return "23505" }
+
 // TestMySQL: what ends a transaction of MySQL's besides COMMIT and ROLLBACK, and what hides where one begins.
 func TestMySQL(t *testing.T) {
 	const write = "UPDATE users SET v = 20 WHERE id = 1"
@@ -52,12 +57,17 @@ func TestMySQL(t *testing.T) {
 		{"111", []string{"CALL p", "SELECT row_count()"}, "committed 0"},
 		{"", []string{"CREATE TRIGGER a AFTER INSERT ON b BEGIN SELECT +; END", write}, "committed 1"},
 		{"", []string{"BEGIN", write, "CREATE TABLE a (b int)", "ROLLBACK"}, "aborted 1"}, // SQLite
+		{"15", []string{"BEGIN", "!" + write, "COMMIT"}, "unknown 0"},
+		{"15", []string{"BEGIN", "!SELECT 1", "SELECT 1", "COMMIT"}, "committed 0"},
+		{"15", []string{"BEGIN", "?" + write, "COMMIT"}, "aborted 0"},
 	} {
 		rec := record.New(record.Options{})
 		l := &sqlstmt.Log{Rec: rec, Tables: []sqlstmt.Table{{Name: "users", Key: "id", Version: "v"}}}
 		now := ""
 		x := l.NewClient(func(sql string, _ ...any) ([][]string, error) {
 			switch settings := strings.Contains(sql, "@@autocommit"); {
+			case c.settings == "15" && strings.Contains(sql, "txid_current_snapshot"):
+				return [][]string{{"PostgreSQL 15", "150000", "7:7:"}}, nil
 			case strings.Contains(sql, "txid_current_snapshot") || settings && c.settings == "":
 				return nil, errors.New("no such thing")
 			case settings:
@@ -67,13 +77,9 @@ func TestMySQL(t *testing.T) {
 			return [][]string{{"0,1,1,0,0,1"}}, nil
 		})
 		for _, sql := range c.sql {
-			sql, fails := strings.CutPrefix(sql, "!")
-			now = sql
-			err := error(nil)
-			if fails {
-				err = errors.New("no")
-			}
-			x.Start(x.Plan(sql), nil, nil).End(err, &sqlstmt.Result{Affected: 1})
+			err := map[byte]error{'!': errors.New("no"), '?': stated{}}[sql[0]]
+			now = strings.TrimLeft(sql, "!?")
+			x.Start(x.Plan(now), nil, nil).End(err, &sqlstmt.Result{Affected: 1})
 		}
 		h := must.Get(rec.History())(t)
 		var got []string

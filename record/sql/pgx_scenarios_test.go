@@ -15,6 +15,7 @@ import (
 	"isovet/internal/test/sqltest"
 	"isovet/record"
 	"isovet/record/pgx"
+	"isovet/record/sql"
 )
 
 // opener opens connections of pgx for database/sql, whose statements go through a tracer: all, or each by's first.
@@ -112,7 +113,9 @@ type rows struct{ pgx.Rows }
 
 func (r rows) Columns() (out []string) {
 	for _, f := range r.FieldDescriptions() {
-		out = append(out, f.Name)
+		if r.Err() == nil { // some drivers forget them
+			out = append(out, f.Name)
+		}
 	}
 	return out
 }
@@ -162,4 +165,26 @@ func TestPgxOneClient(t *testing.T) {
 			t.Logf("%d of %d statements are understood", yes, all)
 		})
 	}
+}
+
+// TestErrors: the program gets the driver's own errors, also behind a first row, with its own numbers of columns. A
+// write without RETURNING has no rows for it.
+func TestErrors(t *testing.T) {
+	config := must.Get(pgx.ParseConfig(sqltest.Postgres(t)))(t)
+	rec := record.New(record.Options{})
+	db := sql.OpenDB(recordsql.New(rec).Connector(opener{config: config}))
+	defer db.Close()
+	sqltest.Fresh(t, db, nil)
+	_, err := db.Exec("UPDATE accounts SET v = 1 / (id - 2)")
+	must.Equal(t, fmt.Sprintf("%T", err), "*pgconn.PgError", "%v", err)
+	err = db.QueryRow("UPDATE accounts SET v = 1 / (id - 1) RETURNING v").Scan(new(int))
+	must.Equal(t, fmt.Sprintf("%T", err), "*pgconn.PgError", "%v", err)
+	must.Equal(t, db.QueryRow("UPDATE accounts SET v = 1").Scan(), sql.ErrNoRows, "recordsql")
+	trace := recordpgx.New(rec)
+	config.Tracer = trace
+	c := must.Get(pgx.ConnectConfig(t.Context(), config))(t)
+	defer c.Close(t.Context())
+	must.Equal(t, trace.QueryRow(t.Context(), c, "UPDATE accounts SET v = 1").Scan(), pgx.ErrNoRows, "recordpgx")
+	err = trace.QueryRow(t.Context(), c, "SELECT name FROM accounts").Scan(new(int))
+	must.Equal(t, fmt.Sprint(err), fmt.Sprint(c.QueryRow(t.Context(), "SELECT name FROM accounts").Scan(new(int))), "")
 }

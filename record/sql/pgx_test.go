@@ -246,9 +246,7 @@ func TestPgxReadCommitted(t *testing.T) {
 	defer c.Close(context.Background())
 	must.Get(c.Exec(t.Context(), "SELECT v FROM accounts WHERE id = 1"))(t)
 	s := trace.Stats()
-	if s.NotUnderstood["isovet did not see all its rows"] != 1 || len(s.NotUnderstood) != 1 {
-		t.Error(s)
-	}
+	must.Equal(t, s.NotUnderstood["isovet did not see all its rows"] != 1 || len(s.NotUnderstood) != 1, false, "%v", s)
 	b := &pgx.Batch{}
 	b.Queue("UPDATE accounts SET v = 7 WHERE id = 2")
 	must.OK(t, c.SendBatch(t.Context(), b).Close())
@@ -258,9 +256,8 @@ func TestPgxReadCommitted(t *testing.T) {
 	h, err := rec.History()
 	must.OK(t, err)
 	r, err := isovettest.Run(t.Context(), h, isovettest.Options{})
-	if err != nil || r.Verdict != evidence.Violated || r.Anomalies[0].Kind != "lost-update" {
-		t.Errorf("%v: %+v", err, r)
-	}
+	must.Equal(t, err != nil || r.Verdict != evidence.Violated || r.Anomalies[0].Kind != "lost-update", false,
+		"%v: %+v", err, r)
 }
 
 // TestPgxVersions: without a declared table, what goes through the tracer's own calls is recorded by PostgreSQL's row

@@ -337,8 +337,6 @@ func TestLockedTable(t *testing.T) {
 		must.OK(t, db.QueryRow("SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&waiting))
 	}
 	must.OK(t, errors.Join(tx.Commit(), <-read))
-	if a != 11 || b != 2 || len(log.Stats().Missed) != 1 {
-		t.Errorf("%d and %d; %v", a, b, log.Stats())
-	}
+	must.Equal(t, a != 11 || b != 2 || len(log.Stats().Missed) != 1, false, "%d and %d; %v", a, b, log.Stats())
 	isovettest.Check(t, rec, level.ReadCommitted)
 }

@@ -37,7 +37,7 @@ func open(t *testing.T, rec *record.Recorder, tables ...recordsql.Table) (*sql.D
 		"?_pragma=busy_timeout(5000)&_pragma=synchronous(off)&_txlock=immediate")
 	must.OK(t, err)
 	t.Cleanup(func() { must.OK(t, db.Close()) })
-	must.Get(db.Exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER, name TEXT)"))(t)
+	must.Get(db.Exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY AUTOINCREMENT, v INTEGER, name TEXT)"))(t)
 	return db, log
 }
 
@@ -210,9 +210,7 @@ committed [["r","accounts/2",20],["r","accounts/3",null]]`
 	slices.Sort(got)
 	wants := strings.Split(want, "\n")
 	slices.Sort(wants)
-	if !slices.Equal(got, wants) {
-		t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), want)
-	}
+	must.Equal(t, !slices.Equal(got, wants), false, "found\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	if s := log.Stats(); len(s.Missed) != 1 || s.Missed[0].Write {
 		t.Error(s)
 	}
@@ -271,9 +269,7 @@ func TestSQLite(t *testing.T) {
 	}
 	h := must.Get(rec.History())(t)
 	r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
-	if err != nil || r.Verdict != evidence.Holds {
-		t.Errorf("%v: %v %s", err, r.Verdict, r.Reason)
-	}
+	must.Equal(t, err != nil || r.Verdict != evidence.Holds, false, "%v: %v %s", err, r.Verdict, r.Reason)
 }
 
 // TestReplaced: a REPLACE that deletes the row of another key is not recorded, and neither are later reads, since the
@@ -328,8 +324,7 @@ func TestCallers(t *testing.T) {
 	for i, want := range []string{`^INSERT INTO accounts \(id, v\) VALUES \(1, 10\) ` + at(1) + `$`,
 		`^SELECT v FROM accounts WHERE id = \? ` + at(5) + `; UPDATE accounts SET v = \? WHERE id = 1 ` + at(8) + `;$`,
 		`^SELECT v .* l?o?n?g? ?… ` + at(10) + `$`} {
-		if i >= len(got) || !regexp.MustCompile(want).MatchString(got[i]) {
-			t.Errorf("%q; expected %s", got, want)
-		}
+		must.Equal(t, i >= len(got) || !regexp.MustCompile(want).MatchString(got[i]), false,
+			"%q; expected %s", got, want)
 	}
 }

@@ -54,9 +54,8 @@ func TestParse(t *testing.T) {
 		{"rollback to s", `9  rows [] where []`},
 	} {
 		all, err := sqltext.Parse(c[0])
-		if err != nil || len(all) != 1 || say(all[0]) != c[1] {
-			t.Errorf("%s: %v\n%s\nwant\n%s", c[0], err, say(append(all, sqltext.Stmt{})[0]), c[1])
-		}
+		must.Equal(t, err != nil || len(all) != 1 || say(all[0]) != c[1], false,
+			"%s: %v\n%s\nwant\n%s", c[0], err, say(append(all, sqltext.Stmt{})[0]), c[1])
 	}
 	all, err := sqltext.Parse("begin isolation level repeatable read; select /* x */ a.b, 2 from a order by 2, 1;\n" +
 		"--end")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
-	"errors"
 	"io"
 	"reflect"
 	"slices"
@@ -31,7 +30,7 @@ func (c *conn) exec(ctx context.Context, plan *sqlstmt.Plan, args []driver.Named
 		}
 		x := &rows{Rows: in, plan: plan, out: sqlstmt.Result{Affected: -1}}
 		if err == nil {
-			err = errors.Join(x.drain(), in.Close())
+			err = cmp.Or(x.drain(), in.Close())
 		}
 		r.End(err, &x.out)
 		return driver.RowsAffected(x.n), err
@@ -66,6 +65,10 @@ func (c *conn) query(ctx context.Context, plan *sqlstmt.Plan, args []driver.Name
 	}
 	c.c.Open++
 	x := &rows{Rows: in, c: c.c, r: r, plan: plan, out: sqlstmt.Result{Affected: -1}}
+	if plan.Drain() && !plan.Returns() && x.drain() != nil { // the program gets no row
+		_ = x.Close()
+		return nil, x.err
+	}
 	x.out.Columns = x.Columns()
 	switch {
 	case !plan.Concerns() && n == nil:
@@ -90,7 +93,10 @@ type rows struct {
 	done bool
 }
 
-func (x *rows) Columns() []string { return x.Rows.Columns()[x.hidden():] }
+func (x *rows) Columns() []string {
+	c := x.Rows.Columns() // a driver may have none behind an error
+	return c[min(x.hidden(), len(c)):]
+}
 
 func (x *rows) hidden() int {
 	if x.more {
