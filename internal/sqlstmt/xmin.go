@@ -241,7 +241,8 @@ func (r *Run) deleted(key string, xid uint32) {
 	r.c.l.versions.touch(key)
 	r.c.read[key], r.c.own[0] = 0, true
 	if r.c.own[xid] {
-		r.c.l.versions.end(key, xid)
+		r.c.l.versions.end(key, xid, true)
+		r.c.ended = append(r.c.ended, ownVersion{key, xid})
 	}
 }
 
