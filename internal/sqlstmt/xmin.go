@@ -252,7 +252,7 @@ func (r *relation) rekeyed(sets []string) bool {
 }
 
 const (
-	missing = "a version whose writer is not recorded: a trigger, a function, COPY, or another program"
+	missing = "a version whose writer is not recorded: a write listed here, a trigger, a cascade, or another program"
 	longAgo = "an old version, whose writer isovet no longer remembers"
 )
 
