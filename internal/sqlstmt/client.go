@@ -30,6 +30,7 @@ type Client struct {
 	title []string
 	read  map[string]uint32 // the versions that the transaction has read
 	own   map[uint32]bool   // the ids by which it has written
+	ended []ownVersion      // the versions that it has written and deleted
 
 	my    mysql
 	facts *facts
@@ -50,8 +51,15 @@ type promised struct {
 }
 
 type savepoint struct {
-	name string
-	mark record.Mark
+	name  string
+	mark  record.Mark
+	ended int // how many of Client.ended came before
+}
+
+// ownVersion is a row's version by its writer.
+type ownVersion struct {
+	key string
+	id  uint32
 }
 
 // NewClient begins a session. ask queries the database on its connection. If it is nil, statements are sent unchanged.
@@ -162,7 +170,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 func (c *Client) begin(isolation string) {
 	c.outer, c.again = false, false
 	c.t, c.failed, c.doubt, c.marks, c.title = c.s.Begin(isolation), false, false, nil, nil
-	c.read, c.own = emptied(c.read), emptied(c.own)
+	c.read, c.own, c.ended = emptied(c.read), emptied(c.own), nil
 	c.level, c.began, c.weak = isolation, c.l.changed.Load(), c.l.weak.Load()
 	if isolation != "" {
 		c.title = []string{isolation + ":"}
@@ -302,7 +310,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	case err == nil && r.note != nil:
 		_ = r.note(r.t)
 	case err == nil && len(p.stmts) == 1 && p.kind() == sqltext.Savepoint:
-		c.marks = append(c.marks, savepoint{p.stmts[0].Name, r.t.Mark()})
+		c.marks = append(c.marks, savepoint{p.stmts[0].Name, r.t.Mark(), len(c.ended)})
 	case err == nil && len(p.stmts) == 1 && (p.kind() == sqltext.RollbackTo || p.kind() == sqltext.Release):
 		c.back(p.kind() == sqltext.RollbackTo, p.stmts[0].Name)
 	case sure && !r.alone && len(p.stmts) == 1 && p.stmts[0].Why == sqltext.TwoPhase:
@@ -393,6 +401,10 @@ func (c *Client) back(undo bool, name string) {
 			if undo {
 				c.t.Undo(m.mark)
 				delete(c.own, 0) // rows that it deleted since are there again, and others may delete them
+				for _, v := range c.ended[m.ended:] {
+					c.l.versions.end(v.key, v.id, false)
+				}
+				c.ended = c.ended[:m.ended]
 				c.marks = append(c.marks, m)
 				c.undone()
 			} else if i == 0 && c.outer {
@@ -469,7 +481,7 @@ func (c *Client) several(p *Plan, err error) {
 			c.blind = c.blind || c.t == nil
 		case sqltext.Savepoint:
 			if c.t != nil { // also before an error behind it
-				c.marks = append(c.marks, savepoint{s.Name, c.t.Mark()})
+				c.marks = append(c.marks, savepoint{s.Name, c.t.Mark(), len(c.ended)})
 			} else if c.l.sqlite {
 				c.blind = true
 			}

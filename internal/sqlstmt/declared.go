@@ -17,7 +17,7 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	case s.Why != "" && (s.Kind != sqltext.Select || s.Why != "DISTINCT" && s.Why != "GROUP BY"):
 		return s.Why
 	case s.Kind == sqltext.Select && s.Why != "GROUP BY" && aggregate(s.Outer):
-		return "an aggregate: select the rows, or read them before"
+		return "an aggregate"
 	case s.Inner != nil:
 		return declaredWhy(s.Inner, t)
 	case s.Kind == sqltext.Select && rowsOf(s, t) < 0:

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"isovet/internal/pattern"
 	"isovet/internal/sqltext"
 	"isovet/record"
 )
@@ -177,6 +178,8 @@ func (l *Log) understood() {
 	l.mu.Unlock()
 }
 
+var numbers = pattern.Lazy(`[0-9a-f]*[0-9][0-9a-f]*`)
+
 // Miss counts a statement that was not understood. If it is a write, its tables become deaf; without tables, all do.
 func (l *Log) Miss(sql, why string, write bool, tables ...string) {
 	l.mu.Lock()
@@ -186,6 +189,9 @@ func (l *Log) Miss(sql, why string, write bool, tables ...string) {
 		sql = strings.ToValidUTF8(sql[:200], "") + "…"
 	}
 	id := why + "\x00" + sql
+	if why == "DECLARE" || why == "FETCH" || why == sqltext.TwoPhase { // drivers number these names
+		id = numbers().ReplaceAllString(id, "")
+	}
 	i, ok := l.missed[id]
 	switch {
 	case ok:

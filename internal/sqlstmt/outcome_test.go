@@ -3,6 +3,8 @@ package sqlstmt
 import (
 	"fmt"
 	"testing"
+
+	"isovet/internal/test/must"
 )
 
 type numbered struct{ Number uint16 }
@@ -17,8 +19,14 @@ func TestOutcomes(t *testing.T) {
 	}{{1213, true, true}, {1206, true, true}, {1020, true, true}, {1205, true, false}, {1062, true, false},
 		{2013, false, false}} { // a connection lost during the query
 		err := fmt.Errorf("update: %w", &numbered{c.number})
-		if Aborted(err) != c.aborted || rolledBack(err) != c.ended {
-			t.Errorf("%v: aborted %v, rolled back %v", err, Aborted(err), rolledBack(err))
-		}
+		must.Equal(t, [2]bool{Aborted(err), rolledBack(err)}, [2]bool{c.aborted, c.ended}, "%v", err)
 	}
+}
+
+// TestNumberedNames: statements that differ only in the names that drivers number are listed as one.
+func TestNumberedNames(t *testing.T) {
+	var l Log
+	l.Miss(`FETCH FORWARD 2 FROM "c_7ffa504983d0_1"`, "FETCH", false)
+	l.Miss(`FETCH FORWARD 2 FROM "c_7ffa504c3250_12"`, "FETCH", false)
+	must.Equal(t, fmt.Sprint(len(l.Stats().Missed), l.Stats().NotUnderstood), "1 map[FETCH:2]", "listed")
 }

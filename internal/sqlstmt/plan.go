@@ -361,7 +361,7 @@ func (c *Client) extend(p *Plan, s *sqltext.Stmt) {
 	whole := slices.DeleteFunc(slices.Clone(s.Calls), func(f string) bool { return !c.whole(s, f) })
 	for _, f := range slices.Concat(s.Outer, s.Nested, whole) {
 		if c.facts.aggregates[f] {
-			p.why = "an aggregate: select the rows, or read them before"
+			p.why = "an aggregate"
 			return
 		}
 	}

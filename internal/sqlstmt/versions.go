@@ -109,13 +109,17 @@ func (v *versions) wrote(key string, id any, value valueOf) any {
 	return value(int64(n))
 }
 
-// end marks that a version's writer has deleted it. If it is read again, an unrecorded transaction wrote it.
-func (v *versions) end(key string, id any) {
+// end marks whether a version's writer has deleted it. If it has, and the version is read again, an unrecorded
+// transaction wrote it.
+func (v *versions) end(key string, id any, deleted bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	h := v.hash(key, id)
-	if n, ok := v.get(h); ok {
+	switch n, ok := v.get(h); {
+	case ok && deleted:
 		v.put(h, n|initial)
+	case ok:
+		v.put(h, n&^initial)
 	}
 }
 

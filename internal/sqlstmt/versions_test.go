@@ -57,17 +57,13 @@ func TestVersionsForget(t *testing.T) {
 				first[key] = xid
 			}
 		}
-		if n := len(v.young) + len(v.old); n > 200 {
-			t.Fatalf("%d entries; expected at most 200", n)
-		}
+		must.Equal(t, len(v.young)+len(v.old) <= 200, true, "at most 200 entries")
 	}
-	must.Equal(t, left == 0 || seen == 0, false,
-		"%d reads are left out, and %d recorded; expected some of either", left, seen)
+	must.Equal(t, left > 0 && seen > 0, true, "%d reads are left out, and %d recorded", left, seen)
 	must.OK(t, rec.Close())
 	for row := range 2000 {
-		if n := bytes.Count(out.Bytes(), fmt.Appendf(nil, `"t/%d"`, row)); n > 1 {
-			t.Errorf("the initial version of row %d is told %d times", row, n)
-		}
+		n := bytes.Count(out.Bytes(), fmt.Appendf(nil, `"t/%d"`, row))
+		must.Equal(t, n <= 1, true, "the initial version of row %d is told %d times", row, n)
 	}
 }
 
@@ -79,18 +75,15 @@ func TestDeletionsLeaveRows(t *testing.T) {
 		for range deletions {
 			v.wrote("t/1", nil, func(int64) any { return nil })
 		}
-		if n, ok := v.get(v.hash("t/1", nil)); n != written || !ok {
-			t.Errorf("%d deletions: the row's state is %b", deletions, n)
-		}
+		n, ok := v.get(v.hash("t/1", nil))
+		must.Equal(t, n == written && ok, true, "%d deletions: the row's state is %b", deletions, n)
 	}
 }
 
 // TestPosition: an error's position in the text that was sent becomes the position in the program's text.
 func TestPosition(t *testing.T) {
 	template, ok := sqltext.Generalize("SELECT é, nothing FROM t WHERE id = 12345 ORDER BY 1")
-	if !ok {
-		t.Fatal("no template")
-	}
+	must.Equal(t, ok, true, "a template")
 	last := len(template.Text) - 1
 	plan := &Plan{SQL: template.Text, edits: []edit{{last, last + 1, "3"}, {7, 7, "a::text, b::text, "}}}
 	p := plan.of("SELECT é, nothing FROM t WHERE id = 12345 ORDER BY 1", template)

@@ -241,7 +241,8 @@ func (r *Run) deleted(key string, xid uint32) {
 	r.c.l.versions.touch(key)
 	r.c.read[key], r.c.own[0] = 0, true
 	if r.c.own[xid] {
-		r.c.l.versions.end(key, xid)
+		r.c.l.versions.end(key, xid, true)
+		r.c.ended = append(r.c.ended, ownVersion{key, xid})
 	}
 }
 
@@ -251,7 +252,7 @@ func (r *relation) rekeyed(sets []string) bool {
 }
 
 const (
-	missing = "a version whose writer is not recorded: a trigger, a function, COPY, or another program"
+	missing = "a version whose writer is not recorded: a write listed here, a trigger, a cascade, or another program"
 	longAgo = "an old version, whose writer isovet no longer remembers"
 )
 

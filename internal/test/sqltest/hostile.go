@@ -188,7 +188,7 @@ var hostile = []Scenario{
 		s("SAVEPOINT b"), s("UPDATE accounts SET v = v + 1 WHERE id = 1"), s("SELECT v FROM accounts WHERE id = 1"),
 		s("ROLLBACK TO a"), s("SELECT v FROM accounts WHERE id = 1"), s("RELEASE b"), s("ROLLBACK TO a"),
 		s("UPDATE accounts SET id = 77 WHERE id = 2"), s("SAVEPOINT c"), s("DELETE FROM accounts"), s("ROLLBACK TO c"),
-		s("COMMIT"), s("SELECT id, v FROM accounts ORDER BY id"), s("SELECT v FROM accounts WHERE id = 2")}, 8},
+		s("COMMIT"), s("SELECT id, v FROM accounts ORDER BY id"), s("SELECT v FROM accounts WHERE id = 2")}, 10},
 	{"prepared, and the schema changes", nil, []Step{s("prepare UPDATE accounts SET v = 1 WHERE id = $1", 1),
 		s("ALTER TABLE accounts ADD w int"), s("prepare UPDATE accounts SET v = 2 WHERE id = $1", 1),
 		s("prepare SELECT * FROM accounts WHERE id = $1", 1), s("ALTER TABLE accounts ALTER v TYPE text"),
