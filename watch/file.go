@@ -202,7 +202,7 @@ func (s *files) shut() {
 
 // called returns the name of the current file for Line.Of.
 func (s *files) called() string {
-	if s.known >= min(headBytes, s.at/2) && s.name != "" {
+	if s.known >= min(headBytes, s.at) && s.name != "" {
 		return s.name
 	}
 	head, err := headOf(s.f.Name(), s.f, s.packed, headBytes)

@@ -39,7 +39,27 @@ var (
 )
 
 // members lists the files of a path, oldest first: the files of a pattern, or a file after its rotated predecessors.
+// One look misses a file that is renamed, compressed or begun meanwhile, so that two looks in a row have to agree.
 func members(path string) ([]member, error) {
+	all, err := look(path)
+	for range 9 {
+		if err != nil {
+			break
+		}
+		was := all
+		if all, err = look(path); slices.EqualFunc(was, all, member.is) {
+			break
+		}
+	}
+	return all, err
+}
+
+// is reports whether two looks found the same file under the same name, with or without content.
+func (m member) is(o member) bool {
+	return m.path == o.path && os.SameFile(m.info, o.info) && (m.info.Size() == 0) == (o.info.Size() == 0)
+}
+
+func look(path string) ([]member, error) {
 	var names []string
 	if isPattern(path) {
 		var err error
