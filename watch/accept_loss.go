@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // LostError says that a log has lost lines: it ends before the place of a checkpoint, or it is damaged in the middle.
@@ -25,13 +26,17 @@ func (e *LostError) Error() string {
 // beforeLoss is the suffix of files that are put aside when a loss is accepted; damagedName is that of segments.
 const beforeLoss, damagedName = ".before-loss", ".damaged"
 
-// lossFile exists while a loss is being accepted: after a kill, the next run goes on with that.
+// lossFile exists while losses are being accepted, and tells them: after a kill, the next run goes on with those.
 const lossFile = "loss"
 
-// lose begins to accept a loss.
-func (w *watcher) lose() error {
+// lose begins to accept a loss, or returns it as an error if nobody accepted it.
+func (w *watcher) lose(what error) error {
+	if !w.cfg.AcceptLoss && !strings.Contains(w.state.losses, what.Error()) {
+		return what
+	}
 	w.state.lost = true
-	return disk{}.replace(filepath.Join(w.cfg.Dir, lossFile), nil)
+	w.state.losses += what.Error() + "\n"
+	return disk{}.replace(filepath.Join(w.cfg.Dir, lossFile), []byte(w.state.losses))
 }
 
 // reaches returns an error if a log ends before a position.
@@ -80,11 +85,11 @@ func (w *watcher) accept() error {
 			lost = l.tornBefore()
 		}
 		if lost != nil || errors.As(err, &lost) {
-			w.cfg.Log.Warn("watch cut the log off before its damaged part", "error", lost.what, "kept as",
-				segmentName(l.dir, l.at.Segment)+damagedName)
-			if err := w.lose(); err != nil {
+			if err := w.lose(lost); err != nil {
 				return err
 			}
+			w.cfg.Log.Warn("watch cut the log off before its damaged part", "error", lost.what, "kept as",
+				segmentName(l.dir, l.at.Segment)+damagedName)
 			if err := cutLog(l.dir, l.at); err != nil {
 				return err
 			}

@@ -312,9 +312,7 @@ func TestInitialInPieces(t *testing.T) {
 		}
 		closeStore(t, j)
 	}
-	if found < 50 || pieces < 4 {
-		t.Errorf("%d findings, %d streams with pieces", found, pieces)
-	}
+	must.Equal(t, found < 50 || pieces < 4, false, "%d findings, %d streams with pieces", found, pieces)
 }
 
 func sameFindings(t *testing.T, seed uint64, got, want []string) {

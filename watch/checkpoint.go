@@ -124,9 +124,8 @@ func (w *watcher) restore() (*manifest, error) {
 			return nil, err
 		}
 	}
-	_, err = os.Stat(filepath.Join(w.cfg.Dir, lossFile))
-	w.state.lost = err == nil
-	w.cfg.AcceptLoss = w.cfg.AcceptLoss || w.state.lost
+	losses, err := os.ReadFile(filepath.Join(w.cfg.Dir, lossFile))
+	w.state.lost, w.state.losses = err == nil, string(losses)
 	var found *manifest
 	for _, n := range whole {
 		w.keeper.number = max(w.keeper.number, n)
@@ -136,11 +135,7 @@ func (w *watcher) restore() (*manifest, error) {
 			if err := compareSettings(filepath.Join(dir, manifestFile), m.Options, w.judge.Settings()); err != nil {
 				return nil, err
 			}
-			lost := w.log.reaches(*cmp.Or(m.Under, &m.Log))
-			if lost != nil && !w.cfg.AcceptLoss {
-				return nil, lost
-			}
-			if err = lost; err == nil {
+			if err = w.log.reaches(*cmp.Or(m.Under, &m.Log)); err == nil {
 				err = w.judge.Restore(dir)
 			}
 			if err == nil {
@@ -151,7 +146,7 @@ func (w *watcher) restore() (*manifest, error) {
 		case err == nil:
 			w.keeper.whole = append(w.keeper.whole, kept{n, m.Log})
 		case errors.As(err, new(*LostError)):
-			if e := w.lose(); e != nil {
+			if e := w.lose(err); e != nil {
 				return nil, e
 			}
 			w.cfg.Log.Warn("watch ignored a checkpoint that continues after the end of the log", "folder", dir,

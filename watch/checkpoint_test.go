@@ -160,9 +160,7 @@ func TestCheckpoint(t *testing.T) {
 			return replayOf(t, o)
 		})
 	}
-	if turns < 50 || total < 300 {
-		t.Errorf("%d restarts, %d findings: too few to be a test", turns, total)
-	}
+	must.Equal(t, turns < 50 || total < 300, false, "%d restarts, %d findings: too few to be a test", turns, total)
 	t.Logf("%d restarts, %d findings", turns, total)
 }
 
@@ -229,9 +227,7 @@ func TestResume(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Fatalf("%d bytes of violations, %d in one run", len(got), len(want))
 	}
-	if stops < 8 {
-		t.Errorf("%d stops are too few", stops)
-	}
+	must.Equal(t, stops < 8, false, "%d stops are too few", stops)
 	last, err := run(again, &never, func(s Source) Source { return s })
 	if err != nil || last.Lines != all.Lines || last.Txns != all.Txns || fmt.Sprint(last.Violations) !=
 		fmt.Sprint(all.Violations) {

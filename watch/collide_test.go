@@ -95,9 +95,7 @@ func TestCollisions(t *testing.T) {
 			n++
 		}
 	}
-	if n < 60 {
-		t.Errorf("%d histories", n)
-	}
+	must.Equal(t, n < 60, false, "%d histories", n)
 }
 
 // TestHashKey: a folder has one key for good, which nobody else may read; one that is damaged is told.

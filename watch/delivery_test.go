@@ -153,9 +153,7 @@ func TestDelivery(t *testing.T) {
 				len(ahead), jumps, s.Late)
 		}
 		must.Same(t, count(s, "duplicates_total"), int64(len(lines)-len(raw)-jumps), "seed %d", seed)
-		if len(want) < 10 {
-			t.Errorf("seed %d: only %d violations", seed, len(want))
-		}
+		must.Equal(t, len(want) < 10, false, "seed %d: only %d violations", seed, len(want))
 	})
 }
 
@@ -394,9 +392,7 @@ func TestGap(t *testing.T) {
 {"n":2,"axiom":"SESSION","txn":7,"other":6}
 {"n":3,"axiom":"SESSION","txn":4,"other":3}
 `
-	if err != nil || string(b) != want {
-		t.Errorf("%s, %v", b, err)
-	}
+	must.Equal(t, err != nil || string(b) != want, false, "%s, %v", b, err)
 }
 
 // TestUnits: timestamps of today are known by their size.

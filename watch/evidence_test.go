@@ -35,9 +35,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 	for _, x := range all.List() {
 		for _, has := range x.Evidence {
 			if has.History == "" {
-				if has.Why == "" {
-					t.Errorf("incident %d: neither a history nor why not: %+v", x.ID, has)
-				}
+				must.Equal(t, has.Why == "", false, "incident %d: neither a history nor why not: %+v", x.ID, has)
 				continue
 			}
 			histories++
@@ -49,9 +47,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 			}
 			must.Equal(t, slices.Max(h.SessName) != history.NoTime, true, "%s: sessions", path)
 			if has.Certificate == "" {
-				if !strings.Contains(has.Why, "profile") {
-					t.Errorf("%s: no certificate: %q", path, has.Why)
-				}
+				must.Equal(t, !strings.Contains(has.Why, "profile"), false, "%s: no certificate: %q", path, has.Why)
 				c := must.Get(check.ByName("leopard"))(t)
 				r, err := check.Run(t.Context(), c, h, o)
 				if err != nil || r.Verdict == evidence.Holds {
@@ -94,9 +90,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 	}
 	files := must.Get(filepath.Glob(filepath.Join(dir, evidenceFolder, "*")))(t)
 	for _, name := range files {
-		if !listed[name] {
-			t.Errorf("%s belongs to no incident", name)
-		}
+		must.Equal(t, !listed[name], false, "%s belongs to no incident", name)
 	}
 	return histories, certified
 }
@@ -112,9 +106,7 @@ func TestEvidence(t *testing.T) {
 			dir := t.TempDir()
 			_, all, _ := grouped(t, dir, aionOf(opts, 400), lines, func(c *Config) { c.Evidence = 100 })
 			n, certified := proofsOf(t, dir, all, "chronos", o)
-			if n < 10 || certified < n {
-				t.Errorf("%s: %d histories, %d certified", isolation, n, certified)
-			}
+			must.Equal(t, n < 10 || certified < n, false, "%s: %d histories, %d certified", isolation, n, certified)
 			t.Logf("%v: %d histories, %d certified, %d incidents", o.Level, n, certified, len(all.List()))
 		}
 	}
@@ -132,9 +124,7 @@ func TestEvidenceOfMechanisms(t *testing.T) {
 		a, b := proofsOf(t, dir, all, "auto", check.Options{Level: p.Level, Profile: p})
 		n, certified = n+a, certified+b
 	}
-	if n < 5 || certified < 3 {
-		t.Errorf("%d histories, %d certified", n, certified)
-	}
+	must.Equal(t, n < 5 || certified < 3, false, "%d histories, %d certified", n, certified)
 	t.Logf("%d histories, %d certified", n, certified)
 }
 
@@ -246,9 +236,7 @@ func TestCheckTakesProofs(t *testing.T) {
 			take("replay "+m.name, alarmsOf(t, j, m.lines, 64, false))
 		}
 	})
-	if len(seen) < 3 {
-		t.Errorf("proofs of %v: too few levels to be a test", seen)
-	}
+	must.Equal(t, len(seen) < 3, false, "proofs of %v: too few levels to be a test", seen)
 	t.Logf("%v", seen)
 }
 

@@ -61,7 +61,7 @@ type files struct {
 
 const (
 	// headBytes is the length of a file's beginning that identifies it.
-	headBytes = 4096
+	headBytes = 64 << 10
 	// leftOfLong is the length to which a line longer than maxLine is cut. The rest is dropped; it is no transaction.
 	leftOfLong = 1 << 10
 )
@@ -86,21 +86,20 @@ func Files(o FileOptions, after Places) (Source, error) {
 
 // resume finds the file that had the log's last line.
 func (s *files) resume(after Places) error {
-	all, err := members(s.o.Path)
-	if err != nil {
-		return err
-	}
 	for name, place := range after {
 		number, known, sum, ok := parseFileName(name)
 		if !ok {
 			continue
 		}
 		s.number, s.known, s.sum, s.name, s.at = number, known, sum, name, place
-		if m, ok := s.find(all); ok {
-			if err := s.open(m, place); !s.again(err) {
-				return err
+		same, all, err := s.find()
+		if n := len(same); n > 0 {
+			if err = s.open(same[n-1], place); s.again(err) {
+				return s.resume(after) // it was renamed meanwhile
 			}
-			return s.resume(after) // it was renamed meanwhile
+			return err
+		} else if err != nil {
+			return err
 		}
 		s.lose("the file is missing, and the lines that watch had not read are lost; watch goes on with the "+
 			"oldest file that is left", "path", s.o.Path, "read", place)
@@ -111,6 +110,10 @@ func (s *files) resume(after Places) error {
 			"path", s.o.Path)
 	}
 	if isPattern(s.o.Path) {
+		all, err := members(s.o.Path)
+		if err != nil {
+			return err
+		}
 		return s.begin(all)
 	}
 	st, err := os.Stat(s.o.Path)
@@ -206,15 +209,17 @@ func (s *files) called() string {
 		return s.name
 	}
 	head, err := headOf(s.f.Name(), s.f, s.packed, headBytes)
-	if err != nil || int64(len(head)) < s.known {
-		if s.name == "" {
-			s.name = fileName(s.number, 0, 0)
-		}
-		return s.name // the end of the file looks at it again
+	if err == nil && s.begins(head) {
+		s.know(head)
+	} else if s.name == "" {
+		s.name = fileName(s.number, 0, 0)
 	}
+	return s.name // if this failed, the end of the file looks at it again
+}
+
+func (s *files) know(head []byte) {
 	s.known, s.sum = int64(len(head)), xxhash.Sum64(head)
 	s.name = fileName(s.number, s.known, s.sum)
-	return s.name
 }
 
 func fileName(number int, known int64, sum uint64) string {
@@ -276,7 +281,7 @@ func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
 				}
 				s.damage = err
 			}
-			line, end, err := s.ended(ctx)
+			line, end, err := s.ended(ctx, from)
 			from = s.at
 			switch {
 			case err != nil:

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"compress/bzip2"
 	"context"
@@ -196,26 +197,32 @@ func (s *files) same(m member) bool {
 		return false
 	}
 	head, err := headOf(m.path, nil, m.packed, s.known)
-	return err == nil && int64(len(head)) == s.known && xxhash.Sum64(head) == s.sum
+	return err == nil && s.begins(head)
 }
 
-// find finds the current file by its beginning. If several match, it returns the latest. If it knows only a short
-// beginning, such as a header that all files have, the current file may be an earlier one, and it warns.
-func (s *files) find(all []member) (m member, ok bool) {
-	for _, x := range slices.Backward(all) {
-		switch {
-		case !s.same(x):
-		case !ok:
-			if m, ok = x, true; s.known >= headBytes {
-				return m, ok
-			}
-		default:
-			s.lose("two files begin as the one that watch was reading; if that was the earlier, its other lines "+
-				"are lost", "earlier", x.path, "path", m.path, "read", s.at)
-			return m, ok
+// begins reports whether the current file begins like this.
+func (s *files) begins(head []byte) bool {
+	return int64(len(head)) >= s.known && xxhash.Sum64(head[:s.known]) == s.sum || s.known == 0
+}
+
+// find finds the current file by its beginning; of several, the last counts, with a warning if only a short beginning
+// is known, such as a header. It looks several times, since a file may just be renamed, copied or compressed.
+func (s *files) find() (same, all []member, err error) {
+	for range 10 {
+		if all, err = members(s.o.Path); err != nil {
+			return nil, nil, err
 		}
+		same = slices.DeleteFunc(slices.Clone(all), func(m member) bool { return !s.same(m) })
+		if len(same) == 1 || len(same) > 1 && s.known >= headBytes {
+			return same, all, nil
+		}
+		time.Sleep(s.poll)
 	}
-	return m, ok
+	if n := len(same); n > 1 {
+		s.lose("two files begin as the one that watch was reading; if that was the earlier, its other lines are lost",
+			"earlier", same[n-2].path, "path", same[n-1].path, "read", s.at)
+	}
+	return same, all, nil
 }
 
 func (s *files) wait(ctx context.Context) (end bool, err error) {
@@ -233,8 +240,8 @@ func (s *files) wait(ctx context.Context) (end bool, err error) {
 }
 
 // ended handles the end of a file: it waits, or begins the next file. It returns a last line that has no line end.
-func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
-	if cut, err := s.cutOff(s.at); cut || err != nil {
+func (s *files) ended(ctx context.Context, from int64) (line Line, end bool, err error) {
+	if cut, err := s.cutOff(from); cut || err != nil {
 		return Line{}, false, err
 	}
 	if s.next == nil || time.Since(s.looked) > 250*time.Millisecond {
@@ -243,11 +250,16 @@ func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 		}
 	}
 	since := time.Since(s.opened) // whoever begins the next file has written this one before
-	if st, err := s.f.Stat(); err == nil && s.packed && st.Size() > s.size && (s.o.Once || s.next != nil ||
+	st, err := s.f.Stat()
+	if err == nil && !s.packed && st.Size() > s.at+int64(len(s.part))+s.cut {
+		return Line{}, false, nil // it grew before the next file began
+	}
+	if err == nil && s.packed && st.Size() > s.size && (s.o.Once || s.next != nil ||
 		since > s.o.Grace) && (s.damage == nil || isEnd(s.damage)) {
 		return Line{}, false, s.from(s.at)
 	}
-	goes := s.next != nil && (s.o.Once || s.packed && s.damage == nil || time.Since(s.since) >= s.o.Grace)
+	goes := s.next != nil && (s.o.Once || s.packed && s.damage == nil || time.Since(s.since) >= s.o.Grace) &&
+		(!s.same(*s.next) || time.Since(s.since) >= 10*s.o.Grace) // it was copied, and is truncated next
 	if s.damage != nil && !s.told && (goes || s.o.Once || !isEnd(s.damage) || since > 10*s.o.Grace) {
 		s.told = true
 		s.lose("a compressed file is damaged; watch ignores its rest", "path", s.f.Name(), "at", s.at,
@@ -258,14 +270,34 @@ func (s *files) ended(ctx context.Context) (line Line, end bool, err error) {
 		if line := s.rest(); len(line.Text) > 0 {
 			return line, false, nil
 		}
-		next := *s.next
-		s.next = nil
-		return Line{}, false, s.begin([]member{next})
+		return Line{}, false, s.goOn(ctx, *s.next)
 	case s.o.Once && s.next == nil:
 		line := s.rest()
 		return line, len(line.Text) == 0, nil
 	}
 	return Line{}, false, sleep(ctx, s.poll)
+}
+
+// goOn begins the next file when it has a line, by which it is found again. That line belongs to it if another look
+// finds the same file: else it was renamed, or copied and truncated, meanwhile.
+func (s *files) goOn(ctx context.Context, next member) error {
+	head, err := headOf(next.path, nil, next.packed, headBytes)
+	if err == nil {
+		err = s.look()
+	}
+	was, begun := s.number, s.o.Once || next.packed || len(head) == headBytes || bytes.Contains(head, []byte("\n")) ||
+		time.Since(next.info.ModTime()) > 10*s.o.Grace
+	if err == nil && begun && s.next != nil && s.next.is(next) {
+		err = s.begin([]member{next})
+	}
+	switch {
+	case s.number > was:
+		s.know(head)
+	case err == nil || os.IsNotExist(err):
+		s.looked = time.Time{}
+		return sleep(ctx, s.poll)
+	}
+	return err
 }
 
 // rest returns the last line if it has no line end. In a damaged file this is a part of a line.
@@ -287,29 +319,29 @@ func (s *files) cutOff(from int64) (bool, error) {
 		return false, err
 	}
 	whole := st.Size() >= s.at+int64(len(s.part))+s.cut
-	if whole && s.known > 0 {
-		head, err := headOf("", s.f, false, s.known)
+	if whole {
+		head, err := headOf("", s.f, false, headBytes)
 		if err != nil {
 			return false, err
 		}
-		whole = int64(len(head)) == s.known && xxhash.Sum64(head) == s.sum
-	}
-	if whole {
-		return false, nil
+		if s.begins(head) {
+			s.know(head)
+			return false, nil
+		}
 	}
 	s.at = from
 	path := s.f.Name()
-	all, err := members(s.o.Path)
-	if err != nil {
-		return false, err
-	}
-	if m, ok := s.find(all); ok {
+	same, _, err := s.find()
+	n := len(same)
+	if n > 0 {
 		s.o.Log.Info("the file was truncated; watch reads its rest from a "+
-			"copy", "path", path, "copy", m.path, "read", s.at)
-		if err := s.open(m, s.at); !s.again(err) {
-			return true, err
+			"copy", "path", path, "copy", same[n-1].path, "read", s.at)
+		if err = s.open(same[n-1], s.at); s.again(err) {
+			return s.cutOff(from) // the copy was renamed meanwhile
 		}
-		return s.cutOff(from) // the copy was renamed meanwhile
+	}
+	if n > 0 || err != nil {
+		return n > 0, err
 	}
 	s.lose("the file was truncated, and there is no copy of it: the lines that watch had not read are lost; "+
 		"watch reads the file from its beginning", "path", path, "read", s.at)
@@ -319,17 +351,19 @@ func (s *files) cutOff(from int64) (bool, error) {
 
 func (s *files) look() error {
 	s.looked = time.Now()
-	all, err := members(s.o.Path)
-	if err != nil {
-		return err
-	}
 	ours, err := s.f.Stat()
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(m member) bool { return os.SameFile(m.info, ours) })
-	if i < 0 { // compressed, or removed
-		i = slices.IndexFunc(all, s.same)
+	all, i := []member(nil), -1
+	for n := 0; i < 0 && n < 6; n++ {
+		if all, err = members(s.o.Path); err != nil {
+			return err
+		}
+		if i = slices.IndexFunc(all, func(m member) bool { return os.SameFile(m.info, ours) }); i < 0 {
+			time.Sleep(time.Duration(n) * time.Millisecond) // it is compressed, being renamed, or removed
+			i = slices.IndexFunc(all, s.same)
+		}
 	}
 	var next []member
 	if i >= 0 {

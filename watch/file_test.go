@@ -222,6 +222,57 @@ func TestCutOff(t *testing.T) {
 	r.until(3)
 }
 
+// TestAmidst: a file is rotated between a look at the folder and what watch does then; each line comes once.
+func TestAmidst(t *testing.T) {
+	var said bytes.Buffer
+	write := func(name, text string) { must.OK(t, os.WriteFile(name, []byte(text), 0o600)) }
+	path, head := filepath.Join(t.TempDir(), "f"), strings.Repeat("h", 5000)
+	write(path, head+"\none\n")
+	r := readFiles(t, FileOptions{Path: path, Grace: time.Millisecond, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	r.until(2)
+	write(path+".9", head+"\none\ntwo\n") // copied, truncated, and written again with the same header
+	write(path, head+"\n333\nfour\n")
+	r.until(6)
+	s := r.src.(*files)
+	must.OK(t, os.Rename(path, path+".8"))
+	write(path, "five\n")
+	must.OK(t, s.look())
+	s.since = time.Time{}
+	write(path+".7", "five\n") // it is copied and truncated before watch begins it
+	write(path, "six\n")
+	r.until(8)
+	write(path+".6", "six\nseven\n")
+	write(path, "10th\n") // its last byte stands behind what was read
+	r.until(10)
+	s.grow([]byte("un"))
+	must.OK(t, os.Rename(path, path+".5"))
+	write(path+".5", "10th\nunfinished\n") // a line is completed before the next file begins
+	write(path, "last\n")
+	must.OK(t, s.look())
+	s.since = time.Time{}
+	line, _, err := s.ended(t.Context(), s.at)
+	must.Equal(t, string(line.Text), "", "the part of a line (%v)", err)
+	must.OK(t, s.from(s.at))
+	r.until(12)
+	must.Equal(t, strings.ReplaceAll(strings.Join(r.got, " "), head, "h"),
+		"h one two h 333 four five six seven 10th unfinished last", "lines")
+	s.poll = 300 * time.Millisecond
+	write(path+".4", "last\n") // find looks again until the copied file is truncated
+	time.AfterFunc(50*time.Millisecond, func() { os.Truncate(path, 0) })
+	same, _, err := s.find()
+	must.Equal(t, same[len(same)-1].path, path+".4", "the copy (%v)", err)
+	must.Equal(t, strings.Contains(said.String(), "lost"), false, "it was said: %s", &said)
+	write(path, "copied\n") // it is not truncated yet
+	write(path+".3", "copied\n")
+	r.restart()
+	r.o.Once, r.o.Grace = true, time.Hour
+	r.until(13)
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	lines, err := r.src.Next(ctx, 1)
+	must.Equal(t, len(lines), 0, "lines that came twice (%v)", err)
+}
+
 // TestLongLine: a line beyond all bounds does not fill memory; those behind it come.
 func TestLongLine(t *testing.T) {
 	defer bounds.Set("watch.maxLine", 2<<20)()

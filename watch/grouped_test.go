@@ -89,9 +89,7 @@ func TestGrouped(t *testing.T) {
 			t.Errorf("%s: %v, %d proved; expected %v, %d", name, got.Violations, got.Proved, want.Violations,
 				want.Proved)
 		}
-		if len(every) < txns/2 {
-			t.Errorf("%s: only %d are wrong", name, len(every))
-		}
+		must.Equal(t, len(every) < txns/2, false, "%s: only %d are wrong", name, len(every))
 		full, total, doubled := 0, int64(0), 0
 		for _, line := range said {
 			var x struct{ N, Incident, Count int64 }
@@ -147,14 +145,10 @@ func TestRotated(t *testing.T) {
 		total, kept := int64(0), 0
 		for _, x := range old {
 			total += x.size
-			if !x.packed {
-				t.Errorf("%s is not compressed", x.name)
-			}
+			must.Equal(t, !x.packed, false, "%s is not compressed", x.name)
 			must.OK(t, x.read(dir, func(n int64, line []byte) {
 				kept++
-				if !bytes.Equal(line, said[n-1]) {
-					t.Errorf("%s; expected %s", line, said[n-1])
-				}
+				must.Equal(t, !bytes.Equal(line, said[n-1]), false, "%s; expected %s", line, said[n-1])
 			}))
 		}
 		last := must.Get(os.ReadFile(filepath.Join(dir, violationsFile)))(t)
@@ -165,9 +159,7 @@ func TestRotated(t *testing.T) {
 			t.Errorf("%d of %d lines are kept", kept, len(said))
 		}
 		rest, err := fs.Glob(os.DirFS(dir), "*.new")
-		if err != nil || len(rest) > 0 {
-			t.Errorf("%v, %v are left", err, rest)
-		}
+		must.Equal(t, err != nil || len(rest) > 0, false, "%v, %v are left", err, rest)
 	}
 }
 
@@ -236,9 +228,7 @@ func TestKilledGrouped(t *testing.T) {
 		must.Equal(t, last(got), last(want), "%s: the number of the last line", judge)
 		a := must.Get(os.ReadFile(filepath.Join(dir, incidentsFile)))(t)
 		b := must.Get(os.ReadFile(filepath.Join(again, incidentsFile)))(t)
-		if !bytes.Equal(a, b) || len(a) < 1000 {
-			t.Errorf("%s: incidents\n%s\nexpected\n%s", judge, a, b)
-		}
+		must.Equal(t, !bytes.Equal(a, b) || len(a) < 1000, false, "%s: incidents\n%s\nexpected\n%s", judge, a, b)
 		t.Logf("%s: killed at %d places, %d lines, %d bytes of incidents", judge, len(ends), len(got), len(a))
 	}
 }

@@ -144,9 +144,7 @@ func TestHTTPRefused(t *testing.T) {
 	for i, body := range [][]byte{[]byte(header + fine), gzipped([]byte(fine)), zstded([]byte(fine))} {
 		status, says, _ := post(t, http.DefaultClient, base, body, "Content-Encoding", []string{"identity", "gzip",
 			"zstd"}[i], "Content-Type", "application/x-www-form-urlencoded")
-		if status != 200 || says != fmt.Sprint(i+2) {
-			t.Errorf("%d: %d %s", i, status, says)
-		}
+		must.Equal(t, status != 200 || says != fmt.Sprint(i+2), false, "%d: %d %s", i, status, says)
 	}
 	expect(400, header+fine)                  // a header in the midst
 	expect(200, header+fine, FromHeader, "0") // the first request again

@@ -92,9 +92,7 @@ func TestSuspectsLeopard(t *testing.T) {
 			case v.Kind == mechanism.NotVisible:
 				said[fmt.Sprint(v.Txns[0], " ", string(v.Key))] = confirmed
 			}
-			if v.Axiom == "" && seed%3 < 2 {
-				t.Errorf("seed %d: %s", seed, line)
-			}
+			must.Equal(t, v.Axiom == "" && seed%3 < 2, false, "seed %d: %s", seed, line)
 		}
 		open := map[string]bool{}
 		for _, s := range told {
@@ -113,9 +111,7 @@ func TestSuspectsLeopard(t *testing.T) {
 			}
 			delete(open, name)
 		}
-		if len(open) > 0 {
-			t.Errorf("seed %d: left open: %v", seed, open)
-		}
+		must.Equal(t, len(open) > 0, false, "seed %d: left open: %v", seed, open)
 	}
 	if suspects < 20 || cleared < 10 || convicted < 3 {
 		t.Errorf("%d suspects, %d withdrawn, %d confirmed", suspects, cleared, convicted)

@@ -170,9 +170,7 @@ func TestLeopardIsVerify(t *testing.T) {
 		total += len(vs)
 		proved += p
 	})
-	if total < 20 || proved < 8 {
-		t.Errorf("%d violations, %d proved: too few to be a test", total, proved)
-	}
+	must.Equal(t, total < 20 || proved < 8, false, "%d violations, %d proved: too few to be a test", total, proved)
 	t.Logf("%d violations, %d proved", total, proved)
 }
 
@@ -243,9 +241,7 @@ func TestLeopardRestarts(t *testing.T) {
 		_, late, _ := foundBy(t, once)
 		lates += late
 	})
-	if stops < 20 || lates < 20 {
-		t.Errorf("%d stops, %d late: too few to be a test", stops, lates)
-	}
+	must.Equal(t, stops < 20 || lates < 20, false, "%d stops, %d late: too few to be a test", stops, lates)
 	t.Logf("%d stops, %d late", stops, lates)
 }
 
@@ -285,18 +281,14 @@ func TestLeopardLines(t *testing.T) {
 `
 	got, err = run(LeopardOptions{Lateness: 10}, header+text)
 	want := `{"n":1,"axiom":"LATE","txn":1}` + "\n" + `{"n":2,"axiom":"LATE","txn":2,"other":1,"key":"x","op":0}` + "\n"
-	if err != nil || got != want {
-		t.Errorf("%s, %v; expected %s", got, err, want)
-	}
+	must.Equal(t, err != nil || got != want, false, "%s, %v; expected %s", got, err, want)
 	// The same in time: no violation. And if nobody writes it: one, in the end.
 	if got, err = run(LeopardOptions{Lateness: 1000}, header+text); err != nil || got != "" {
 		t.Errorf("%s, %v", got, err)
 	}
 	got, err = run(LeopardOptions{Lateness: 10}, header+strings.Replace(text, `["w","x",7,81,82]`, `["w","x",8,81,82]`,
 		1))
-	if err != nil || strings.Count(got, `"kind":"not-visible"`) != 2 {
-		t.Errorf("%s, %v", got, err)
-	}
+	must.Equal(t, err != nil || strings.Count(got, `"kind":"not-visible"`) != 2, false, "%s, %v", got, err)
 }
 
 func memory() uint64 {

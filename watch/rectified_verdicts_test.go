@@ -54,7 +54,5 @@ func TestRectified(t *testing.T) {
 	for n := range int64(20 * followMost) {
 		r.follow(n, 0, false)
 	}
-	if len(r.wrong) > followMost {
-		t.Errorf("%d reads are followed", len(r.wrong))
-	}
+	must.Equal(t, len(r.wrong) > followMost, false, "%d reads are followed", len(r.wrong))
 }

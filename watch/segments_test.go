@@ -145,9 +145,7 @@ func TestKeep(t *testing.T) {
 		got := read(few)
 		must.Equal(t, strings.Count(got, "\n"), strings.Count(want, "\n"), "%s: violations kept", m.name)
 	})
-	if packedReads < 2 || !noted {
-		t.Errorf("%d with compressed segments, said: %t", packedReads, noted)
-	}
+	must.Equal(t, packedReads < 2 || !noted, false, "%d with compressed segments, said: %t", packedReads, noted)
 }
 
 // TestGone: of a violation whose transactions are not kept any more it is reported that they are not.

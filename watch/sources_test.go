@@ -36,9 +36,7 @@ func TestLog(t *testing.T) {
 	f.Close()
 	n := 0
 	l, err := openLog(dir, func(place int64, line []byte) error {
-		if place != int64(10*n) || string(line) != fmt.Sprint("line ", n) {
-			t.Errorf("%d %q", place, line)
-		}
+		must.Equal(t, place != int64(10*n) || string(line) != fmt.Sprint("line ", n), false, "%d %q", place, line)
 		n++
 		return nil
 	})

@@ -122,10 +122,11 @@ type judgeState struct {
 	suspects []Suspect // for the snapshot
 	listed   time.Time
 	out      *emitted
-	kept     bool // the folder's options are stored
-	warned   bool // of levels that transactions name
-	lost     bool // the log has lost lines
-	fresh    bool // the lines being judged are new
+	kept     bool   // the folder's options are stored
+	warned   bool   // of levels that transactions name
+	lost     bool   // the log has lost lines
+	losses   string // that were accepted
+	fresh    bool   // the lines being judged are new
 	at       Position
 	under    *Position // behind the lines being judged; nil: none are
 	places   Places
@@ -228,7 +229,7 @@ func (w *watcher) resume() error {
 	if m != nil {
 		w.from = *m
 	}
-	if w.cfg.AcceptLoss {
+	if w.cfg.AcceptLoss || w.state.lost {
 		err = w.accept()
 	}
 	if err != nil || m == nil {

@@ -63,6 +63,7 @@ func TestWatchLoss(t *testing.T) {
 			err = os.Remove(segment)
 		}
 		must.OK(t, err)
+		must.OK(t, os.WriteFile(filepath.Join(state, "loss"), []byte("another loss was accepted"), 0o600))
 		got, said := watchOnce(state, stream, "--checkpoint", x.checkpoint)
 		if got != console.StatusBadInput || !strings.Contains(said, "segment-00000001.log") ||
 			!strings.Contains(said, x.says) || !strings.Contains(said, "--accept-loss") {
@@ -127,6 +128,8 @@ func TestWatchLostFile(t *testing.T) {
 		must.OK(t, os.WriteFile(filepath.Join(dir, "in-1"), bytes.Join(part, nil), 0o600))
 		watchOnce(filepath.Join(dir, "w"), filepath.Join(dir, "in-*"))
 	}
+	_, said := watchOnce(filepath.Join(dir, "w"), filepath.Join(dir, "renamed")) // it is away in a rotation
+	must.Equal(t, strings.Contains(said, "the file is missing"), true, "it was said: %s", said)
 	pipe := func(in [][]byte, flags ...string) {
 		Main(append([]string{"watch", "-q", "--checker", "aion", "--state", filepath.Join(dir, "p")}, flags...),
 			bytes.NewReader(bytes.Join(in, nil)), io.Discard, io.Discard)

@@ -108,8 +108,8 @@ func (f *sourceFlags) open(e *console.Env, state string, judge watch.Judge, log 
 	case is:
 		return nil, console.Usagef("--source %s: unknown kind %q; expected %s", f.said(), scheme, sourceKinds)
 	}
-	if !strings.ContainsAny(f.url, "*?[") {
-		if _, err := os.Stat(f.url); err != nil {
+	if _, begun := os.Stat(state); begun != nil && !strings.ContainsAny(f.url, "*?[") {
+		if _, err := os.Stat(f.url); err != nil { // after a restart it may be away, in the midst of a rotation
 			return nil, err
 		}
 	}
