@@ -43,10 +43,7 @@ var (
 // One look misses a file that is renamed, compressed or begun meanwhile, so that two looks in a row have to agree.
 func members(path string) ([]member, error) {
 	all, err := look(path)
-	for range 9 {
-		if err != nil {
-			break
-		}
+	for n := 0; n < 9 && err == nil; n++ {
 		was := all
 		if all, err = look(path); slices.EqualFunc(was, all, member.is) {
 			break
