@@ -175,22 +175,18 @@ func (e *emme) edges() {
 			continue
 		}
 		for op, v := range h.EachOp(t) {
-			switch h.Ops.Kind[op] {
+			vers := written(h, op)
+			switch k := h.OpKey(op); h.Ops.Kind[op] {
 			case history.PredRead:
-				for _, v := range h.Preds.Old[h.Preds.Off[v]:h.Preds.Off[v+1]] {
-					mine[h.VerKey[v]], own[h.VerKey[v]] = t+1, v
-				}
-				continue
+				vers = h.Preds.Old[h.Preds.Off[v]:h.Preds.Off[v+1]]
 			case history.Read:
-				if k := h.VerKey[v]; mine[k] != t+1 {
+				if vers = h.Ops.Ver[op : op+1]; mine[k] != t+1 {
 					e.read(t, op, k, v)
 				} else if own[k] != v {
 					e.out.add(Violation{Axiom: INT, Txn: t, Other: no, Key: k, Op: op, Got: v, Want: own[k]})
 				}
-				mine[h.VerKey[v]], own[h.VerKey[v]] = t+1, v
-				continue
 			}
-			for _, v := range written(h, op) {
+			for _, v := range vers {
 				mine[h.VerKey[v]], own[h.VerKey[v]] = t+1, v
 			}
 		}

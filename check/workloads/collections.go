@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"isovet/evidence"
 	"isovet/history/operations"
 )
 
@@ -134,8 +135,8 @@ func setFull(_ context.Context, j *judge) error {
 			}
 			*at[k] = element{text: k, add: e.op, present: -1, absent: -1}
 		case op.F != "read":
-			if x := at[operations.Text(op.In)]; x.add == e.op && !x.isKnown {
-				x.isKnown, x.known, x.knownTime = true, op.Return, op.End
+			if x := at[operations.Text(op.In)]; !x.isKnown {
+				x.add, x.isKnown, x.known, x.knownTime = e.op, true, op.Return, op.End
 			}
 		default:
 			items, ok := operations.Items(op.Out)
@@ -217,10 +218,11 @@ func (j *judge) weighElements(all []*element) {
 }
 
 // totalQueue is Jepsen's total-queue: everything enqueued is dequeued, in any order, and nothing else is. Unlike
-// Jepsen's, it misses no value that a dequeue of unknown outcome names, for that dequeue may have removed it.
+// Jepsen's, it misses no value that a dequeue of unknown outcome names, for that dequeue may have removed it, and
+// leaves the verdict open if values are missing that a drain of unknown outcome may have removed.
 func totalQueue(_ context.Context, j *judge) error {
 	tried, acked, out, maybe := newBag(), newBag(), newBag(), newBag()
-	drained, open := false, false
+	drained, open, crashed := false, false, 0
 	for i := range j.h.Ops {
 		op := &j.h.Ops[i]
 		switch {
@@ -230,8 +232,7 @@ func totalQueue(_ context.Context, j *judge) error {
 				acked.add(op.In, i)
 			}
 		case op.F == "drain" && op.Status == operations.Unknown:
-			j.unknown("the outcome of the drain in line %d is unknown, so it may have removed any values", op.Line)
-			return nil
+			drained, crashed = true, op.Line
 		case op.Status != operations.OK:
 			if open = open || op.Status == operations.Unknown; op.In == nil && op.Out != nil &&
 				op.Status == operations.Unknown {
@@ -272,7 +273,14 @@ func totalQueue(_ context.Context, j *judge) error {
 		hint = " (the queue was never drained, so the value may still be there)"
 	}
 	for _, v := range acked.order {
-		for range max(0, acked.count[v]-out.count[v]-maybe.count[v]) {
+		missing := max(0, acked.count[v]-out.count[v]-maybe.count[v])
+		if missing > 0 && crashed > 0 {
+			if j.a.Verdict != evidence.Violated {
+				j.unknown("the outcome of the drain in line %d is unknown, so it may have removed any values", crashed)
+			}
+			break
+		}
+		for range missing {
 			j.found("lost", []int{acked.op[v]}, "%s was enqueued but never dequeued%s", v, hint)
 		}
 	}

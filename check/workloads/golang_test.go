@@ -50,9 +50,7 @@ func TestGoPrograms(t *testing.T) {
 			"5,6,write,3,unknown", "7,8,read,1,", "9,10,read,3,ok"}},
 	} {
 		file := strings.Join(c.lines, "\n")
-		if a := judged(t, c.workload, file); a.Verdict != c.want {
-			t.Errorf("%s: %v %s; expected %v\n%s", c.workload, a.Verdict, a.Reason, c.want, file)
-		}
+		must.Equal(t, judged(t, c.workload, file).Verdict, c.want, "%s\n%s", c.workload, file)
 		if strings.HasPrefix(file, "{") {
 			if b := judged(t, c.workload, "[\n"+strings.ReplaceAll(file, "\n", ",\n")+"]"); b.Verdict != c.want {
 				t.Errorf("%s as an array: %v; expected %v", c.workload, b.Verdict, c.want)

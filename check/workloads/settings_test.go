@@ -32,17 +32,13 @@ func TestMisheard(t *testing.T) {
 	}
 	queue := op(`"c1"`, "invoke", "enqueue", "1") + op(`"c1"`, "ok", "enqueue", "1") + op("0", "invoke", "dequeue", "nil") +
 		op("0", "ok", "dequeue", "1") + op(`"c2"`, "info", "pause", "nil") + op(":nemesis", "info", "kill", "nil")
-	if a := judged(t, "unordered-queue", queue); a.Verdict != evidence.Holds {
-		t.Errorf("a client with a name: %+v", a)
-	}
+	must.Equal(t, judged(t, "unordered-queue", queue).Verdict, evidence.Holds, "a client with a name")
 	sent, polls := "[[:send 1 [0 1]] [:send 1 [1 2]] [:send 1 [2 3]]]", "[[:poll {1 [[0 1] [1 2] [2 3]]}]]"
 	logs := op("1", "invoke", "send", "[[:send 1 1] [:send 1 2] [:send 1 3]]") + op("1", "ok", "send", sent) +
 		op("2", "invoke", "poll", "[[:poll]]") + op("2", "ok", "poll", polls) + op("0", "invoke", "poll", "[[:poll]]") +
 		op("0", "ok", "poll", "[[:poll {1 [[0 1]]}]]") + op("0", "invoke", "poll", "[[:poll]]") +
 		op("0", "info", "poll", "[[:poll {1 [[2 3]]}]]")
-	if a := judged(t, "kafka", logs); a.Counts["poll-skip"] != 1 {
-		t.Errorf("a poll without an answer: %+v", a)
-	}
+	must.Equal(t, judged(t, "kafka", logs).Counts["poll-skip"], 1, "a poll without an answer")
 	refused(t, "semaphore", op("0", "invoke", "acquire", "2")+op("0", "ok", "acquire", "2"), "one permit")
 	keyed := op("0", "invoke", "add", "[1 5]") + op("0", "ok", "add", "[1 5]") + op("0", "invoke", "read", "[1 nil]") +
 		op("0", "ok", "read", "[1 #{5}]")
@@ -75,8 +71,6 @@ func TestLastMoment(t *testing.T) {
 		"queue": line("enqueue", "1", "null", first, first+1) + line("dequeue", "null", "1", last-1, last),
 		"stack": line("push", "1", "null", first, first+1) + line("pop", "null", "1", last-1, last),
 	} {
-		if a := judged(t, name, text); a.Verdict != evidence.Holds {
-			t.Errorf("%s: %+v", name, a)
-		}
+		must.Equal(t, judged(t, name, text).Verdict, evidence.Holds, "%s", name)
 	}
 }

@@ -422,16 +422,26 @@ func TestEdges(t *testing.T) {
 		{"an answer empty", "stack", "nothing was pushed", [][4]string{{"pop", "nil", "ok", ":empty"}}, evidence.Holds},
 		{"broadcast", "set-full", "Maelstrom's word for an addition", [][4]string{{"broadcast", "1", "ok", "1"},
 			{"read", "nil", "ok", "[1]"}}, evidence.Holds},
+		{"crashed drain", "total-queue", "no drain makes up a value", [][4]string{{"enqueue", "1", "ok", "1"},
+			{"drain", "nil", "info", "nil"}, {"dequeue", "nil", "ok", "7"}}, evidence.Violated},
+		{"nothing missing", "total-queue", "the crashed drain took nothing", [][4]string{{"enqueue", "1", "ok", "1"},
+			{"dequeue", "nil", "ok", "1"}, {"drain", "nil", "info", "nil"}}, evidence.Holds},
+		{"maybe drained", "total-queue", "the crashed drain may have it", [][4]string{{"enqueue", "1", "ok", "1"},
+			{"drain", "nil", "info", "nil"}}, evidence.Unknown},
 	} {
 		var b edn
 		for _, s := range c.steps {
 			b.op(0, "invoke", s[0], s[1])
 			b.op(0, s[2], s[0], s[3])
 		}
-		if a := judged(t, c.workload, b.String()); a.Verdict != c.want {
-			t.Errorf("%s: %s: %v; expected %v: %s\n%s", c.workload, c.name, a.Verdict, c.want, c.why, b.String())
-		}
+		must.Equal(t, judged(t, c.workload, b.String()).Verdict, c.want, "%v\n%s", c, &b)
 	}
+	var b edn
+	for i, step := range []string{"invoke add 1", "invoke add 1", "ok add 1", "invoke read nil", "ok read []"} {
+		s := strings.Fields(step)
+		b.op([]int{0, 1, 0, 0, 0}[i], s[0], s[1], s[2])
+	}
+	must.Equal(t, judged(t, "set-full", b.String()).Counts["lost"], 1, "the first of two concurrent additions ended")
 }
 
 // TestSteps bounds the work on histories for which looking at all pairs would take minutes.
@@ -462,7 +472,5 @@ func TestSteps(t *testing.T) {
 	}
 	bank.op(0, "invoke", "read", "nil")
 	bank.op(0, "ok", "read", "{0 9004, 1 8999, 2 9000}") // no transfers make this up
-	if a := judged(t, "bank", bank.String()); a.Counts["wrong-total"] != 1 {
-		t.Errorf("counts %v; expected one wrong total", a.Counts)
-	}
+	must.Equal(t, judged(t, "bank", bank.String()).Counts["wrong-total"], 1, "wrong totals")
 }

@@ -8,14 +8,11 @@ import (
 	"strings"
 )
 
-// words matches what dialect looks for: quoted texts and names, comments, parameters, and words. The database
-// determines what a backslash within quotes means.
-var words = pattern.Lazy(wordsOf)
+// words matches what dialect looks for: quoted texts and names, comments, parameters, and words; with true also MySQL's
+// comments. The database determines what a backslash within quotes means.
+var words = map[bool]func() *regexp.Regexp{false: pattern.Lazy(anyWord), true: pattern.Lazy(anyWord + `|#[^\n]*`)}
 
-// mysqlWords also matches MySQL's comments.
-var mysqlWords = pattern.Lazy(wordsOf + `|#[^\n]*`)
-
-const wordsOf = "(?s)'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\\[[A-Za-z_][\\w ]*\\]|" +
+const anyWord = "(?s)'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\\[[A-Za-z_][\\w ]*\\]|" +
 	`--[^\n]*|/\*.*?\*/|\$\$.*?\$\$|\$[A-Za-z_]\w*\$.*?\$[A-Za-z_]\w*\$|\$\w+\$|::|\?\d*|[:@$]\w+|[\w\x80-\xff]+`
 
 // differs matches what means two minuses, a string or a name in MySQL.
@@ -94,7 +91,7 @@ func Bare(sql string) string {
 func Named(sql string) []string {
 	var parts []string
 	last := 0
-	for _, w := range words().FindAllStringIndex(sql, -1) {
+	for _, w := range words[false]().FindAllStringIndex(sql, -1) {
 		if c := sql[w[0]]; c == ':' && sql[w[0]+1] != ':' && !isDigit(sql[w[0]+1]) {
 			parts = append(parts, sql[last:w[0]], sql[w[0]+1:w[1]])
 			last = w[1]
@@ -110,11 +107,7 @@ func ParseDialect(sql string, mysql bool) (all []Stmt, names []string, err error
 	positions := 0
 	numbers := map[string]int{}
 	var quotes []string
-	of := words()
-	if mysql {
-		of = mysqlWords()
-	}
-	text := of.ReplaceAllStringFunc(sql, func(w string) string {
+	text := words[mysql]().ReplaceAllStringFunc(sql, func(w string) string {
 		switch c := w[0]; {
 		case c == '\'' && strings.Contains(w, `\'`), strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*M!"),
 			strings.HasPrefix(w, "/*+"), mysql && differs().MatchString(w):
