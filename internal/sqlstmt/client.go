@@ -36,16 +36,16 @@ type Client struct {
 	facts *facts
 	view  *view // they are of
 	seen  int64 // Log.changed of what is remembered
-	began int64 // Log.changed when the transaction began
 	turn  int   // how often the session's settings have changed
 	plans map[string]*Plan
 	sides map[*Table]sideEffects // of tables of SQLite; nil: not asked
 }
 
-// promised is what decides about the level that the database promises a transaction.
+// promised is what decides about the level that the database promises a transaction, and about its catalogue.
 type promised struct {
 	level  string // as the transaction was begun; "": not known
 	weak   int64  // Log.weak when it began
+	began  int64  // Log.changed then
 	writes bool   // it counts there
 	again  bool   // it may have inserted a row that its snapshot has, or that was written since
 }
