@@ -35,7 +35,7 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 		return "it does not write one declared table alone"
 	case s.Kind == sqltext.Insert && (indexFold(s.Columns, t.Version) < 0 || indexFold(s.Columns, t.Key) < 0 &&
 		!Returns(s, t, t.Key)):
-		return "an insert without the key or the version among its columns"
+		return unkeyed
 	case s.Kind == sqltext.Insert && s.Values == nil:
 		return "an insert of a query's rows: add RETURNING with key and version"
 	case s.Upsert && indexFold(s.Overwrite, t.Version) < 0:
@@ -193,6 +193,10 @@ func (x *effect) place(column string) int {
 func (x *effect) find() string {
 	s := x.s
 	if s.Kind == sqltext.Insert {
+		if x.res.Counted > 0 && x.res.Affected == 1 && x.r.p.does.counts(s) {
+			x.keys = []any{x.res.Counted}
+			return ""
+		}
 		at := indexFold(s.Columns, x.t.Key)
 		for _, row := range s.Values {
 			if at < 0 {

@@ -22,10 +22,9 @@ func (l *Log) Doctor(ask Ask) ([]Diagnosis, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r == nil {
-			continue
+		if r != nil {
+			out = append(out, Diagnosis{Table: r.title(), Read: r.silent(false), Write: r.silent(true)})
 		}
-		out = append(out, Diagnosis{Table: r.title(), Read: r.silent(false), Write: r.silent(true)})
 	}
 	return out, c.Close()
 }

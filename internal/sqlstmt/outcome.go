@@ -3,6 +3,7 @@ package sqlstmt
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -26,11 +27,8 @@ func Aborted(err error) bool {
 	}
 	var code interface{ Code() int }
 	if errors.As(err, &code) {
-		switch code.Code() & 0xff {
-		case 5, 6, 9, 19, 1, 4: // busy, locked, interrupted, constraint, error, abort
-			return true
-		}
-		return false
+		// busy, locked, interrupted, constraint, error, abort
+		return slices.Contains([]int{5, 6, 9, 19, 1, 4}, code.Code()&0xff)
 	}
 	switch number(err) {
 	case 1213, 1205, 1206, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, 1064, 1054, 1146, 1792, 1290, 1264,

@@ -140,7 +140,9 @@ func (c *Client) declare(p *Plan, s *sqltext.Stmt) (keep bool) {
 	p.about = c.l.about(t)
 	does, known := c.look(t, s.Calls)
 	p.does = does
-	p.why = declaredWhy(s, t)
+	if p.why = declaredWhy(s, t); p.why == unkeyed && indexFold(s.Columns, t.Version) >= 0 && does.counts(s) {
+		p.why = ""
+	}
 	other := known && !p.about.id.CompareAndSwap(0, int64(does.id)) && p.about.id.Load() != int64(does.id)
 	for _, m := range append([]sqltext.Table{s.Target}, s.Mentions...) {
 		home := c.l.is || m.Schema == "" && c.my.schema == c.l.home ||
@@ -153,6 +155,13 @@ func (c *Client) declare(p *Plan, s *sqltext.Stmt) (keep bool) {
 		p.why = does.why(s)
 	}
 	return known || c.ask == nil || !c.l.is && !c.l.mysql && !c.l.sqlite
+}
+
+const unkeyed = "an insert without the key or the version among its columns"
+
+// counts reports whether a statement inserts one row, of whose key MySQL tells the client.
+func (d *sideEffects) counts(s *sqltext.Stmt) bool {
+	return d.kind == counted && len(s.Values) == 1 && !s.Upsert && !s.OnlyNew && !slices.Contains(s.Calls, "last_insert_id")
 }
 
 // why says what makes a statement on such a table too hard to understand.

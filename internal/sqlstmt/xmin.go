@@ -25,6 +25,7 @@ type Result struct {
 	Columns  []string
 	Rows     [][]any // the values of each row: where a plan hides columns, these alone
 	Affected int64   // -1: not known
+	Counted  int64   // the key of the last row, where MySQL counts keys; 0: not told
 	Tag      string  // PostgreSQL's word for what was done, "" where it is not told
 	All      bool    // the rows have been read to the end
 	Unclear  bool    // the statement failed, and may have had an effect all the same

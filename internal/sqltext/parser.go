@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/wasilibs/go-pgquery/parser"
@@ -46,10 +47,8 @@ func Parse(sql string) ([]Stmt, error) {
 func parse(sql string) (tree string, err error) {
 	one.Lock()
 	defer one.Unlock()
-	for i := range len(sql) {
-		if sql[i] == 0 {
-			return "", errors.New("a zero byte")
-		}
+	if strings.IndexByte(sql, 0) >= 0 {
+		return "", errors.New("a zero byte")
 	}
 	defer func() {
 		if p := recover(); p != nil {

@@ -44,6 +44,7 @@ func (c *conn) exec(ctx context.Context, plan *sqlstmt.Plan, args []driver.Named
 	if err == nil && res != nil { // SQLite has none of an empty text
 		if n, err := res.RowsAffected(); err == nil {
 			out.Affected = n
+			out.Counted, _ = res.LastInsertId()
 		}
 	}
 	r.End(err, out)
