@@ -255,8 +255,8 @@ func (r *Report) writeHead(b *bytes.Buffer) {
 		r.Commit[:min(12, len(r.Commit))], r.Seconds)
 	fmt.Fprintf(b, "# %s: %s\n\n%s\n", r.Figure, r.Title, wrapped("", about))
 	if r.Command != "" {
-		lines := strings.Split(strings.TrimSpace(wrapped("    ", r.Command)), "\n")
-		fmt.Fprintf(b, "    %s\n\n", strings.Join(lines, " \\\n    "))
+		text, indent := "    "+strings.TrimSpace(wrapped("          ", r.Command)), "\n          "
+		b.WriteString(strings.ReplaceAll(text, indent, " \\\n        ") + "\n\n")
 	}
 	if o := r.otherScale(); o != "" {
 		b.WriteString(wrapped("", o+".") + "\n")
