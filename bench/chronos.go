@@ -228,7 +228,7 @@ func chronosFig8(ctx context.Context, lab *Lab, r *Report) error {
 		for _, stage := range []string{"sorting", "checking"} {
 			r.Add(point("time", group, stage, &m, stageMS(stage)))
 		}
-		r.Add(point("time", group, "certifying", &m, certifyMS))
+		r.Add(point("time", group, "certifying", &m, func(m *Measured) float64 { return m.Stats.CertifyMS }))
 		return nil
 	})
 }

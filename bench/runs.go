@@ -24,10 +24,9 @@ const resamples = 400
 // reading takes a number from a run.
 type reading func(*Measured) float64
 
-func checkMS(m *Measured) float64   { return m.Stats.CheckMS }
-func loadMS(m *Measured) float64    { return m.Stats.LoadMS }
-func certifyMS(m *Measured) float64 { return m.Stats.CertifyMS }
-func peakMB(m *Measured) float64    { return m.Stats.PeakMB }
+func checkMS(m *Measured) float64 { return m.Stats.CheckMS }
+func loadMS(m *Measured) float64  { return m.Stats.LoadMS }
+func peakMB(m *Measured) float64  { return m.Stats.PeakMB }
 
 // stageMS returns a reading: the time of some stages together.
 func stageMS(stages ...string) reading {

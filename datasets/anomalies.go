@@ -72,8 +72,6 @@ func LookupFault(name string) (*Anomaly, error) {
 	return nil, fmt.Errorf("unknown fault %q; expected one of %s", name, strings.Join(FaultNames(), ", "))
 }
 
-func (a *Anomaly) script() *store.Script { return &a.parse().Script }
-
 // History returns the anomaly as a history, with transaction ids and sessions as in its text, without timestamps.
 func (a *Anomaly) History() *history.History {
 	h, err := a.parse().history()

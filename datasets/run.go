@@ -103,7 +103,7 @@ func (p *run) plant() error {
 	for i := range n {
 		a := kinds[i%len(kinds)]
 		p.faults = append(p.faults, a)
-		p.cfg.Scripts = append(p.cfg.Scripts, store.Planting{Script: a.script(), At: from + i*step})
+		p.cfg.Scripts = append(p.cfg.Scripts, store.Planting{Script: &a.parse().Script, At: from + i*step})
 	}
 	return nil
 }

@@ -310,7 +310,8 @@ func skeletonColumns(s []byte) (n int) {
 			return -1
 		}
 		end := bytes.IndexByte(s[2:], '"')
-		if end < 0 || end+3 >= len(s) || s[end+3] != ':' || slices.ContainsFunc(s[2:end+2], escaped) {
+		if end < 0 || end+3 >= len(s) || s[end+3] != ':' ||
+			slices.ContainsFunc(s[2:end+2], func(c byte) bool { return c < ' ' || c == '\\' }) { // JSON escapes them
 			return -1
 		}
 		s = s[end+4:]
@@ -321,9 +322,6 @@ func skeletonColumns(s []byte) (n int) {
 	}
 	return n
 }
-
-// escaped reports whether JSON must escape a byte, or whether it is a backslash.
-func escaped(c byte) bool { return c < ' ' || c == '\\' }
 
 // reshape converts a stored text of another table for this one. to maps the other table's shapes to this one's; None
 // means not known yet. The other table has a shape's text before its rows.

@@ -23,14 +23,11 @@ func (x *attached) arrived(t int64) {
 	}
 }
 
-// horizon returns the latest possible end of the transactions before the first one: they arrived in the order of their
-// ends, up to the stream's usual disorder.
-func (x *attached) horizon() int64 { return later(x.first, later(x.lag[1], x.lag[1])) }
-
 // older reports whether a value that r read and nobody in the stream wrote may have been written before the stream
 // began.
 func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
-	h := v.attached.horizon()
+	// The transactions before the first one came in the order of their ends, up to the stream's usual disorder.
+	h := later(v.attached.first, later(v.attached.lag[1], v.attached.lag[1]))
 	a := min(p.a, r.Bef)
 	if a <= h {
 		return true // by one of several transactions, perhaps

@@ -47,7 +47,6 @@ func (w *tpcc) orderCustomer(d, o int64) int64 { return (o + 17*d) % w.customers
 func (w *tpcc) loadedOrder(d, c int64) int64 {
 	return ((c-17*d)%w.customers + w.customers) % w.customers
 }
-func (w *tpcc) loadedLines(order int64) int64 { return 5 + int64(scatter(uint64(order))%11) }
 
 // names returns the number of last names. Customer c of a district has name c mod names.
 func (w *tpcc) names() int64 { return max(w.customers/3, 1) }
@@ -61,7 +60,7 @@ func (w *tpcc) Tables() []Table {
 		tpccItem:      {Name: "item", Rows: int(w.items), Sparse: true},
 		tpccStock:     {Name: "stock", Rows: int(w.items), Payload: 100, Sparse: true},
 		tpccOrder: {Name: "order", Rows: tpccDistricts * n, Sparse: true, PayloadOf: func(pk int64) int64 {
-			return packOrder(w.orderCustomer(pk%tpccDistricts, pk/tpccDistricts), w.loadedLines(pk))
+			return packOrder(w.orderCustomer(pk%tpccDistricts, pk/tpccDistricts), 5+int64(scatter(uint64(pk))%11))
 		}},
 		tpccNewOrder: {Name: "neworder", Rows: tpccDistricts * n, Sparse: true},
 		tpccOrderLine: {Name: "orderline", Rows: tpccDistricts * n * tpccLines, Sparse: true,

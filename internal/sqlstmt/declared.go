@@ -282,6 +282,7 @@ func (x *effect) write1(key, version any) {
 const (
 	unseen  = "isovet did not see all its rows"
 	noKey   = "the key is not returned: select it too"
+	unkeyed = "an insert without the key or the version among its columns"
 	foreign = "a version that nobody wrote in the recording: a trigger, another program, or the column rounds it"
 )
 

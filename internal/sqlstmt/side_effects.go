@@ -157,8 +157,6 @@ func (c *Client) declare(p *Plan, s *sqltext.Stmt) (keep bool) {
 	return known || c.ask == nil || !c.l.is && !c.l.mysql && !c.l.sqlite
 }
 
-const unkeyed = "an insert without the key or the version among its columns"
-
 // counts reports whether a statement inserts one row, of whose key MySQL tells the client.
 func (d *sideEffects) counts(s *sqltext.Stmt) bool {
 	return d.kind == counted && len(s.Values) == 1 && !s.Upsert && !s.OnlyNew && !slices.Contains(s.Calls, "last_insert_id")
