@@ -76,17 +76,14 @@ func indexFold(names []string, name string) int {
 	return slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// aggregate reports whether a function makes one row from many, in SQLite, MySQL or MariaDB.
+// aggregates are functions that make one row from many, in SQLite, MySQL or MariaDB.
+const aggregates = " count sum avg min max total group_concat string_agg array_agg json_agg jsonb_agg bit_and bit_or " +
+	"bit_xor bool_and bool_or every std stddev stddev_pop stddev_samp variance var_pop var_samp json_arrayagg " +
+	"json_objectagg json_group_array json_group_object any_value "
+
 func aggregate(calls []string) bool {
 	return slices.ContainsFunc(calls, func(f string) bool {
-		switch strings.ToLower(f) {
-		case "count", "sum", "avg", "min", "max", "total", "group_concat", "string_agg", "array_agg", "json_agg",
-			"jsonb_agg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "every", "std", "stddev", "stddev_pop",
-			"stddev_samp", "variance", "var_pop", "var_samp", "json_arrayagg", "json_objectagg", "json_group_array",
-			"json_group_object", "any_value":
-			return true
-		}
-		return false
+		return strings.Contains(aggregates, " "+strings.ToLower(f)+" ")
 	})
 }
 
@@ -193,12 +190,11 @@ func (x *effect) place(column string) int {
 func (x *effect) find() string {
 	s := x.s
 	if s.Kind == sqltext.Insert {
-		if x.res.Counted > 0 && x.res.Affected == 1 && x.r.p.does.counts(s) {
-			x.keys = []any{x.res.Counted}
-			return ""
-		}
 		at := indexFold(s.Columns, x.t.Key)
 		for _, row := range s.Values {
+			if x.res.Counted > 0 && x.res.Affected == 1 && x.r.p.does.counts(s) {
+				x.keys, at = []any{x.res.Counted}, -1
+			}
 			if at < 0 {
 				break
 			}
@@ -282,7 +278,6 @@ func (x *effect) write1(key, version any) {
 const (
 	unseen  = "isovet did not see all its rows"
 	noKey   = "the key is not returned: select it too"
-	unkeyed = "an insert without the key or the version among its columns"
 	foreign = "a version that nobody wrote in the recording: a trigger, another program, or the column rounds it"
 )
 

@@ -21,6 +21,8 @@ type sideEffects struct {
 	kind             keyKind
 }
 
+const unkeyed = "an insert without the key or the version among its columns"
+
 // keyKind is what the key's type says about which values are equal: integers; those of which MySQL counts the next;
 // texts, which a collation may say are equal; decimals, times and the like; anything, where 7 and '7' are two keys.
 type keyKind int
@@ -159,7 +161,8 @@ func (c *Client) declare(p *Plan, s *sqltext.Stmt) (keep bool) {
 
 // counts reports whether a statement inserts one row, of whose key MySQL tells the client.
 func (d *sideEffects) counts(s *sqltext.Stmt) bool {
-	return d.kind == counted && len(s.Values) == 1 && !s.Upsert && !s.OnlyNew && !slices.Contains(s.Calls, "last_insert_id")
+	return d.kind == counted && len(s.Values) == 1 && !s.Upsert && !s.OnlyNew &&
+		!slices.Contains(s.Calls, "last_insert_id")
 }
 
 // why says what makes a statement on such a table too hard to understand.
