@@ -120,7 +120,7 @@ func (r *reader) statement(kind string, n node) {
 	case "DiscardStmt":
 		s.Kind = Set
 	case "ExplainStmt":
-		s.Writes, s.Why = changes, "EXPLAIN"
+		s.Writes, s.Why = changes && strings.Contains(fmt.Sprint(n["options"]), "analyze"), "EXPLAIN"
 	case "CopyStmt":
 		s.Writes, s.Why = changes || n["is_from"] == true, "COPY"
 	case "MergeStmt", "TruncateStmt", "CallStmt", "DoStmt", "ExecuteStmt", "PrepareStmt", "FetchStmt",

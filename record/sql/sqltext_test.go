@@ -33,6 +33,7 @@ func say(s sqltext.Stmt) string {
 func TestParse(t *testing.T) {
 	for _, c := range [][2]string{
 		{"select v from a where id = $1", `1  rows [a:a] where [{id = [{1 <nil> true}]}] plain`},
+		{"explain (costs off) update a set v = 1", `0  rows [] where []: EXPLAIN`},
 		{"select v from s.a x where x.id in (1, -$2)", `1  rows [a:x] where []`},
 		{"select v from a where id in (1, -2) for update skip locked",
 			`1  rows [a:a] where [{id in [{0 1 true} {0 -2 true}]}] plain cut`},
