@@ -48,16 +48,16 @@ type Stats struct {
 	Understood int
 	// NotUnderstood counts statements by reason. They only make a check weaker.
 	NotUnderstood map[string]int
-	// Missed has each distinct statement once, in the order of first occurrence, at most 1000.
+	// Missed has each distinct statement once, in the order of first occurrence; those after the first 1000 as one.
 	Missed []Missed
 }
 
 func (s Stats) String() string {
-	out := fmt.Sprintf("%d statements understood", s.Understood)
+	all, list := s.Understood, ""
 	for _, m := range s.Missed {
-		out += "\n" + m.String()
+		all, list = all+m.Count, list+"\n"+m.String()
 	}
-	return out
+	return fmt.Sprintf("%d of %d statements understood%s", s.Understood, all, list)
 }
 
 func (m Missed) String() string {
@@ -192,21 +192,19 @@ func (l *Log) Miss(sql, why string, write bool, tables ...string) {
 	if why == "DECLARE" || why == "FETCH" || why == sqltext.TwoPhase { // drivers number these names
 		id = numbers().ReplaceAllString(id, "")
 	}
+	if _, ok := l.missed[id]; !ok && len(l.missed) >= maxMissed {
+		id, sql, why = "", "…", "more distinct statements than the list holds"
+	}
 	i, ok := l.missed[id]
-	switch {
-	case ok:
-	case len(l.stats.Missed) < maxMissed:
+	if !ok {
 		if l.missed == nil {
 			l.missed = map[string]int{}
 		}
 		i = len(l.stats.Missed)
 		l.missed[id] = i
 		l.stats.Missed = append(l.stats.Missed, Missed{SQL: sql, Why: why, Instead: hint(why), Write: write})
-		ok = true
 	}
-	if ok {
-		l.stats.Missed[i].Count++
-	}
+	l.stats.Missed[i].Count++
 	if write {
 		if len(tables) == 0 {
 			tables = []string{""}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +21,6 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/watches"
 	"isovet/internal/escape"
-	"isovet/internal/plural"
 	"isovet/internal/sqlstmt"
 	"isovet/level"
 	"isovet/record"
@@ -185,10 +185,11 @@ func (f *proxyFlags) serve(ctx context.Context, e *console.Env, o proxy.Options,
 	case f.json:
 		err = console.JSONLine(e.Stdout, &end)
 	case !f.quiet:
+		lines := strings.Split(st.String(), "\n")
 		_, err = fmt.Fprintf(e.Stdout, "%s: %d committed, %d aborted, %d of unknown outcome; %s\n", escape.Line(f.out),
-			n.Committed, n.Aborted, n.Unknown, plural.Of(st.Understood, "statement")+" understood")
-		for _, m := range st.Missed {
-			fmt.Fprintf(e.Stdout, "  %s\n", escape.Line(m.String()))
+			n.Committed, n.Aborted, n.Unknown, lines[0])
+		for _, line := range lines[1:] {
+			fmt.Fprintf(e.Stdout, "  %s\n", escape.Line(line))
 		}
 	}
 	if n.Committed == 0 {
