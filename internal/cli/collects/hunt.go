@@ -1,6 +1,7 @@
 package collects
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,8 +149,8 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	}
 	h, err := hunt.Run(ctx, cfg)
 	p.Hide()
-	if broken != nil {
-		return broken
+	if broken != nil || err != nil && len(h.Rounds) == 0 && !h.Interrupted {
+		return cmp.Or(broken, console.OrStopped(ctx, err, "hunting"))
 	}
 	j := huntJSON{
 		Verdict: "none", Level: hunt.Named(h.Levels), Rounds: len(h.Rounds), Undecided: h.Undecided,
