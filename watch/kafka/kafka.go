@@ -238,7 +238,7 @@ func (s *source) poll(ctx context.Context) {
 	got := s.client.PollRecords(wait, 4096)
 	got.EachPartition(func(f kgo.FetchTopicPartition) {
 		p := s.parts[f.Partition]
-		if p == nil || f.Err != nil {
+		if p == nil {
 			return
 		}
 		if f.LastStableOffset >= 0 && len(f.Records) > 0 {
@@ -258,10 +258,12 @@ func (s *source) poll(ctx context.Context) {
 		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled),
 			errors.Is(e.Err, kgo.ErrClientClosed):
 		case errors.As(e.Err, &loss):
+			s.Lose()
 			s.o.Log.Warn("the brokers have lost messages; watch ignores messages with offsets that it has read",
 				"topic", e.Topic, "partition", e.Partition, "error", e.Err)
 		default:
 			s.said.is(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
+			_ = pause(wait) // the next fetch may fail at once
 		}
 	}
 }
@@ -406,7 +408,7 @@ type trouble struct {
 	log   *slog.Logger
 	mu    sync.Mutex
 	err   error
-	text  string
+	text  string // told last
 	told  time.Time
 	since time.Time
 }
@@ -436,7 +438,9 @@ func (t *trouble) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil && e2e.Err() == nil && key == fetchKey {
-		t.log.Info("the source works again", "after", time.Since(t.since).Round(time.Millisecond))
-		t.err, t.text = nil, ""
+		if !t.told.Before(t.since) {
+			t.log.Info("the source works again", "after", time.Since(t.since).Round(time.Millisecond))
+		}
+		t.err = nil
 	}
 }
