@@ -211,8 +211,7 @@ func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) e
 func (s *source) gone(p *part, to int64) {
 	s.Lose()
 	s.o.Log.Warn("the topic lost messages before watch read them: deleted or over its limits",
-		"topic", s.o.Topic, "partition", p.number, "first", p.next,
-		"last", to-1)
+		"topic", s.o.Topic, "partition", p.number, "first", p.next, "last", to-1)
 }
 
 // Next waits for messages.
@@ -295,7 +294,6 @@ func (s *source) limit() int { return max(heldBytes/len(s.order), 128<<10) }
 // merge passes on the earliest messages.
 func (s *source) merge(most int) (out []watch.Line) {
 	for len(out) < most {
-		now := time.Time{}
 		var p *part
 		until := int64(1<<63 - 1) // the second one's time
 		for _, q := range s.order {
@@ -303,10 +301,7 @@ func (s *source) merge(most int) (out []watch.Line) {
 				if q.next >= q.end {
 					continue
 				}
-				if now.IsZero() {
-					now = time.Now()
-				}
-				if now.Sub(q.since) < s.o.Idle {
+				if time.Since(q.since) < s.o.Idle {
 					return out // more of it will arrive
 				}
 				continue

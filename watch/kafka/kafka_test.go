@@ -255,14 +255,9 @@ func TestLogin(t *testing.T) {
 			kfake.Superuser(strings.ToUpper(mechanism), "me", "secret"))
 		o := Options{Brokers: c.ListenAddrs(), Topic: topic, SASL: mechanism, User: "me", Password: "secret",
 			Patience: time.Minute}
-		src, err := Open(t.Context(), o, nil)
-		if err != nil {
-			t.Errorf("%s: %v", mechanism, err)
-		} else {
-			src.Close()
-		}
+		must.OK(t, must.Get(Open(t.Context(), o, nil))(t).Close())
 		o.Password, o.Patience = "wrong", 300*time.Millisecond
-		if src, err = Open(t.Context(), o, nil); err == nil {
+		if src, err := Open(t.Context(), o, nil); err == nil {
 			src.Close()
 			t.Errorf("%s: a wrong password is taken", mechanism)
 		} else if strings.Contains(err.Error(), "wrong") {
