@@ -44,6 +44,7 @@ type stream struct {
 	last  jetstream.Msg      // the last that Next returned
 	size  int                // of the longest message of the last fetch; 0: there was none
 	first int64              // the stream's first message, when it was looked at
+	since time.Time          // creation of the stream; zero: unknown yet
 	bad   trouble
 	Losses
 }
@@ -152,6 +153,10 @@ func (s *stream) look(ctx context.Context) error {
 	if last := info.State.LastSeq; int64(last) < s.at {
 		return fmt.Errorf("stream %s ends at message %d, but the log has message %d: %w", s.name, last, s.at, errOther)
 	}
+	if s.at > 0 && !s.since.IsZero() && !s.since.Equal(info.Created) {
+		return fmt.Errorf("stream %s began at %s, before at %s: %w", s.name, info.Created, s.since, errOther)
+	}
+	s.since = info.Created
 	s.first = int64(info.State.FirstSeq)
 	return nil
 }

@@ -150,16 +150,19 @@ func TestNATSAway(t *testing.T) {
 			said.String())
 	}
 	must.Equal(t, strings.Count(said.String(), "lost messages"), 2, "losses that are said: %s", said.String())
+	must.OK(t, js.DeleteStream(t.Context(), "T"))
+	must.Get(js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"txns"}}))(t)
+	publish(40)
+	_, err := src.Next(t.Context(), 100)
+	must.Equal(t, strings.Contains(fmt.Sprint(err), "created again"), true, "error of a new stream: %v", err)
 	open.URL, open.Patience = strings.Replace(url, "secret", "wrong", 1), time.Nanosecond
 	if s, err := watch.NATS(t.Context(), open, 0); err == nil {
 		s.Close()
 		t.Error("a wrong password is taken")
-	} else if strings.Contains(err.Error(), "wrong") {
-		t.Errorf("the password is said: %v", err)
+	} else {
+		must.Equal(t, strings.Contains(err.Error(), "wrong"), false, "the password is said: %v", err)
 	}
 	open.URL = url
-	if s, err := watch.NATS(t.Context(), open, 99); err == nil {
-		s.Close()
-		t.Error("another stream is taken")
-	}
+	_, err = watch.NATS(t.Context(), open, 99)
+	must.Equal(t, err != nil, true, "another stream is refused")
 }
