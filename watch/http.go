@@ -375,9 +375,14 @@ func (s *HTTPServer) take(out []Line, q *request) []Line {
 	if len(s.prints) > 1<<15 {
 		s.prints = map[lastPlace]uint64{}
 	}
+	unknown := 0 // lines that may differ from those with their numbers
 	for i, t := range q.texts {
 		at := lastPlace{q.of, from + int64(i)}
-		if was, known := s.prints[at]; known && was != q.prints[i] { // it is before all new ones
+		was, known := s.prints[at]
+		if !known && at.place <= last {
+			unknown++
+		}
+		if known && was != q.prints[i] { // it is before all new ones
 			q.answer(outcome{wrong: fmt.Sprintf("line %d differs from the one that came with this number; expected "+
 				"the same line, or a name for each sender (header %s)", at.place, ProducerHeader)})
 			q.finish()
@@ -387,6 +392,10 @@ func (s *HTTPServer) take(out []Line, q *request) []Line {
 			s.prints[at] = q.prints[i]
 		}
 		out = append(out, Line{Place: at.place, Text: t, Of: q.of})
+	}
+	if unknown > 0 {
+		loud(s.o.Log).Warn("a request repeats lines that watch cannot compare any more; watch ignores lines with "+
+			"numbers that it has", "producer", q.of, "first", from, "count", unknown)
 	}
 	q.after = max(last, from+int64(len(q.texts))-1)
 	s.last[q.of] = q.after

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -154,6 +155,7 @@ func TestHTTPRefused(t *testing.T) {
 func TestHTTPProducers(t *testing.T) {
 	dir := t.TempDir()
 	var want []string
+	var said bytes.Buffer // by one goroutine
 	for round := range 3 {
 		opened := make(chan *HTTPServer, 1)
 		ctx, stop := context.WithCancel(t.Context())
@@ -161,10 +163,8 @@ func TestHTTPProducers(t *testing.T) {
 		go func() {
 			ended <- Run(ctx, Config{Dir: dir, Judge: aionOf(si, 1000), Checkpoint: time.Duration(round % 2),
 				Open: func(_ context.Context, after Places) (Source, error) {
-					s, err := ListenHTTP(HTTPOptions{Addr: "127.0.0.1:0"})
-					if err != nil {
-						return nil, err
-					}
+					log := slog.New(slog.NewTextHandler(&said, nil))
+					s := must.Have(ListenHTTP(HTTPOptions{Addr: "127.0.0.1:0", Log: log}))
 					src := s.Source(after)
 					opened <- s
 					return src, nil
@@ -205,6 +205,7 @@ func TestHTTPProducers(t *testing.T) {
 		}
 		stop()
 		<-ended
+		must.Equal(t, strings.Count(said.String(), "cannot compare"), 6*round, "after round %d: %s", round, &said)
 	}
 	var got []string
 	l, err := openLog(dir, func(_ int64, line []byte) error {
@@ -258,9 +259,8 @@ func TestHTTPBehind(t *testing.T) {
 	}
 	s.o.Patience = time.Minute
 	taken := taking(t, src)
-	if status, says, _ := post(t, http.DefaultClient, base, []byte(fine)); status != 200 || says != "1" {
-		t.Errorf("afterwards: %d %s", status, says)
-	}
+	status, says, _ := post(t, http.DefaultClient, base, []byte(fine))
+	must.Equal(t, fmt.Sprint(status, " ", says), "200 1", "afterwards")
 	must.Equal(t, len(taken()), 1, "lines taken")
 }
 

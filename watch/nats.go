@@ -43,7 +43,8 @@ type stream struct {
 	seen  uint64             // deliveries of this consumer
 	last  jetstream.Msg      // the last that Next returned
 	size  int                // of the longest message of the last fetch; 0: there was none
-	looks time.Time          // last check for deleted messages
+	first int64              // the stream's first message, when it was looked at
+	since time.Time          // creation of the stream; zero: unknown yet
 	bad   trouble
 	Losses
 }
@@ -141,30 +142,35 @@ func (s *stream) find(ctx context.Context) (err error) {
 var errOther = errors.New("it is another stream, or was created again; expected the stream of the log, or another " +
 	"--state folder")
 
-// look asks for the stream's state, and reports deleted messages.
+// look asks for the stream's state.
 func (s *stream) look(ctx context.Context) error {
 	st, err := s.js.Stream(ctx, s.name)
 	if err != nil {
 		return err
 	}
-	s.looks = time.Now()
 	info := st.CachedInfo()
 	s.alone = len(info.Config.Subjects) == 1 && info.Config.Subjects[0] == s.o.Subject
 	if last := info.State.LastSeq; int64(last) < s.at {
 		return fmt.Errorf("stream %s ends at message %d, but the log has message %d: %w", s.name, last, s.at, errOther)
 	}
-	if first := int64(info.State.FirstSeq); s.at > 0 && first > s.at+1 {
-		s.gone(s.at+1, first-1)
-		s.at = first - 1
+	if s.at > 0 && !s.since.IsZero() && !s.since.Equal(info.Created) {
+		return fmt.Errorf("stream %s began at %s, before at %s: %w", s.name, info.Created, s.since, errOther)
 	}
+	s.since = info.Created
+	s.first = int64(info.State.FirstSeq)
 	return nil
 }
 
-// gone reports messages that the server no longer has.
-func (s *stream) gone(from, to int64) {
+// gone reports the messages behind the last one received and before place to, if there are any: the server no longer
+// has them.
+func (s *stream) gone(to int64) {
+	if s.at == 0 || to <= s.at+1 {
+		return
+	}
 	s.Lose()
 	s.o.Log.Warn("the stream lost messages before watch read them: purged, deleted or over its limits",
-		"stream", s.name, "first", from, "last", to)
+		"stream", s.name, "first", s.at+1, "last", to-1)
+	s.at = to - 1
 }
 
 // restart makes the consumer anew, behind the last message received.
@@ -175,6 +181,7 @@ func (s *stream) restart(ctx context.Context) error {
 	if err := s.look(ctx); err != nil {
 		return err
 	}
+	s.gone(s.first)
 	err := s.js.DeleteConsumer(ctx, s.name, s.cfg.Durable)
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return err
@@ -233,22 +240,26 @@ func (s *stream) fetch(ctx context.Context, most int) (out []Line, err error) {
 		return nil, err
 	}
 	s.size = 1
-	missing := false
+	missing, looked := false, false
 	for m := range got.Messages() {
 		meta, err := m.Metadata()
 		if err != nil {
 			return nil, err
 		}
-		if meta.Sequence.Consumer != s.seen+1 {
-			missing = true
+		at := int64(meta.Sequence.Stream)
+		missing = missing || meta.Sequence.Consumer != s.seen+1
+		if jumped := s.at > 0 && at > s.at+1; jumped && !missing && !looked {
+			looked = s.look(ctx) == nil
+			missing = !looked
 		}
 		if missing {
 			continue // it will be sent again
 		}
 		s.seen++
-		at := int64(meta.Sequence.Stream)
-		if s.at > 0 && at > s.at+1 {
-			s.jumped(ctx, at)
+		if s.alone {
+			s.gone(at)
+		} else { // missing numbers may be those of other subjects
+			s.gone(min(at, s.first))
 		}
 		s.at = at
 		s.size = max(s.size, len(m.Data()))
@@ -273,26 +284,6 @@ func (s *stream) length() int {
 		return fetchBytes / 256 // unknown yet
 	}
 	return s.size
-}
-
-// jumped finds out whether messages before place at were deleted. If the stream has other subjects, missing numbers
-// may be theirs.
-func (s *stream) jumped(ctx context.Context, at int64) {
-	if s.alone {
-		s.gone(s.at+1, at-1)
-		return
-	}
-	if time.Since(s.looks) < time.Second {
-		return
-	}
-	s.looks = time.Now()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if st, err := s.js.Stream(ctx, s.name); err == nil {
-		if first := int64(st.CachedInfo().State.FirstSeq); first > s.at+1 {
-			s.gone(s.at+1, first-1)
-		}
-	}
 }
 
 // Done acknowledges all messages up to the last. If an acknowledgement is lost, nothing happens, since the log has the

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"isovet/internal/test/must"
 	"isovet/internal/test/tlstest"
 	"isovet/watch"
 )
@@ -66,9 +67,7 @@ func takeLines(t *testing.T, src watch.Source, n int) (out []string) {
 		for _, l := range lines {
 			out = append(out, string(l.Text))
 		}
-		if err := src.Done(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, src.Done())
 	}
 	return out
 }
@@ -79,29 +78,17 @@ func TestNATSAway(t *testing.T) {
 	dir := t.TempDir()
 	files := watch.TLSFiles{Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
 	tlstest.Certificate(t, files.Cert, files.Key)
-	cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(tls.LoadX509KeyPair(files.Cert, files.Key))(t)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
 	o := nserver.Options{Port: -1, StoreDir: dir, Username: "me", Password: "secret", TLSConfig: config, TLS: true}
 	server := startNATS(t, o)
 	url := strings.Replace(server.ClientURL(), "://", "://me:secret@", 1)
 	o.Port = server.Addr().(*net.TCPAddr).Port
-	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
-		nats.RootCAs(files.Cert))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+		nats.RootCAs(files.Cert)))(t)
 	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"txns"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := must.Get(jetstream.New(conn))(t)
+	st := must.Get(js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"txns"}}))(t)
 	sent := 0
 	publish := func(n int) {
 		t.Helper()
@@ -113,9 +100,7 @@ func TestNATSAway(t *testing.T) {
 				}
 				time.Sleep(50 * time.Millisecond)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			sent++
 		}
 	}
@@ -123,10 +108,7 @@ func TestNATSAway(t *testing.T) {
 	var said texts
 	open := watch.NATSOptions{URL: url, Subject: "txns", Durable: "w", TLS: watch.TLSFiles{CA: files.Cert},
 		Log: slog.New(slog.NewTextHandler(&said, nil))}
-	src, err := watch.NATS(t.Context(), open, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(watch.NATS(t.Context(), open, 0))(t)
 	defer src.Close()
 	got := takeLines(t, src, 10)
 	for round := range 2 {
@@ -150,35 +132,37 @@ func TestNATSAway(t *testing.T) {
 	defer server.WaitForShutdown()
 	defer server.Shutdown()
 	for _, what := range []string{"fails", "works again"} {
-		if strings.Count(said.String(), what) < 2 {
-			t.Errorf("it is not said that it %s: %s", what, said.String())
-		}
+		must.Equal(t, strings.Count(said.String(), what) < 2, false, "it is said that it %s: %s", what, said.String())
 	}
 	publish(5)
-	st, err := js.Stream(t.Context(), "T")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := st.Purge(t.Context(), jetstream.WithPurgeSequence(23)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, st.Purge(t.Context(), jetstream.WithPurgeSequence(23)))
 	got = append(got, takeLines(t, src, 3)...)
-	if want := "first=21 last=22"; !strings.Contains(said.String(), want) {
-		t.Errorf("it is not said that messages are gone, %s: %s", want, said.String())
+	must.Equal(t, fmt.Sprint(got), "[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 22 23 24]", "lines")
+	must.Get(js.UpdateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"txns", "other"}}))(t)
+	must.Get(js.Publish(t.Context(), "other", nil))(t) // message 26, of which the watch knows nothing
+	publish(1)
+	takeLines(t, src, 1)
+	publish(3)
+	must.OK(t, st.Purge(t.Context(), jetstream.WithPurgeSequence(30)))
+	takeLines(t, src, 1)
+	for _, want := range []string{"first=21 last=22", "first=28 last=29"} {
+		must.Equal(t, strings.Contains(said.String(), want), true, "it is said that messages are gone, %s: %s", want,
+			said.String())
 	}
-	if want := "[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 22 23 24]"; fmt.Sprint(got) != want {
-		t.Errorf("%v; expected %s", got, want)
-	}
+	must.Equal(t, strings.Count(said.String(), "lost messages"), 2, "losses that are said: %s", said.String())
+	must.OK(t, js.DeleteStream(t.Context(), "T"))
+	must.Get(js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "T", Subjects: []string{"txns"}}))(t)
+	publish(40)
+	_, err := src.Next(t.Context(), 100)
+	must.Equal(t, strings.Contains(fmt.Sprint(err), "created again"), true, "error of a new stream: %v", err)
 	open.URL, open.Patience = strings.Replace(url, "secret", "wrong", 1), time.Nanosecond
 	if s, err := watch.NATS(t.Context(), open, 0); err == nil {
 		s.Close()
 		t.Error("a wrong password is taken")
-	} else if strings.Contains(err.Error(), "wrong") {
-		t.Errorf("the password is said: %v", err)
+	} else {
+		must.Equal(t, strings.Contains(err.Error(), "wrong"), false, "the password is said: %v", err)
 	}
 	open.URL = url
-	if s, err := watch.NATS(t.Context(), open, 99); err == nil {
-		s.Close()
-		t.Error("another stream is taken")
-	}
+	_, err = watch.NATS(t.Context(), open, 99)
+	must.Equal(t, err != nil, true, "another stream is refused")
 }

@@ -211,8 +211,7 @@ func (s *source) add(ctx context.Context, numbers []int32, after watch.Places) e
 func (s *source) gone(p *part, to int64) {
 	s.Lose()
 	s.o.Log.Warn("the topic lost messages before watch read them: deleted or over its limits",
-		"topic", s.o.Topic, "partition", p.number, "first", p.next,
-		"last", to-1)
+		"topic", s.o.Topic, "partition", p.number, "first", p.next, "last", to-1)
 }
 
 // Next waits for messages.
@@ -238,7 +237,7 @@ func (s *source) poll(ctx context.Context) {
 	got := s.client.PollRecords(wait, 4096)
 	got.EachPartition(func(f kgo.FetchTopicPartition) {
 		p := s.parts[f.Partition]
-		if p == nil || f.Err != nil {
+		if p == nil {
 			return
 		}
 		if f.LastStableOffset >= 0 && len(f.Records) > 0 {
@@ -258,10 +257,12 @@ func (s *source) poll(ctx context.Context) {
 		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled),
 			errors.Is(e.Err, kgo.ErrClientClosed):
 		case errors.As(e.Err, &loss):
+			s.Lose()
 			s.o.Log.Warn("the brokers have lost messages; watch ignores messages with offsets that it has read",
 				"topic", e.Topic, "partition", e.Partition, "error", e.Err)
 		default:
 			s.said.is(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
+			_ = pause(wait) // the next fetch may fail at once
 		}
 	}
 }
@@ -293,7 +294,6 @@ func (s *source) limit() int { return max(heldBytes/len(s.order), 128<<10) }
 // merge passes on the earliest messages.
 func (s *source) merge(most int) (out []watch.Line) {
 	for len(out) < most {
-		now := time.Time{}
 		var p *part
 		until := int64(1<<63 - 1) // the second one's time
 		for _, q := range s.order {
@@ -301,10 +301,7 @@ func (s *source) merge(most int) (out []watch.Line) {
 				if q.next >= q.end {
 					continue
 				}
-				if now.IsZero() {
-					now = time.Now()
-				}
-				if now.Sub(q.since) < s.o.Idle {
+				if time.Since(q.since) < s.o.Idle {
 					return out // more of it will arrive
 				}
 				continue
@@ -406,7 +403,7 @@ type trouble struct {
 	log   *slog.Logger
 	mu    sync.Mutex
 	err   error
-	text  string
+	text  string // told last
 	told  time.Time
 	since time.Time
 }
@@ -436,7 +433,9 @@ func (t *trouble) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil && e2e.Err() == nil && key == fetchKey {
-		t.log.Info("the source works again", "after", time.Since(t.since).Round(time.Millisecond))
-		t.err, t.text = nil, ""
+		if !t.told.Before(t.since) {
+			t.log.Info("the source works again", "after", time.Since(t.since).Round(time.Millisecond))
+		}
+		t.err = nil
 	}
 }

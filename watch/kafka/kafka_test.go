@@ -2,8 +2,11 @@ package kafka
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"net"
 	"strconv"
@@ -154,9 +157,7 @@ func TestIdle(t *testing.T) {
 	after := watch.Places{}
 	take(t, src, after, 2)
 	produce(t, k, message(0, 3, "third"))
-	if got := take(t, src, after, 1); got[0] != "third" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, take(t, src, after, 1)[0], "third", "the message")
 }
 
 // TestBrokerAway: a broker that is stopped and started again costs and doubles nothing, and both are reported.
@@ -189,9 +190,7 @@ func TestBrokerAway(t *testing.T) {
 		t.Errorf("%v, %v", got, after)
 	}
 	for _, what := range []string{"fails", "works again"} {
-		if !strings.Contains(log.String(), what) {
-			t.Errorf("it is not said that it %s: %s", what, log)
-		}
+		must.Equal(t, strings.Contains(log.String(), what), true, "it is said that it %s: %s", what, log)
 	}
 }
 
@@ -205,23 +204,12 @@ func TestGone(t *testing.T) {
 		all = append(all, message(0, int64(i), strconv.Itoa(i)))
 	}
 	produce(t, k, all...)
-	q := kmsg.NewPtrDeleteRecordsRequest()
-	qt := kmsg.NewDeleteRecordsRequestTopic()
-	qt.Topic = topic
-	qp := kmsg.NewDeleteRecordsRequestTopicPartition()
-	qp.Offset = 12
-	qt.Partitions = append(qt.Partitions, qp)
-	q.Topics = append(q.Topics, qt)
-	must.Get(q.RequestWith(t.Context(), k))(t)
+	must.OK(t, c.DeleteRecords(topic, 0, 12))
 	after := watch.Places{"0": 4}
 	src, log := open(t, c, after, Options{})
 	defer src.Close()
-	if got := take(t, src, after, 8); got[0] != "12" {
-		t.Errorf("%q", got)
-	}
-	if text := log.String(); !strings.Contains(text, "first=5 last=11") {
-		t.Errorf("it is not said: %s", text)
-	}
+	must.Equal(t, take(t, src, after, 8)[0], "12", "the first message")
+	must.Equal(t, strings.Contains(log.String(), "first=5 last=11"), true, "it is said: %s", log)
 }
 
 // TestBehind: what a watch does not take stays with the brokers.
@@ -255,9 +243,7 @@ func TestBehind(t *testing.T) {
 			more--
 		}
 	}
-	if most > heldBytes {
-		t.Errorf("%d bytes are held; expected up to %d", most, heldBytes)
-	}
+	must.Equal(t, most > heldBytes, false, "%d bytes are held; expected up to %d", most, heldBytes)
 	s.parts[1].end = 0 // of which nothing is waited for any more
 	take(t, src, watch.Places{}, n)
 }
@@ -269,14 +255,9 @@ func TestLogin(t *testing.T) {
 			kfake.Superuser(strings.ToUpper(mechanism), "me", "secret"))
 		o := Options{Brokers: c.ListenAddrs(), Topic: topic, SASL: mechanism, User: "me", Password: "secret",
 			Patience: time.Minute}
-		src, err := Open(t.Context(), o, nil)
-		if err != nil {
-			t.Errorf("%s: %v", mechanism, err)
-		} else {
-			src.Close()
-		}
+		must.OK(t, must.Get(Open(t.Context(), o, nil))(t).Close())
 		o.Password, o.Patience = "wrong", 300*time.Millisecond
-		if src, err = Open(t.Context(), o, nil); err == nil {
+		if src, err := Open(t.Context(), o, nil); err == nil {
 			src.Close()
 			t.Errorf("%s: a wrong password is taken", mechanism)
 		} else if strings.Contains(err.Error(), "wrong") {
@@ -284,4 +265,37 @@ func TestLogin(t *testing.T) {
 		}
 		c.Close()
 	}
+}
+
+// TestBrokenBatch: of a fetch whose last batch is not as it says, the messages before it are kept.
+func TestBrokenBatch(t *testing.T) {
+	c := brokers(t, kfake.SeedTopics(1, topic))
+	defer c.Close()
+	k := client(t, c)
+	produce(t, k, message(0, 1, "a"))
+	produce(t, k, message(0, 2, "b"))
+	var none bytes.Buffer
+	must.OK(t, gzip.NewWriter(&none).Close())
+	broken := kmsg.RecordBatch{Length: int32(49 + none.Len()), Magic: 2, Attributes: 1, ProducerID: -1,
+		ProducerEpoch: -1, FirstSequence: -1, NumRecords: 1, Records: none.Bytes()} // Attributes: gzip
+	raw := broken.AppendTo(nil)
+	binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], crc32.MakeTable(crc32.Castagnoli)))
+	q := kmsg.NewPtrProduceRequest()
+	q.Acks, q.TimeoutMillis = -1, 5000
+	qt := kmsg.NewProduceRequestTopic()
+	qt.Topic, qt.TopicID = topic, c.TopicInfo(topic).TopicID
+	qp := kmsg.NewProduceRequestTopicPartition()
+	qp.Records = raw
+	qt.Partitions = append(qt.Partitions, qp)
+	q.Topics = append(q.Topics, qt)
+	r := must.Get(q.RequestWith(t.Context(), k))(t)
+	must.Equal(t, r.Topics[0].Partitions[0].ErrorCode, 0, "the broker's answer")
+	src, log := open(t, c, nil, Options{})
+	defer src.Close()
+	must.Equal(t, fmt.Sprint(take(t, src, watch.Places{}, 2)), "[a b]", "messages; %s", log)
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	_, err := src.Next(ctx, 10)
+	must.Equal(t, err, context.DeadlineExceeded, "of the broken batch")
+	must.Equal(t, strings.Count(log.String(), "\n"), 2, "reports: %s", log)
 }
