@@ -44,7 +44,8 @@ type reader struct {
 	sessions map[string]int
 	text     []byte // the lines
 	lines    []line
-	passed   int // spans that are no transactions
+	seen     map[string]line // by their spans
+	passed   int             // spans that are no transactions
 
 	val []byte // JSON of the values of the span
 	str []byte // the text of the last value, if it was one
@@ -61,7 +62,7 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 	if !utf8.Valid(data) { // one text of some program is no reason to refuse all
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
-	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, sessions: map[string]int{}}
+	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, sessions: map[string]int{}, seen: map[string]line{}}
 	for r.s.Peek() != 0 {
 		r.member("resourceSpans", func() {
 			r.member("scopeSpans", func() {
@@ -112,13 +113,14 @@ func (r *reader) array(what string, each func()) {
 
 // span is a span as far as it matters.
 type span struct {
-	id, name   string
-	start, end int64 // in nanoseconds since 1970; NoTime: not given
-	failed     bool
-	session    int    // -1: not given
-	status     string // in JSON; "": not given
-	rest       []byte // other fields of the transaction
-	said       []byte // operations of the attribute
+	id, name              string
+	start, end            int64 // in nanoseconds since 1970; NoTime: not given
+	failed                bool
+	session               int    // -1: not given
+	lostAttrs, lostEvents int64  // dropped by the program, which limits them
+	status                string // in JSON; "": not given
+	rest                  []byte // other fields of the transaction
+	said                  []byte // operations of the attribute
 }
 
 func (r *reader) span() {
@@ -139,6 +141,10 @@ func (r *reader) span() {
 			r.array("attributes", func() { r.attribute(&x) })
 		case "events":
 			r.array("events", func() { r.event(&x) })
+		case "droppedAttributesCount":
+			x.lostAttrs = r.s.Integer("droppedAttributesCount")
+		case "droppedEventsCount":
+			x.lostEvents = r.s.Integer("droppedEventsCount")
 		case "status":
 			r.s.Map("status")
 			for field, ok := r.field("status"); ok; field, ok = r.field("status") {
@@ -159,13 +165,22 @@ func (r *reader) span() {
 		r.passed++
 	case x.start == history.NoTime || x.end == history.NoTime:
 		r.s.Fail(at, "", "span %s: startTimeUnixNano or endTimeUnixNano is missing; expected both", x.id)
+	case x.lostAttrs > 0 || x.lostEvents > 0 && (len(r.ops) > 0 || len(x.said) == 0):
+		r.s.Fail(at, "", "span %s: its program dropped %d attributes and %d events, perhaps operations; expected all; "+
+			"raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT or OTEL_SPAN_EVENT_COUNT_LIMIT", x.id, x.lostAttrs, x.lostEvents)
 	default:
 		if len(r.lines) == 1<<10 {
 			r.text = slices.Grow(r.text, int(1.02*float64(len(r.s.Data)-at)/float64(at)*float64(len(r.text))))
 		}
 		from := len(r.text)
 		r.text = append(x.appendLine(r.text, r.ops), '\n')
-		r.lines = append(r.lines, line{from, len(r.text), x.start, r.s.Line(at), x.id})
+		l := line{from, len(r.text), x.start, r.s.Line(at), x.id}
+		if old := r.seen[x.id]; x.id != "" && bytes.Equal(r.text[old.from:old.to], r.text[from:]) {
+			r.text = r.text[:from] // an exporter that got no answer sends its spans again
+			return
+		}
+		r.seen[x.id] = l
+		r.lines = append(r.lines, l)
 	}
 }
 
@@ -227,6 +242,8 @@ func (r *reader) attribute(x *span) {
 	}
 }
 
+var kinds = map[string]byte{"read": 'r', "write": 'w', "delete": 'w', "append": 'a'}
+
 // event reads an event; some are operations.
 func (r *reader) event(x *span) {
 	at := r.s.Map("events")
@@ -253,17 +270,12 @@ func (r *reader) event(x *span) {
 	if !ours {
 		return
 	}
-	kind := byte('w')
-	switch string(what) {
-	case "read":
-		kind = 'r'
-	case "append":
-		kind = 'a'
-	case "write":
-	case "delete":
-		value = []byte("null")
-	default:
+	kind, known := kinds[string(what)]
+	if !known {
 		r.s.Fail(at, "", "span %s: event %s: not known; expected isovet.read, write, delete or append", x.id, name)
+	}
+	if string(what) == "delete" {
+		value = []byte("null")
 	}
 	if key == nil {
 		r.s.Fail(at, "", "span %s: event %s: no attribute isovet.key", x.id, name)
@@ -369,12 +381,10 @@ func (r *reader) value() (text bool) {
 // values reads an object with an array of values, or of keys with values.
 func (r *reader) values(bracket byte, each func()) {
 	r.val = append(r.val, bracket)
-	first := true
 	r.member("values", func() {
-		if !first {
+		if r.val[len(r.val)-1] != bracket { // no value ends so
 			r.val = append(r.val, ',')
 		}
-		first = false
 		each()
 	})
 	r.val = append(r.val, bracket+2) // ] follows [ two places behind, and so does } follow {

@@ -268,7 +268,8 @@ func intNodes(of role, ints []int64) []parquetgo.Node {
 	}
 	add(parquetgo.Leaf(parquetgo.Int64Type), &parquetgo.DeltaBinaryPacked)
 	add(parquetgo.Decimal(0, 18, parquetgo.Int64Type))
-	add(parquetgo.Decimal(0, 38, parquetgo.FixedLenByteArrayType(16)))
+	add(parquetgo.Decimal(0, 38, parquetgo.FixedLenByteArrayType(16)), &parquetgo.DeltaByteArray,
+		&parquetgo.ByteStreamSplit)
 	if lo >= 0 {
 		add(parquetgo.Uint(64), &parquetgo.DeltaBinaryPacked)
 	}

@@ -276,17 +276,15 @@ func texts(data []byte, offsets []uint32, enc format.Encoding, src []byte, n int
 		}
 		return data, offsets, nil
 	case format.DeltaLengthByteArray:
-		if _, err = deltas(src, n); err != nil {
-			return data, offsets, err
-		}
+		_, err = deltas(src, n)
 	case format.DeltaByteArray:
-		if err = frontCoded(src, n); err != nil {
-			return data, offsets, err
-		}
+		err = frontCoded(src, n)
 	default:
-		return data, offsets, unsupported(enc)
+		err = unsupported(enc)
 	}
-	data, offsets, err = parquetgo.LookupEncoding(enc).DecodeByteArray(data, src, offsets)
+	if err == nil {
+		data, offsets, err = parquetgo.LookupEncoding(enc).DecodeByteArray(data, src, offsets)
+	}
 	if err == nil && len(offsets) != n+1 {
 		err = fmt.Errorf("%d texts; expected %d", len(offsets)-1, n)
 	}
@@ -303,20 +301,19 @@ func (c *cursor) integers(dst []int64, enc format.Encoding, src []byte, n int) (
 	if c.c.physical == format.Boolean {
 		return c.booleans(dst, enc, src, n)
 	}
-	width := c.c.width
+	width, fixed := c.c.width, c.c.physical == format.FixedLenByteArray
 	switch {
-	case enc == format.Plain:
-		if c.c.physical == format.ByteArray { // of decimals
-			if c.data, c.offsets, err = texts(c.data, c.offsets, enc, src, n); err != nil {
-				return dst, err
-			}
-			break
+	case c.c.physical == format.ByteArray || fixed && enc == format.DeltaByteArray: // decimals
+		c.data, c.offsets, err = texts(c.data, c.offsets, enc, src, n)
+		if fixed && err == nil && len(c.data) != n*width {
+			err = fmt.Errorf("%d bytes; expected %d values of %d", len(c.data), n, width)
 		}
+	case enc == format.Plain:
 		if len(src)/width < n {
 			return dst, fmt.Errorf("%d bytes; expected %d values of %d", len(src), n, width)
 		}
 		switch {
-		case c.c.form == fInt96 || c.c.form == fDecimal && width > 8 || c.c.physical == format.FixedLenByteArray:
+		case fixed || c.c.form == fInt96:
 			c.data = append(c.data[:0], src[:n*width]...)
 		case width == 8:
 			for i := range n {
@@ -326,6 +323,10 @@ func (c *cursor) integers(dst []int64, enc format.Encoding, src []byte, n int) (
 			for i := range n {
 				dst = append(dst, int64(int32(binary.LittleEndian.Uint32(src[4*i:]))))
 			}
+		}
+	case fixed && enc == format.ByteStreamSplit:
+		if err = c.packed(enc, src, n); err == nil {
+			c.data, err = parquetgo.LookupEncoding(enc).DecodeFixedLenByteArray(c.data, src, width)
 		}
 	case width == 8 && c.numeric(enc):
 		if err = c.packed(enc, src, n); err == nil {
@@ -339,8 +340,6 @@ func (c *cursor) integers(dst []int64, enc format.Encoding, src []byte, n int) (
 				}
 			}
 		}
-	case c.c.physical == format.ByteArray:
-		c.data, c.offsets, err = texts(c.data, c.offsets, enc, src, n)
 	default:
 		err = unsupported(enc)
 	}
@@ -368,7 +367,7 @@ func (c *cursor) packed(enc format.Encoding, src []byte, n int) error {
 		_, err := deltas(src, n)
 		return err
 	}
-	if len(src) != n*c.c.width || c.c.physical == format.FixedLenByteArray {
+	if len(src) != n*c.c.width {
 		return fmt.Errorf("%d bytes; expected %d values of %d", len(src), n, c.c.width)
 	}
 	return nil
