@@ -190,9 +190,8 @@ func TestJump(t *testing.T) {
 		line := fmt.Appendf(nil, `{"id":%d,"session":9,"start_ts":%d,"commit_ts":%[2]d,"ops":[]}`, 1000+by, at)
 		must.OK(t, j.Take(NewBatch(500+by, [][]byte{line}), func(int64, error) { t.Error("a bad line") }))
 		var s Snapshot
-		if j.Stats(&s); count(s, "quarantine") != by {
-			t.Errorf("%d behind the bound: %d in quarantine", by, count(s, "quarantine"))
-		}
+		j.Stats(&s)
+		must.Equal(t, count(s, "quarantine"), by, "in quarantine")
 	}
 }
 
@@ -221,9 +220,7 @@ func TestClock(t *testing.T) {
 		p := &player{now: time.Unix(1_800_000_000, 0), every: time.Millisecond, most: 10, lines: lines}
 		must.OK(t, Run(t.Context(), Config{Dir: t.TempDir(), Judge: j, Now: p.clock, Violation: func(line []byte) {
 			var v Violation
-			if err := json.Unmarshal(line, &v); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, json.Unmarshal(line, &v))
 			// by the clock that is judged by: the source is further
 			passed := j.g.pace.clock - time.Unix(1_800_000_000, 0).UnixNano()
 			classes = append(classes, fmt.Sprintf("%s after %.0f", keyOf(v), time.Duration(passed).Seconds()))
@@ -331,9 +328,8 @@ func TestAttachLeopard(t *testing.T) {
 		j := leopardOf(t, LeopardOptions{Skew: m.skew, Lateness: late, Attach: AttachAlways,
 			Gate: GateOptions{Once: true, MaxJump: time.Minute, Patience: time.Minute}})
 		dir, s := play(tb, j, append([]string{head}, lines...), 50)
-		if vs, _, _ := foundBy(t, dir); len(vs) > 0 {
-			t.Fatalf("%s: %q", m.name, vs)
-		}
+		vs, _, _ := foundBy(t, dir)
+		must.Equal(t, len(vs), 0, "%s: violations %q", m.name, vs)
 		lates += s.Late
 	})
 	randtest.Mix(t, lates < 10, "only %d late", lates)

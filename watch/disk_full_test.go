@@ -107,9 +107,7 @@ func TestHTTPFull(t *testing.T) {
 			t.Fatalf("status %d, Retry-After %q", code, after)
 		}
 	}
-	if !m.Get().DiskFull {
-		t.Error("the metrics do not say that the disk is full")
-	}
+	must.Equal(t, m.Get().DiskFull, true, "the metrics say that the disk is full")
 	full.Store(false)
 	for n := 1; n < 4; {
 		code, _ := send(n)
@@ -126,9 +124,8 @@ func TestHTTPFull(t *testing.T) {
 	if err := <-done; ctx.Err() == nil {
 		t.Fatal(err)
 	}
-	if s := m.Get(); s.Lines != 4 || s.Txns != 4 {
-		t.Errorf("%+v", s)
-	}
+	s := m.Get()
+	must.Equal(t, fmt.Sprint(s.Lines, s.Txns), "4 4", "lines and transactions of %+v", s)
 }
 
 // TestTmpfs: the same on a file system that is really full, for a while.

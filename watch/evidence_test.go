@@ -182,9 +182,8 @@ func TestEvidenceBound(t *testing.T) {
 	for _, most := range []int{0, 7} {
 		dir := t.TempDir()
 		_, all, _ := grouped(t, dir, aionOf(si, 400), lines, func(c *Config) { c.Evidence = most })
-		if n, _ := proofsOf(t, dir, all, "", check.Options{}); n != most {
-			t.Errorf("%d histories; expected %d", n, most)
-		}
+		n, _ := proofsOf(t, dir, all, "", check.Options{})
+		must.Equal(t, n, most, "histories")
 	}
 }
 

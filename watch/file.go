@@ -50,7 +50,7 @@ type files struct {
 	cut    int64  // bytes of a too long line that part lacks
 	poll   time.Duration
 	// at its end
-	looked time.Time // last look at the folder
+	looked time.Time // last look at the folder; without a file: when the last one was truncated
 	next   *member   // the next file
 	looks  int       // looks in a row that found a file which was renamed before its opening
 	since  time.Time // when it was first seen
@@ -171,7 +171,7 @@ func (s *files) open(m member, at int64) error {
 // from reads on at a place. A compressed file is decompressed again from its beginning.
 func (s *files) from(at int64) error {
 	s.undo()
-	s.part, s.cut, s.next, s.damage, s.told, s.undo = nil, 0, nil, nil, false, func() {}
+	s.part, s.cut, s.next, s.looked, s.damage, s.told, s.undo = nil, 0, nil, time.Time{}, nil, false, func() {}
 	seek := at
 	if s.packed {
 		seek = 0
@@ -284,10 +284,10 @@ func (s *files) Next(ctx context.Context, most int) ([]Line, error) {
 			line, end, err := s.ended(ctx, from)
 			from = s.at
 			switch {
-			case err != nil:
-				return nil, err
 			case len(line.Text) > 0:
 				return []Line{line}, nil
+			case cmp.Or(err, ctx.Err()) != nil:
+				return nil, cmp.Or(err, ctx.Err())
 			case end:
 				return nil, io.EOF
 			}

@@ -230,10 +230,8 @@ func (s *files) wait(ctx context.Context) (end bool, err error) {
 		return false, err
 	}
 	all, err := members(s.o.Path)
-	if err != nil {
-		return false, err
-	}
-	return false, s.begin(all)
+	all = slices.DeleteFunc(all, func(m member) bool { return m.info.ModTime().Before(s.looked) }) // they were read
+	return false, cmp.Or(err, s.begin(all))
 }
 
 // ended handles the end of a file: it waits, or begins the next file. It returns a last line that has no line end.
@@ -241,7 +239,7 @@ func (s *files) ended(ctx context.Context, from int64) (line Line, end bool, err
 	if cut, err := s.cutOff(from); cut || err != nil {
 		return Line{}, false, err
 	}
-	if s.next == nil || time.Since(s.looked) > 250*time.Millisecond {
+	if s.o.Once || time.Since(s.looked) > s.o.Grace/4 {
 		if err := s.look(); err != nil {
 			return Line{}, false, err
 		}
@@ -326,7 +324,7 @@ func (s *files) cutOff(from int64) (bool, error) {
 			return false, nil
 		}
 	}
-	s.at = from
+	s.at, s.looked = from, st.ModTime()
 	path := s.f.Name()
 	same, _, err := s.find()
 	n := len(same)

@@ -193,7 +193,10 @@ func TestCutOff(t *testing.T) {
 	must.OK(t, os.Rename(path, path+".1"))
 	must.OK(t, os.WriteFile(path, []byte("six\n"), 0o600))
 	r.until(8)
-	want := []string{"one", "two", "three and", "more than there was", "another", "next", "five", "six"}
+	must.OK(t, errors.Join(os.Truncate(path, 0), os.Remove(path)))
+	time.AfterFunc(700*time.Millisecond, func() { os.WriteFile(path, []byte("seven\n"), 0o600) })
+	r.until(9)
+	want := []string{"one", "two", "three and", "more than there was", "another", "next", "five", "six", "seven"}
 	must.Equal(t, fmt.Sprint(r.got), fmt.Sprint(want), "lines")
 	half := gzipped([]byte("one\ntwo\nth")) // it is still being written
 	must.OK(t, os.WriteFile(path+".gz", half[:5], 0o600))
@@ -220,6 +223,16 @@ func TestCutOff(t *testing.T) {
 	must.OK(t, os.WriteFile(grown+"1.gz", append(gzipped([]byte("one\n")), gzipped([]byte("two\n"))...), 0o600))
 	must.OK(t, os.WriteFile(grown+"2.gz", gzipped([]byte("three\n")), 0o600))
 	r.until(3)
+	idle := r.src.(*files)
+	must.OK(t, idle.look())
+	was := idle.looked
+	_, _, err = idle.ended(t.Context(), idle.at)
+	must.Equal(t, idle.looked, was, "an idle file needs few looks at its folder (%v)", err)
+	ctx, stop := context.WithCancel(t.Context())
+	must.OK(t, errors.Join(os.WriteFile(grown+"3.gz", gzipped([]byte("four\n")), 0o600), idle.look()))
+	stop()
+	_, err = idle.Next(ctx, 1)
+	must.Equal(t, err, context.Canceled, "what Next says between files when it has to end")
 }
 
 // TestAmidst: a file is rotated between a look at the folder and what watch does then; each line comes once.

@@ -275,17 +275,14 @@ func TestHTTPTokens(t *testing.T) {
 	taken := taking(t, s.Source(nil))
 	for token, want := range map[string]int{"": 401, "Bearer": 401, "Bearer three": 401, "Basic one": 401,
 		"Bearer one": 200, "bearer two": 200} {
-		if status, says, _ := post(t, trusting(first), base, []byte(fine), "Authorization", token); status != want {
-			t.Errorf("%q: %d %s", token, status, says)
-		}
+		status, says, _ := post(t, trusting(first), base, []byte(fine), "Authorization", token)
+		must.Equal(t, status, want, "%q: %s", token, says)
 	}
 	must.Equal(t, len(taken()), 2, "lines taken")
 	must.OK(t, os.Chtimes(files.Cert, time.Time{}, time.Now().Add(-time.Hour)))
 	second := tlstest.Certificate(t, files.Cert, files.Key)
-	if status, says, _ := post(t, trusting(second), base, []byte(fine), "Authorization", "Bearer one"); status != 200 {
-		t.Errorf("with the new certificate: %d %s", status, says)
-	}
-	if _, err := trusting(first).Get(base + "/position"); err == nil {
-		t.Error("the old certificate is still shown")
-	}
+	status, says, _ := post(t, trusting(second), base, []byte(fine), "Authorization", "Bearer one")
+	must.Equal(t, status, 200, "with the new certificate: %s", says)
+	_, err := trusting(first).Get(base + "/position")
+	must.Equal(t, err != nil, true, "the old certificate is refused")
 }

@@ -60,9 +60,8 @@ func TestQueue(t *testing.T) {
 					}
 				}
 			}
-			if dropped += gone; taken+int(gone) != len(lines)-1 {
-				t.Errorf("%d lines were taken and %d dropped of %d", taken, gone, len(lines)-1)
-			}
+			dropped += gone
+			must.Equal(t, taken+int(gone), len(lines)-1, "lines taken and dropped, %d of these", gone)
 		}
 	})
 	if dropped == 0 || found == 0 {

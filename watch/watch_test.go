@@ -162,9 +162,8 @@ func found(t *testing.T, dir string) []string {
 	for line := range bytes.Lines(b) {
 		var v Violation
 		must.OK(t, json.Unmarshal(line, &v), "%q", line)
-		if n++; v.N != n {
-			t.Fatalf("violation %d has number %d", n, v.N)
-		}
+		n++
+		must.Equal(t, v.N, n, "a violation's number")
 		out = append(out, keyOf(v))
 	}
 	slices.Sort(out)

@@ -11,7 +11,7 @@ import (
 )
 
 // maxStackTries bounds the tries to make a core smaller, maxAssigned the values looked at to assign pops.
-const maxStackTries, maxAssigned = 500, 2_000_000
+const maxStackTries, maxAssigned = 500, 400_000
 
 // lifo decides stacks of distinct values. With pops of unknown outcome it decides only some that are linearizable.
 //
@@ -84,7 +84,7 @@ func (d *distinct) assign() bool {
 		if s.take >= 0 {
 			continue
 		}
-		if pairs += len(d.spans); pairs > 100*maxAssigned {
+		if pairs += len(d.spans) + len(d.empty); pairs > 500*maxAssigned {
 			return false
 		}
 		for _, under := range d.spans {
