@@ -342,7 +342,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	if err != nil && p.Rewritten() && outdated(err) {
 		c.l.changed.Add(1)
 	}
-	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && p.gone() {
+	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && (p.gone() || p.writes && !sure) { // a full disk
 		leaves.after(c, nil)
 	} else if err != nil && !r.alone && (sure || c.l.is && hasState(err)) {
 		c.failed = c.failed || c.l.is || hasState(err)

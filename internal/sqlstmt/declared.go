@@ -146,7 +146,7 @@ func (l *Log) declared(r *Run, res *Result) (why string) {
 	for _, row := range res.Rows {
 		if x.key < 0 || x.key >= len(row) {
 			break
-		} else if x.l.sqlite && x.odd(sqltext.Operand{}, row[x.key]) {
+		} else if x.s.Writes && row[x.key] == nil || x.l.sqlite && x.odd(sqltext.Operand{}, row[x.key]) {
 			return oddKey
 		}
 		x.ambiguous = x.spelled(row[x.key]) || x.ambiguous
@@ -266,7 +266,7 @@ func (x *effect) value(key, version any) valueOf {
 // wrote stores a version of a row; nil means that the row is deleted.
 func (x *effect) wrote(key, version any) any {
 	name := x.name(key)
-	x.l.versions.touch(name)
+	x.l.versions.touch(name, x.s.Kind == sqltext.Insert && !x.s.Upsert)
 	return x.r.wrote(name, version, x.value(key, version))
 }
 
@@ -345,7 +345,7 @@ func (x *effect) read() (why string) {
 func (x *effect) absent(seen map[any]bool) {
 	for _, key := range x.keys {
 		if x.exact && x.res.All && !seen[key] {
-			x.l.versions.touch(x.name(key)) // what is there later is not from before
+			x.l.versions.touch(x.name(key), true) // what is there later is not from before
 			_ = x.r.t.Read(x.name(key), nil)
 		}
 	}
@@ -367,7 +367,7 @@ func (x *effect) condition() (any, bool) {
 		var with []any
 		for _, o := range c.With {
 			v, ok := operand(o, x.r.args, x.r.p.names)
-			if _, number := normal(v).(int64); !ok || !number {
+			if _, number := normal(v).(int64); !ok || !number || x.odd(o, v) {
 				return nil, false // how the database orders texts, and which are equal, is not known
 			}
 			with = append(with, normal(v))
@@ -382,7 +382,7 @@ func (x *effect) condition() (any, bool) {
 		}
 		parts = append(parts, map[string]any{column: map[string]any{c.Op: value}})
 	}
-	x.l.versions.touch(x.t.Name) // it says which rows there are
+	x.l.versions.touch(x.t.Name, false) // it says which rows there are
 	return map[string]any{"and": parts}, true
 }
 
@@ -469,31 +469,24 @@ func (x *effect) returned() string {
 		return "rows of RETURNING were not read to the end"
 	}
 	var rows []record.Row
+	told := x.t.Ranges && x.s.Kind != sqltext.Insert && x.ranged() && !x.exact && !x.l.isDeaf(x.t.Name)
 	for _, row := range x.res.Rows {
 		key := normal(row[x.key])
-		if x.s.Kind == sqltext.Delete {
-			rows = append(rows, record.Row{Key: x.name(key), Old: record.Unread})
-			if !x.t.Ranges {
-				x.write1(key, nil)
-			}
-			continue
-		}
 		id, _ := x.versionOf(0)
-		if x.version >= 0 {
+		if x.version >= 0 && x.s.Kind != sqltext.Delete {
 			id = normal(row[x.version])
 		}
+		told = told && (x.l.own || x.l.versions.stood(x.name(key)))
 		rows = append(rows, record.Row{Key: x.name(key), Old: record.Unread, New: x.wrote(key, id)})
 	}
-	if x.t.Ranges && x.s.Kind != sqltext.Insert && x.ranged() && !x.exact {
+	if told {
 		if c, ok := x.condition(); ok {
 			_ = x.r.t.PredicateWrite(c, rows...)
 			return ""
 		}
 	}
 	for _, r := range rows {
-		if x.t.Ranges || x.s.Kind != sqltext.Delete {
-			_ = x.r.t.Write(r.Key, r.New)
-		}
+		_ = x.r.t.Write(r.Key, r.New)
 	}
 	return ""
 }

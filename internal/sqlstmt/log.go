@@ -86,6 +86,7 @@ type Log struct {
 	versions versions
 	changed  atomic.Int64 // how often the schema has
 	asking   sync.Map     // questions to the catalogue that are under way
+	abouts   sync.Map     // *about by a declared table's name
 	weak     atomic.Int64 // counts the writes, and the ends, of transactions that are not serializable
 
 	mu     sync.Mutex
@@ -93,7 +94,6 @@ type Log struct {
 	stats  Stats
 	missed map[string]int // the place in stats.Missed
 	deaf   map[string]bool
-	abouts map[string]*about
 	titles map[string]string // of tables, by what they are
 	named  map[string]int    // tables of one name
 	views  map[string]*view  // by what they depend on

@@ -33,8 +33,9 @@ func (c *Client) askMySQL() {
 	}
 }
 
-// diagnosing matches a read about the statement before, after which no question may come.
-var diagnosing = pattern.Lazy(`(?is)^\s*(?:select|show|get)\b.*(?:row_count|found_rows|warnings|errors|diagnostics)`)
+// diagnosing matches a statement about the one before it. No question may come between them.
+var diagnosing = pattern.Lazy(`(?is)\b(?:row_count|found_rows)\s*\(|@@[\w.]*(?:error|warning)_count|` +
+	`^\s*(?:show|get)\b.*(?:warnings|errors|diagnostics)`)
 
 // renew forgets what may have changed, and asks for it again. In SQLite a question in a transaction would take the
 // transaction's snapshot, so the questions about its tables come before.

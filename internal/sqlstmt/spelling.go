@@ -67,7 +67,9 @@ func (x *effect) odd(o sqltext.Operand, v any) bool {
 	}
 	n, integer := normal(v).(int64)
 	s, text := scalar(v).(string)
+	_, decimal := v.(sqltext.Decimal)
 	_, number := scalar(v).(int64)
+	text = text && !decimal
 	if x.l.sqlite && kind > texts { // of other types, it converts numbers to decimals, and the driver texts to times
 		_, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 		number, text = integer && max(n, -n) < 1<<53, text && err != nil

@@ -34,6 +34,7 @@ const (
 	begun   = 1 << iota // the recorder has its initial version
 	lost                // the recorder did not take it
 	written             // a recorded transaction wrote it; on PostgreSQL: deleted it
+	made                // it was not there before the recording
 	initial = 1 << 31   // of a version; with a number besides, the transaction that wrote it has ended it
 )
 
@@ -144,12 +145,15 @@ func (v *versions) release(held []uint64) {
 	}
 }
 
-// touch marks a row as written.
-func (v *versions) touch(key string) {
+// touch marks a row as written. absent says that it was not there until then.
+func (v *versions) touch(key string, absent bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	h := v.hash(key, nil)
-	n, _ := v.get(h)
+	n, ok := v.get(h)
+	if absent && !ok && !v.forgot(h) {
+		n = made
+	}
 	v.put(h, n|written)
 }
 
@@ -194,6 +198,14 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 	v.put(row, state|begun)
 	v.put(h, initial)
 	return told, recorded
+}
+
+// stood reports whether it is known what a row was before the recording.
+func (v *versions) stood(key string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n, _ := v.get(v.hash(key, nil))
+	return n&(begun|made) != 0
 }
 
 // quiet reports whether a row has no recorded writer, and its table no predicate and no running write. On PostgreSQL

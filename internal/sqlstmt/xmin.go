@@ -239,7 +239,7 @@ func (l *Log) replaced(r *Run, s *sqltext.Stmt, from *source, key string, row []
 // deleted records that a row was deleted.
 func (r *Run) deleted(key string, xid uint32) {
 	_ = r.t.Write(key, nil) // the recorder keeps what goes wrong
-	r.c.l.versions.touch(key)
+	r.c.l.versions.touch(key, false)
 	r.c.read[key], r.c.own[0] = 0, true
 	if r.c.own[xid] {
 		r.c.l.versions.end(key, xid, true)

@@ -297,7 +297,7 @@ func operand(v any) Operand {
 		case has(n, "boolval"):
 			return Operand{Lit: sub(n, "boolval")["boolval"] == true, Known: true}
 		case has(n, "fval"):
-			return Operand{Lit: strings.TrimLeft(text(sub(n, "fval"), "fval"), "+"), Known: true}
+			return Operand{Lit: Decimal(strings.TrimLeft(text(sub(n, "fval"), "fval"), "+")), Known: true}
 		}
 	}
 	return Operand{}

@@ -189,7 +189,9 @@ func parseMasked(text string, quotes []string) ([]Stmt, error) {
 		return all, err
 	}
 	s := &all[0]
-	if replaces && s.Kind == Insert && !s.OnlyNew {
+	if replaces && (s.OnlyNew || s.Upsert) {
+		s.Why = "REPLACE with ON CONFLICT"
+	} else if replaces && s.Kind == Insert {
 		s.Upsert, s.Sets, s.Overwrite, s.Arbiters = true, s.Columns, s.Columns, []string{"duplicate"}
 	}
 	if ignore {

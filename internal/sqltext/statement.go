@@ -37,9 +37,12 @@ type Table struct {
 // Operand is a value: an argument or a literal. The zero value is any other expression.
 type Operand struct {
 	Param int // from 1
-	Lit   any // int64, string, bool; of a literal
+	Lit   any // int64, string, Decimal, bool; of a literal
 	Known bool
 }
+
+// Decimal is how a number is spelled that is no int64.
+type Decimal string
 
 // Condition compares a column with operands. Op is =, <, <=, >, >=, !=, or in.
 type Condition struct {

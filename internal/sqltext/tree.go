@@ -59,7 +59,7 @@ func each(name string, v any, visit func(name string, n node) bool) {
 func (r *reader) statement(kind string, n node) {
 	s := r.s
 	r.ctes, r.queries = map[string]bool{}, map[string]node{}
-	changes := false
+	changes := changesIn(node{kind: n})
 	each(kind, n, func(name string, n node) bool {
 		if c := text(n, "ctename"); c != "" {
 			if r.queries[c] = sub(sub(n, "ctequery"), "SelectStmt"); r.ctes[c] || has(n, "aliascolnames") {
@@ -76,8 +76,6 @@ func (r *reader) statement(kind string, n node) {
 			}
 		case "indirection":
 			s.Calls = append(s.Calls, "."+last([]any{n}))
-		case "InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt":
-			changes = true
 		}
 		return true
 	})
