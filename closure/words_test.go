@@ -80,9 +80,7 @@ func TestCompactEqualsWarshallAcrossWords(t *testing.T) {
 			for i, d := range ds {
 				for u := range int32(n) {
 					for v := range int32(n) {
-						if d.Reaches(u, v) != w.Reaches(u, v) {
-							t.Fatalf("seed %d, %s, %s: Reaches(%d, %d) = %v", seed, vs[i], when, u, v, d.Reaches(u, v))
-						}
+						must.Equal(t, d.Reaches(u, v), w.Reaches(u, v), "seed %d, %s, %s: Reaches(%d, %d)", seed, vs[i], when, u, v)
 					}
 				}
 			}
@@ -175,9 +173,7 @@ func TestStragglersStaySmall(t *testing.T) {
 			}
 			c.Undo(mark)
 			for i, q := range asked {
-				if c.Reaches(q.u, q.v) != answers[i] {
-					t.Fatalf("Reaches(%d, %d) changed over add and undo", q.u, q.v)
-				}
+				must.Equal(t, c.Reaches(q.u, q.v), answers[i], "Reaches(%d, %d) after add and undo", q.u, q.v)
 			}
 			must.Equal(t, len(c.bits), words, "words")
 		})

@@ -3,7 +3,6 @@ package watch
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/must"
 	"math/rand/v2"
@@ -68,9 +67,7 @@ func TestKeyOrder(t *testing.T) {
 	keys := []string{`-3`, `2`, `10`, `"10"`, `"a"`, `"b"`, `[1]`}
 	for i := range keys {
 		for j := range keys {
-			if lessKey(keys[i], keys[j]) != (i < j) {
-				t.Error(fmt.Sprint(keys[i], keys[j]))
-			}
+			must.Equal(t, lessKey(keys[i], keys[j]), i < j, "%v, %v", keys[i], keys[j])
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (x *Run) settle(p *polygraph.Polygraph, enc func() *encode.Problem, back So
 	no func(q *encode.Problem, a encode.Answer) error) error {
 	a := encode.Answer{Status: solver.Sat}
 	var q *encode.Problem
-	if unsettled(p) {
+	if len(p.Choices) > 0 || p.OpenBased() > 0 || p.OpenOutcomes() { // something is left for a solver
 		q = enc()
 		x.Stage("encoding")
 		if x.notBased(p, q) {
@@ -87,11 +87,6 @@ func (x *Run) unsatisfiable(p *polygraph.Polygraph, q *encode.Problem, a encode.
 		}
 	}
 	return x.RefutedByCycles(p, a.Cycles, own)
-}
-
-// unsettled reports whether anything is left for a solver.
-func unsettled(p *polygraph.Polygraph) bool {
-	return len(p.Choices) > 0 || p.OpenBased() > 0 || p.OpenOutcomes()
 }
 
 // notBased answers "unknown", and returns true, if an encoding leaves out the versions that operations may have seen.

@@ -103,9 +103,7 @@ func TestCompressed(t *testing.T) {
 			"{:type :ok, :f :write, :value 1}\n{:type :ok, :f :read, :value 1}\n"),
 	} {
 		h, err := readBytes(t, data)
-		if err != nil || h.NumTxns() != 2 {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Equal(t, err == nil && h.NumTxns() == 2, true, "%s: %v", name, err)
 		for _, n := range []int{12, len(data) / 2, len(data) - 1} {
 			if _, err := readBytes(t, data[:n]); err == nil {
 				t.Errorf("%s: %d bytes of %d are read without an error", name, n, len(data))
@@ -181,9 +179,7 @@ func TestStore(t *testing.T) {
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "latest"), run} {
 		h, err := format.Read(context.Background(), path, format.Options{})
-		if err != nil || h.NumTxns() != 2 {
-			t.Errorf("%s: %v", path, err)
-		}
+		must.Equal(t, err == nil && h.NumTxns() == 2, true, "%s: %v", path, err)
 	}
 }
 

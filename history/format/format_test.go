@@ -175,9 +175,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 4 {
-		t.Errorf("%d files in the folder, %v; want 4", len(left), err)
-	}
+	must.Equal(t, err == nil && len(left) == 4, true, "%d files in the folder, %v; want 4", len(left), err)
 	if err := Write(filepath.Join(dir, "none", "x"), h, "", false); err == nil {
 		t.Error("written to a folder that is not there")
 	}

@@ -346,11 +346,6 @@ func (r *relation) silent(writes bool) string {
 	return ""
 }
 
-// tells reports whether a row that is not returned does not exist: nothing else hides rows, or deletes them unseen.
-func (r *relation) tells() bool {
-	return !r.hidden && !r.cascades && !r.family && r.rules == "" && !r.unlogged
-}
-
 // text returns an SQL expression for the text of a key column, independent of the session's settings and of spelling,
 // or for a value that the server spells in one way only: to plan a cast takes it longer.
 func (k *keyColumn) text(ref string) string {

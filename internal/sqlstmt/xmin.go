@@ -301,7 +301,8 @@ func (r *Run) waits(s *sqltext.Stmt) bool {
 
 // settled reports whether each row that has vanished from a table was deleted by a statement whose record is complete.
 func (l *Log) settled(r *Run, t *relation) bool {
-	return t.tells() && r.c.facts != nil && !r.c.facts.triggers && r.p.epoch == l.changed.Load() &&
+	alone := !t.hidden && !t.cascades && !t.family && t.rules == "" && !t.unlogged // else rows hide, or go unseen
+	return alone && r.c.facts != nil && !r.c.facts.triggers && r.p.epoch == l.changed.Load() &&
 		r.p.turn == r.c.turn && !l.isDeaf(t.title()) && !l.isDeaf(t.name) && !l.others(r, deleting+t.title()) &&
 		!l.others(r, deleting)
 }

@@ -178,9 +178,7 @@ func TestBrokerAway(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		lines, err := src.Next(ctx, 10)
 		stop()
-		if err != context.DeadlineExceeded {
-			t.Fatalf("%d lines, %v", len(lines), err)
-		}
+		must.Equal(t, err, context.DeadlineExceeded, "%d lines", len(lines))
 	}
 	c = brokers(t, kfake.DataDir(dir), kfake.Ports(number))
 	defer c.Close()
