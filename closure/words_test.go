@@ -80,7 +80,7 @@ func TestCompactEqualsWarshallAcrossWords(t *testing.T) {
 			for i, d := range ds {
 				for u := range int32(n) {
 					for v := range int32(n) {
-						must.Equal(t, d.Reaches(u, v), w.Reaches(u, v), "seed %d, %s, %s: %d, %d", seed, vs[i], when, u, v)
+						must.Equal(t, d.Reaches(u, v), w.Reaches(u, v), "%d, %s, %s: %d, %d", seed, vs[i], when, u, v)
 					}
 				}
 			}
