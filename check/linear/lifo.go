@@ -77,8 +77,7 @@ func (d *distinct) assign() bool {
 		s  *span
 		by int64
 	}
-	var due []deadline
-	pairs := 0
+	due, pairs := []deadline(nil), 0
 	for i := range d.spans {
 		s, by := &d.spans[i], int64(never)
 		if s.take >= 0 {

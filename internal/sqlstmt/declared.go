@@ -367,7 +367,8 @@ func (x *effect) condition() (any, bool) {
 		var with []any
 		for _, o := range c.With {
 			v, ok := operand(o, x.r.args, x.r.p.names)
-			if _, number := normal(v).(int64); !ok || !number || x.odd(o, v) {
+			typeless := x.l.sqlite && !x.l.own && strings.EqualFold(c.Column, x.t.Version) // it may hold texts
+			if _, number := normal(v).(int64); !ok || !number || typeless || x.odd(o, v) {
 				return nil, false // how the database orders texts, and which are equal, is not known
 			}
 			with = append(with, normal(v))
