@@ -12,6 +12,7 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -243,11 +244,7 @@ func (d Disagreement) String() string {
 }
 
 func say(cs []Contender, verdict string) string {
-	names := make([]string, len(cs))
-	for i, c := range cs {
-		names[i] = c.String()
-	}
-	return strings.Join(names, ", ") + " says " + verdict
+	return strings.Join(slice.Map(cs, Contender.String), ", ") + " says " + verdict
 }
 
 // trustsTimestamps reports whether a checker's verdicts are about database timestamps.

@@ -6,6 +6,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/check/run"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/polygraph"
 )
 
@@ -38,12 +39,8 @@ const (
 
 func newWindow(v *prepass.View) window {
 	nk := v.H.NumKeys()
-	w := window{v: v, here: slices.Repeat([]int32{toCome}, v.H.NumTxns()), base: make([]uint32, nk),
+	return window{v: v, here: slices.Repeat([]int32{toCome}, v.H.NumTxns()), base: slice.Numbers[uint32](nk),
 		local: make([]uint32, nk), stamp: make([]int32, nk)}
-	for k := range w.base {
-		w.base[k] = uint32(k)
-	}
-	return w
 }
 
 func (s *window) add(t uint32) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 )
 
 // scheduler builds an order of the graph nodes that obeys the known edges and in which few reads fail. Mostly one node
@@ -41,10 +42,7 @@ func (e *engine) agree() []int32 {
 			}
 		}
 	})
-	c.cur = make([]uint32, e.h.NumKeys())
-	for k := range c.cur {
-		c.cur[k] = uint32(k)
-	}
+	c.cur = slice.Numbers[uint32](e.h.NumKeys())
 	c.pending = make([]int32, len(v.WKey))
 	for w := range c.pending {
 		c.pending[w] = int32(e.rdOff[w+1] - e.rdOff[w])

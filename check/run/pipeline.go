@@ -7,6 +7,7 @@ import (
 
 	"isovet/closure"
 	"isovet/encode"
+	"isovet/internal/slice"
 	"isovet/solver/external"
 )
 
@@ -47,10 +48,7 @@ const (
 
 // Closures lists the values of Pipeline.Closure, the default first.
 func Closures() []string {
-	var names []string
-	for _, k := range closure.Kinds() {
-		names = append(names, string(k))
-	}
+	names := slice.Map(closure.Kinds(), func(k closure.Kind) string { return string(k) })
 	slices.Reverse(names)
 	return names
 }
@@ -68,22 +66,12 @@ func AtMostOnes() []string { return []string{"off", "on"} }
 
 // EncodingNames lists the values of Pipeline.Encoding, the default first.
 func (p Pipeline) EncodingNames() []string {
-	var names []string
-	for _, e := range p.encodings() {
-		names = append(names, e.Name)
-	}
-	return names
+	return slice.Map(p.encodings(), func(e encode.Encoding) string { return e.Name })
 }
 
 // EncodingFirst returns all encodings, a checker's own first.
 func EncodingFirst(own string) []string {
-	names := []string{own}
-	for _, n := range (Pipeline{}).EncodingNames() {
-		if n != own {
-			names = append(names, n)
-		}
-	}
-	return names
+	return slice.Union([]string{own}, Pipeline{}.EncodingNames()...)
 }
 
 func (p Pipeline) encodings() []encode.Encoding { return append(encode.Encodings(), p.Extra...) }
@@ -135,11 +123,5 @@ func Theories() []string {
 }
 
 func distinct(get func(Solver) string) []string {
-	var names []string
-	for _, s := range Solvers() {
-		if n := get(s); !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
-	return names
+	return slice.Union(nil, slice.Map(Solvers(), get)...)
 }

@@ -11,6 +11,7 @@ import (
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -120,11 +121,7 @@ func (c *cutter) whole() []uint32 {
 	if c.part == nil {
 		return c.seed
 	}
-	out := make([]uint32, len(c.seed))
-	for i, t := range c.seed {
-		out[i] = c.part[t]
-	}
-	return out
+	return slice.Pick(c.part, c.seed)
 }
 
 // rounds cuts and searches, at most n times. done says that x has the answer; a.Status is solver.Sat if an order was

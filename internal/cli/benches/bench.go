@@ -23,6 +23,7 @@ import (
 	"isovet/internal/cli/workloads"
 	"isovet/internal/escape"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -107,7 +108,7 @@ func newCompare(e *console.Env) *cobra.Command {
 // variation adds the flags that vary the choices that contenders leave open.
 func (f *compareFlags) variation(c *cobra.Command) {
 	f.vary = map[string]*string{}
-	choices := append(check.Settings(), check.Setting{Name: check.ChoiceSolver, Values: console.SolverNames()},
+	choices := append(check.Settings(), check.Setting{Name: check.ChoiceSolver, Values: check.SolverNames()},
 		check.Setting{Name: check.ChoiceTheory, Values: check.Theories()})
 	for _, s := range choices {
 		what := s.Name + "s"
@@ -132,11 +133,7 @@ func varied(list string) []string {
 	if list == "" {
 		return nil
 	}
-	var out []string
-	for _, w := range strings.Split(list, ",") {
-		out = append(out, strings.TrimSpace(w))
-	}
-	return out
+	return slice.Map(strings.Split(list, ","), strings.TrimSpace)
 }
 
 // measuring adds the flags of histories, repeats, time-out and output.
@@ -197,14 +194,10 @@ func (f *compareFlags) validate() error {
 
 // others returns the programs of --program, whose names differ from the contenders'.
 func (f *compareFlags) others(contenders []bench.Contender) (programs []bench.Program, err error) {
-	for _, text := range f.programs {
-		p, err := bench.ParseProgram(text)
-		if err != nil {
-			return nil, console.Usagef("--program: %v", err)
-		}
-		programs = append(programs, p)
+	if programs, err = slice.Try(f.programs, bench.ParseProgram); err == nil {
+		err = bench.Distinct(programs, contenders)
 	}
-	if err := bench.Distinct(programs, contenders); err != nil {
+	if err != nil {
 		return nil, console.Usagef("--program: %v", err)
 	}
 	return programs, nil
@@ -461,15 +454,10 @@ func (f *compareFlags) print(e *console.Env, sources []bench.Source, rows []benc
 }
 
 func (f *compareFlags) caption(sources []bench.Source, rows []bench.Row) string {
-	var names []string
-	for _, s := range sources {
-		name := s.Name()
-		if f.markdown {
-			name = escape.Markdown(name)
-		}
-		names = append(names, name)
+	s := strings.Join(slice.Map(sources, bench.Source.Name), ", ")
+	if f.markdown {
+		s = strings.Join(slice.Map(sources, func(s bench.Source) string { return escape.Markdown(s.Name()) }), ", ")
 	}
-	s := strings.Join(names, ", ")
 	r := &rows[0]
 	switch {
 	case len(sources) > 1 && sources[0].File == "":

@@ -13,6 +13,7 @@ import (
 	"isovet/check/mechanism"
 	_ "isovet/check/papers" // are among check.All
 	"isovet/history/format"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -153,11 +154,10 @@ func (v LevelValue) Set(s string) error {
 }
 
 // LevelCompletions returns the levels with descriptions.
-func LevelCompletions() (out []cobra.Completion) {
-	for _, l := range level.All() {
-		out = append(out, cobra.CompletionWithDesc(l.String(), l.About()))
-	}
-	return out
+func LevelCompletions() []cobra.Completion {
+	return slice.Map(level.All(), func(l level.Level) cobra.Completion {
+		return cobra.CompletionWithDesc(l.String(), l.About())
+	})
 }
 
 func LevelFlag(c *cobra.Command, l *level.Level) {
@@ -207,22 +207,7 @@ func (v SizeValue) Set(s string) error {
 const Auto = check.AutoName
 
 // CheckerNames are the values of --checker.
-func CheckerNames() []string {
-	names := []string{Auto}
-	for _, c := range check.All() {
-		names = append(names, c.Info().Name)
-	}
-	return names
-}
-
-// SolverNames are the values of --solver.
-func SolverNames() []string {
-	var names []string
-	for _, s := range check.Solvers() {
-		names = append(names, s.Name)
-	}
-	return names
-}
+func CheckerNames() []string { return append([]string{Auto}, check.Names(check.All())...) }
 
 // Size returns a flag's value for a number of bytes with an optional unit.
 func Size(n *int64) SizeValue { return SizeValue{n} }
@@ -231,4 +216,4 @@ func Size(n *int64) SizeValue { return SizeValue{n} }
 func Level(l *level.Level) LevelValue { return LevelValue{l} }
 
 // Solver returns a flag's value for a solver, or another program.
-func Solver(name *string) *SolverValue { return &SolverValue{Enum{name, "solver", SolverNames()}} }
+func Solver(name *string) *SolverValue { return &SolverValue{Enum{name, "solver", check.SolverNames()}} }

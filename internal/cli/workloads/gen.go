@@ -21,6 +21,7 @@ import (
 	"isovet/internal/cli/histories"
 	"isovet/internal/guard"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 )
 
 // GenFlags are the flags that say which history to generate, for gen and bench compare.
@@ -288,19 +289,17 @@ func (o *genOut) say(e *console.Env, s genSummary) error {
 }
 
 // workloadCompletions returns the values of --workload with descriptions.
-func workloadCompletions() (out []cobra.Completion) {
-	for _, w := range workload.All() {
-		out = append(out, cobra.CompletionWithDesc(w.Name, w.About))
-	}
-	return out
+func workloadCompletions() []cobra.Completion {
+	return slice.Map(workload.All(), func(w workload.Info) cobra.Completion {
+		return cobra.CompletionWithDesc(w.Name, w.About)
+	})
 }
 
 // faultCompletions returns the values of --fault with descriptions.
-func faultCompletions() (out []cobra.Completion) {
-	for _, f := range datasets.AllFaults() {
-		out = append(out, cobra.CompletionWithDesc(f.Name, f.About))
-	}
-	return out
+func faultCompletions() []cobra.Completion {
+	return slice.Map(datasets.AllFaults(), func(a datasets.Anomaly) cobra.Completion {
+		return cobra.CompletionWithDesc(a.Name, a.About)
+	})
 }
 
 func NewWorkloads(e *console.Env) *cobra.Command {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -23,6 +24,7 @@ import (
 	"isovet/internal/pattern"
 	"isovet/internal/plural"
 	"isovet/internal/saved"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/internal/test/histtest/collide"
 	"isovet/internal/test/histtest/randtest"
@@ -352,4 +354,23 @@ func TestSorts(t *testing.T) {
 			t.Fatalf("%d: %v %v %v %v", n, a, b, c, d)
 		}
 	}
+}
+
+// TestSlice: the loops over lists, of which some keep nothing.
+func TestSlice(t *testing.T) {
+	even := func(n int) bool { return n%2 == 0 }
+	half := func(n int) (int, error) {
+		if !even(n) {
+			return 0, fmt.Errorf("%d is odd", n)
+		}
+		return n / 2, nil
+	}
+	halves, err := slice.Try([]int{2, 4}, half)
+	_, odd := slice.Try([]int{2, 3, 5}, half)
+	got := fmt.Sprint(slice.Map([]int{1, 2}, strconv.Itoa), slice.Filter([]int{1, 2, 4}, even), halves, err, odd,
+		slice.Places[int32]([]int{1, 2, 4}, even), slice.Pick([]string{"a", "b", "c"}, []uint32{2, 0, 2}),
+		slice.Union([]int{1, 2}, 3, 2, 3), slice.Set([]int{1, 1}), slice.Sum(slices.Values([]int{1, 2, 3})),
+		slice.Numbers[uint8](3), slice.Map(nil, even) == nil, slice.Filter([]int{1}, even) == nil,
+		slice.Pick([]int{1}, []int{}) == nil)
+	must.Equal(t, got, "[1 2] [2 4] [1 2] <nil> 3 is odd [1 2] [c a c] [1 2 3] map[1:true] 6 [0 1 2] true true true", "all")
 }
