@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 )
 
@@ -49,7 +50,7 @@ func none[S any](m *Model[S], all []Op) bool {
 	if m.Partition != nil {
 		parts = nil
 		for _, p := range m.Partition(all) {
-			parts = append(parts, Pick(all, p))
+			parts = append(parts, slice.Pick(all, p))
 		}
 	}
 	for _, ops := range parts {
