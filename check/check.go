@@ -64,6 +64,12 @@ func ByName(name string) (Checker, error) {
 	return nil, fmt.Errorf("unknown checker %q; expected one of auto, %s", name, strings.Join(names, ", "))
 }
 
+// TrustsTimestamps reports whether a checker's verdicts are about database timestamps.
+func TrustsTimestamps(checker string) bool {
+	c, err := ByName(checker)
+	return err == nil && c.Info().Timestamps
+}
+
 // Names returns the names of checkers.
 func Names(of []Checker) []string {
 	return slice.Map(of, func(c Checker) string { return c.Info().Name })

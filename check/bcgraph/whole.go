@@ -38,9 +38,7 @@ func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
 	for i := range n {
 		c.other[i], c.reads[i] = uint32(i), -1
 	}
-	for k := range uint32(h.NumKeys()) {
-		c.newKey(k)
-	}
+	c.initial, c.last = slice.Numbers[uint32](h.NumKeys()), slice.Numbers[uint32](h.NumKeys())
 	c.f.ask(levels)
 	txns, by := inTime(v)
 	w.guess = by

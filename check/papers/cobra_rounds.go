@@ -354,7 +354,7 @@ func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []ui
 		if u := p.Node[i]; !out[u] {
 			for w := v.WOff[i]; w < v.WOff[i+1]; w++ {
 				if live[w] || slices.ContainsFunc(p.Readers(w), func(r int32) bool { return out[r] }) {
-					s.rebase(v, w)
+					s.base[s.keys[v.WKey[w]]] = s.v.WOff[s.members[i].txn] + w - v.WOff[i]
 				}
 			}
 		}

@@ -48,12 +48,6 @@ func (s *window) add(t uint32) {
 	s.members = append(s.members, member{txn: t})
 }
 
-// rebase makes a local write the base of its key.
-func (s *window) rebase(v *prepass.View, w uint32) {
-	i := v.WTxn[w]
-	s.base[s.keys[v.WKey[w]]] = s.v.WOff[s.members[i].txn] + w - v.WOff[i]
-}
-
 // forget removes the members that which selects.
 func (s *window) forget(which func(i int) bool) {
 	left := 0

@@ -118,10 +118,6 @@ func SolverFor(backend, theory string) (string, bool) {
 
 // Theories lists the ways to keep the graph acyclic, without "auto", which chooses among them.
 func Theories() []string {
-	names := distinct(func(s Solver) string { return s.Theory })
+	names := slice.Union(nil, slice.Map(Solvers(), func(s Solver) string { return s.Theory })...)
 	return append(slices.DeleteFunc(names, func(n string) bool { return n == theoryAuto }), encode.TheoryOwn)
-}
-
-func distinct(get func(Solver) string) []string {
-	return slice.Union(nil, slice.Map(Solvers(), get)...)
 }

@@ -38,13 +38,11 @@ func (p *Pipeline) Get(name string) string {
 	return ""
 }
 
-// Set sets a setting to a value, or returns false if there is no setting of that name.
-func (p *Pipeline) Set(name, value string) bool {
-	f := p.field(name)
-	if f != nil {
+// Set sets a setting to a value, if there is one of that name.
+func (p *Pipeline) Set(name, value string) {
+	if f := p.field(name); f != nil {
 		*f = value
 	}
-	return f != nil
 }
 
 func (p *Pipeline) field(name string) *string {

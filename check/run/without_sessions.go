@@ -116,14 +116,6 @@ func (c *cutter) windows() (done bool, err error) {
 	return done, err
 }
 
-// whole returns the seed's transactions in the history.
-func (c *cutter) whole() []uint32 {
-	if c.part == nil {
-		return c.seed
-	}
-	return slice.Pick(c.part, c.seed)
-}
-
 // rounds cuts and searches, at most n times. done says that x has the answer; a.Status is solver.Sat if an order was
 // found.
 func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
@@ -149,7 +141,11 @@ func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 		if c.seed = a.Seed; len(c.seed) == 0 {
 			break
 		}
-		if done, err := x.trial(c.whole()); done || err != nil {
+		seed := c.seed
+		if c.part != nil {
+			seed = slice.Pick(c.part, seed)
+		}
+		if done, err := x.trial(seed); done || err != nil {
 			return a, done, err
 		}
 	}

@@ -417,13 +417,14 @@ func dirtyReads(_ context.Context, j *judge) error {
 // before.
 func dirtyRead(_ context.Context, j *judge) error {
 	var strong []int
-	all := map[string]bool{}
+	set, all := "", map[string]bool{}
 	for i, op := range j.each("strong-read", operations.OK) {
 		items, is := operations.Items(op.Out)
 		if !is {
 			return j.bad(op, "value", op.Out, "a collection of all values")
 		}
-		if len(strong) > 0 && operations.Text(operations.Set(items)) != operations.Text(asSet(j.h.Ops[strong[0]].Out)) {
+		text := operations.Text(operations.Set(items))
+		if set = cmp.Or(set, text); text != set {
 			j.found("nodes-disagree", []int{strong[0], i}, "two strong reads differ")
 		}
 		for _, v := range items {
@@ -445,9 +446,4 @@ func dirtyRead(_ context.Context, j *judge) error {
 	}
 	j.stat("strong-read-count", len(strong))
 	return nil
-}
-
-func asSet(v any) operations.Set {
-	items, _ := operations.Items(v)
-	return operations.Set(items)
 }

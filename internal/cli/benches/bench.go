@@ -128,14 +128,6 @@ func (f *compareFlags) variation(c *cobra.Command) {
 	c.Flags().BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
 }
 
-// varied returns the values of such a flag.
-func varied(list string) []string {
-	if list == "" {
-		return nil
-	}
-	return slice.Map(strings.Split(list, ","), strings.TrimSpace)
-}
-
 // measuring adds the flags of histories, repeats, time-out and output.
 func (f *compareFlags) measuring(c *cobra.Command) {
 	fl := c.Flags()
@@ -216,7 +208,9 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	}
 	vary := bench.Variation{Values: map[string][]string{}, OneAtATime: f.one}
 	for choice, list := range f.vary {
-		vary.Values[choice] = varied(*list)
+		if *list != "" {
+			vary.Values[choice] = slice.Map(strings.Split(*list, ","), strings.TrimSpace)
+		}
 	}
 	if f.one && slices.IndexFunc(bench.VariedChoices(), func(c string) bool { return *f.vary[c] != "" }) < 0 {
 		return console.Usagef("--one-at-a-time: no choice is varied; expected some, such as --encoding all")

@@ -66,7 +66,10 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 		if f.all {
 			return runLattice(c.Context(), e, &f, args)
 		}
-		return runCheck(c.Context(), e, &f, args)
+		if err := f.validate(args); err != nil {
+			return err
+		}
+		return f.around(e, len(args), 1, func() (console.Tally, error) { return f.checkAll(c.Context(), e, args) })
 	})
 	c.ValidArgsFunction = console.HistoryFiles
 	f.spill.engine = x
@@ -160,13 +163,6 @@ func (f *CheckFlags) validate(args []string) error {
 		f.level = p.Level
 	}
 	return errors.Join(f.workload.validate(f), f.validateSolver())
-}
-
-func runCheck(ctx context.Context, e *console.Env, f *CheckFlags, args []string) error {
-	if err := f.validate(args); err != nil {
-		return err
-	}
-	return f.around(e, len(args), 1, func() (console.Tally, error) { return f.checkAll(ctx, e, args) })
 }
 
 // checkAll checks histories one after the other and returns their totals.

@@ -50,7 +50,7 @@ func (v latticeValue) Set(s string) error {
 
 // runLattice checks histories at every level. The exit status is the worst of all levels that some checker decides.
 func runLattice(ctx context.Context, e *console.Env, f *CheckFlags, args []string) error {
-	if f.judge.name != console.Auto && trustsTimestamps(f.judge.name) {
+	if f.judge.name != console.Auto && check.TrustsTimestamps(f.judge.name) {
 		return console.Usagef("checker %s judges database timestamps, where no level implies another; leave --level "+
 			"all out", f.judge.name)
 	}
@@ -62,12 +62,6 @@ func runLattice(ctx context.Context, e *console.Env, f *CheckFlags, args []strin
 		return err
 	}
 	return f.around(e, len(args), len(level.All()), func() (console.Tally, error) { return f.latticeAll(ctx, e, args) })
-}
-
-// trustsTimestamps reports whether a checker's verdicts are about database timestamps.
-func trustsTimestamps(checker string) bool {
-	c, err := check.ByName(checker)
-	return err == nil && c.Info().Timestamps
 }
 
 // latticeAll checks histories one after the other and returns their totals.

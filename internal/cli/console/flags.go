@@ -88,14 +88,10 @@ type Choice struct{ Name, About string }
 
 // DescribedFlag is EnumFlag with descriptions that the shell shows.
 func DescribedFlag(c *cobra.Command, value *string, name, what, usage string, choices []Choice) {
-	var names []string
-	var offered []cobra.Completion
-	for _, x := range choices {
-		names = append(names, x.Name)
-		offered = append(offered, cobra.CompletionWithDesc(x.Name, x.About))
-	}
-	c.Flags().Var(&Enum{value, what, names}, name, usage)
-	Complete(c, name, offered)
+	c.Flags().Var(&Enum{value, what, slice.Map(choices, func(x Choice) string { return x.Name })}, name, usage)
+	Complete(c, name, slice.Map(choices, func(x Choice) cobra.Completion {
+		return cobra.CompletionWithDesc(x.Name, x.About)
+	}))
 }
 
 // SolverValue is the value of --solver: a listed solver, or another program.
@@ -216,4 +212,6 @@ func Size(n *int64) SizeValue { return SizeValue{n} }
 func Level(l *level.Level) LevelValue { return LevelValue{l} }
 
 // Solver returns a flag's value for a solver, or another program.
-func Solver(name *string) *SolverValue { return &SolverValue{Enum{name, "solver", check.SolverNames()}} }
+func Solver(name *string) *SolverValue {
+	return &SolverValue{Enum{name, "solver", check.SolverNames()}}
+}

@@ -372,5 +372,6 @@ func TestSlice(t *testing.T) {
 		slice.Union([]int{1, 2}, 3, 2, 3), slice.Set([]int{1, 1}), slice.Sum(slices.Values([]int{1, 2, 3})),
 		slice.Numbers[uint8](3), slice.Map(nil, even) == nil, slice.Filter([]int{1}, even) == nil,
 		slice.Pick([]int{1}, []int{}) == nil)
-	must.Equal(t, got, "[1 2] [2 4] [1 2] <nil> 3 is odd [1 2] [c a c] [1 2 3] map[1:true] 6 [0 1 2] true true true", "all")
+	must.Equal(t, got, "[1 2] [2 4] [1 2] <nil> 3 is odd [1 2] [c a c] [1 2 3] map[1:true] 6 [0 1 2] true true true",
+		"the results")
 }
