@@ -66,9 +66,7 @@ func TestBoundsSet(t *testing.T) {
 	}} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
+				must.Be(t, recover() != nil, "%s: no panic", name)
 			}()
 			f()
 		}()
@@ -81,18 +79,16 @@ func TestDdminSweep(t *testing.T) {
 	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		n := rng.IntN(200)
-		there, must := make([]bool, n), make([]bool, n)
+		there, needed := make([]bool, n), make([]bool, n)
 		for i := range n {
-			there[i], must[i] = true, rng.IntN(20) == 0
+			there[i], needed[i] = true, rng.IntN(20) == 0
 		}
 		tries := 0
 		ddmin.Sweep(n, func(i int) bool { return there[i] }, func(run []int) bool {
 			tries++
 			for _, i := range run {
-				if !there[i] {
-					t.Fatalf("seed %d: %d is tried though it went", seed, i)
-				}
-				if must[i] {
+				must.Hold(t, there[i], "seed %d: %d is tried though it went", seed, i)
+				if needed[i] {
 					return false
 				}
 			}
@@ -102,13 +98,11 @@ func TestDdminSweep(t *testing.T) {
 			return true
 		}, func() bool { return false })
 		for i := range n {
-			if there[i] != must[i] {
-				t.Fatalf("seed %d: %d there: %v; must stay: %v", seed, i, there[i], must[i])
+			if there[i] != needed[i] {
+				t.Fatalf("seed %d: %d there: %v; must stay: %v", seed, i, there[i], needed[i])
 			}
 		}
-		if tries > 4*n+4 {
-			t.Fatalf("seed %d: %d tries for %d things", seed, tries, n)
-		}
+		must.Hold(t, tries <= 4*n+4, "seed %d: %d tries for %d things", seed, tries, n)
 	})
 	there, tries := make([]bool, 10_000), 0
 	for i := range there {
@@ -126,9 +120,7 @@ func TestDdminSweep(t *testing.T) {
 		}
 		return true
 	}, func() bool { return false })
-	if tries > 100 {
-		t.Errorf("%d tries to find 2 things among 10,000", tries)
-	}
+	must.Be(t, tries <= 100, "%d tries to find 2 things among 10,000", tries)
 }
 
 // TestDdminSweepPairs: a thing that can go only after another one, which comes before it, goes too.
@@ -350,9 +342,7 @@ func TestSorts(t *testing.T) {
 		slices.SortStableFunc(b, byKey)
 		sorts.Func(c, whole)
 		slices.SortFunc(d, whole)
-		if !slices.Equal(a, b) || !slices.Equal(c, d) {
-			t.Fatalf("%d: %v %v %v %v", n, a, b, c, d)
-		}
+		must.Hold(t, slices.Equal(a, b) && slices.Equal(c, d), "%d: %v %v %v %v", n, a, b, c, d)
 	}
 }
 
