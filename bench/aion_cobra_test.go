@@ -117,9 +117,7 @@ func TestRoundsOfRun(t *testing.T) {
 		t.Fatalf("%d committed: %+v", n, m)
 	}
 	for i, r := range m.Rounds {
-		if r.Window < 200 || r.Left > r.Choices {
-			t.Errorf("round %d: %+v", i, r)
-		}
+		must.Be(t, r.Window >= 200 && r.Left <= r.Choices, "round %d: %+v", i, r)
 		if r.Txns >= n || r.MS > m.Stats.CheckMS+1 || i > 0 && (r.Txns < m.Rounds[i-1].Txns+200 ||
 			r.MS < m.Rounds[i-1].MS) {
 			t.Errorf("round %d of %+v", i, m.Rounds)

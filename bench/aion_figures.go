@@ -14,6 +14,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -183,10 +184,8 @@ func (l *Lab) flips(ctx context.Context, r *Report, name string, perSecond float
 
 // flipped returns the share of transactions that flip, in percent, and the share of these that flip once or twice.
 func flipped(a *timestamp.Aion) (all, few float64) {
-	st, flip := a.Stats(), int64(0)
-	for _, n := range st.FlipTxns {
-		flip += n
-	}
+	st := a.Stats()
+	flip := slice.Sum(slices.Values(st.FlipTxns[:]))
 	return 100 * float64(flip) / float64(st.Txns), 100 * float64(st.FlipTxns[0]+st.FlipTxns[1]) / float64(max(flip, 1))
 }
 

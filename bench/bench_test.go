@@ -291,9 +291,7 @@ func TestVariations(t *testing.T) {
 		t.Errorf("three encodings, one at a time: %v, %v", got, err)
 	}
 	for _, c := range few {
-		if !slices.Contains(grid, c) {
-			t.Errorf("%v is not in the grid", c)
-		}
+		must.Be(t, slices.Contains(grid, c), "%v is not in the grid", c)
 	}
 	want := check.Pipeline{Closure: "purdom", Encoding: "order"}
 	if got := (Contender{Settings: "closure=purdom,encoding=order"}).Pipeline(); got.Closure != want.Closure ||
@@ -333,9 +331,7 @@ func TestRows(t *testing.T) {
 	}
 	r = newRow(Source{}, Contender{Checker: "c"}, level.Serializable, []Measured{run(evidence.Holds, 3),
 		run(evidence.Violated, 1)})
-	if r.Verdict != evidence.Unknown || r.Fault != "one run says valid, another violation" {
-		t.Errorf("%+v", r)
-	}
+	must.Be(t, r.Verdict == evidence.Unknown && r.Fault == "one run says valid, another violation", "%+v", r)
 }
 
 func TestDisagreements(t *testing.T) {

@@ -226,9 +226,7 @@ func TestStageMemory(t *testing.T) {
 		var names []string
 		for _, s := range m.StageMemory {
 			names = append(names, s.Stage)
-			if s.LiveMB <= 0 || s.AllocatedMB <= 0 {
-				t.Errorf("%+v", s)
-			}
+			must.Be(t, !(s.LiveMB <= 0) && !(s.AllocatedMB <= 0), "%+v", s)
 		}
 		if len(names) < 5 || names[0] != theHistory || names[len(names)-1] != "evidence" {
 			t.Errorf("stages %s", strings.Join(names, ", "))

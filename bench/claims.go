@@ -278,14 +278,6 @@ func (c *Claim) amount(v float64) string {
 	return strings.TrimRight(number(v)+" "+c.Unit, " ")
 }
 
-// said returns the verdict with its reason.
-func (c *Claim) said() string {
-	if c.Why == "" {
-		return c.Holds
-	}
-	return c.Holds + ": " + c.Why
-}
-
 func (r *Report) writeClaims(b *bytes.Buffer, markdown bool) {
 	if len(r.Claims) == 0 {
 		return
@@ -303,15 +295,14 @@ func (r *Report) writeClaims(b *bytes.Buffer, markdown bool) {
 		if !c.Measured {
 			numbers = "" // the claim in words has what the paper says
 		}
-		line := fmt.Sprintf("%s.%s %s.", upper(c.Says), numbers, upper(c.said()))
+		verdict := upper(c.Holds)
 		if markdown {
-			line = fmt.Sprintf("%s.%s **%s**", upper(c.Says), numbers, upper(c.Holds))
-			if c.Why != "" {
-				line += ": " + c.Why
-			}
-			line += "."
+			verdict = "**" + verdict + "**"
 		}
-		b.WriteString(wrapped("- ", line))
+		if c.Why != "" {
+			verdict += ": " + c.Why
+		}
+		b.WriteString(wrapped("- ", fmt.Sprintf("%s.%s %s.", upper(c.Says), numbers, verdict)))
 	}
 	b.WriteString("\n")
 	if !r.fig.Own {

@@ -26,9 +26,7 @@ func TestClaims(t *testing.T) {
 		r := must.Get(LoadReport(file))(t)
 		was := r.Claims
 		r.judgeAll()
-		if len(r.Claims) == 0 {
-			t.Errorf("%s claims nothing", file)
-		}
+		must.Be(t, len(r.Claims) != 0, "%s claims nothing", file)
 		if *update {
 			b, err := json.MarshalIndent(r, "", " ")
 			if err == nil {
@@ -61,9 +59,7 @@ func TestSayings(t *testing.T) {
 	ids := map[string]bool{}
 	for _, f := range Figures() {
 		ids[f.ID] = true
-		if len(f.Says) == 0 && f.Bounds == nil {
-			t.Errorf("%s has no claims", f.ID)
-		}
+		must.Be(t, len(f.Says) != 0 || f.Bounds != nil, "%s has no claims", f.ID)
 		for _, s := range f.Says {
 			if s.Find == nil || s.Says == "" || s.Sense == "" || strings.HasSuffix(s.Why, ".") {
 				t.Errorf("%s: %+v", f.ID, s)
@@ -71,9 +67,7 @@ func TestSayings(t *testing.T) {
 		}
 	}
 	for id := range claimsTable() {
-		if !ids[id] {
-			t.Errorf("claims about %s, which is no figure", id)
-		}
+		must.Be(t, ids[id], "claims about %s, which is no figure", id)
 	}
 }
 
@@ -208,9 +202,7 @@ func TestCheckerPages(t *testing.T) {
 		text := must.Get(os.ReadFile("../docs/checkers/" + page + ".md"))(t)
 		flat := strings.Join(strings.Fields(string(text)), " ")
 		for _, s := range says {
-			if !strings.Contains(flat, s) {
-				t.Errorf("docs/checkers/%s.md does not say %q, as the results do", page, s)
-			}
+			must.Be(t, strings.Contains(flat, s), "docs/checkers/%s.md does not say %q, as the results do", page, s)
 		}
 	}
 }

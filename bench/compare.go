@@ -12,6 +12,7 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -199,7 +200,7 @@ func newRow(src Source, c Contender, l level.Level, runs []Measured) Row {
 		}
 	}
 	s := &best.Stats
-	r := Row{Checker: c.Checker, Timestamps: trustsTimestamps(c.Checker), Items: best.Items, Solver: c.Solver,
+	r := Row{Checker: c.Checker, Timestamps: check.TrustsTimestamps(c.Checker), Items: best.Items, Solver: c.Solver,
 		Settings: c.Settings, UsedClosure: s.Closure, UsedEncoding: s.Encoding, UsedTheory: s.Theory,
 		DecidedBy: best.DecidedBy, Verdict: best.Verdict, Reason: best.Reason,
 		Input: Input{Workload: src.Workload, Variant: src.Variant, Level: l, History: src.File,
@@ -243,17 +244,7 @@ func (d Disagreement) String() string {
 }
 
 func say(cs []Contender, verdict string) string {
-	names := make([]string, len(cs))
-	for i, c := range cs {
-		names[i] = c.String()
-	}
-	return strings.Join(names, ", ") + " says " + verdict
-}
-
-// trustsTimestamps reports whether a checker's verdicts are about database timestamps.
-func trustsTimestamps(checker string) bool {
-	c, err := check.ByName(checker)
-	return err == nil && c.Info().Timestamps
+	return strings.Join(slice.Map(cs, Contender.String), ", ") + " says " + verdict
 }
 
 // Differences returns a sentence for each history that some order explains and the order of the timestamps does not.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"isovet/check"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -42,10 +43,8 @@ type Variation struct {
 }
 
 // VariedChoices returns the names of the choices that a Variation can have.
-func VariedChoices() (names []string) {
-	for _, s := range check.Settings() {
-		names = append(names, s.Name)
-	}
+func VariedChoices() []string {
+	names := slice.Map(check.Settings(), func(s check.Setting) string { return s.Name })
 	return append(names, check.ChoiceSolver, check.ChoiceTheory)
 }
 
@@ -82,12 +81,7 @@ func ContendersWith(list string, l level.Level, v Variation) ([]Contender, error
 				}
 				more, err = e.contenders(v.OneAtATime)
 			}
-			for _, c := range more {
-				if !slices.Contains(out, c) {
-					out = append(out, c)
-				}
-			}
-			if err != nil && !several {
+			if out = slice.Union(out, more...); err != nil && !several {
 				return nil, err
 			}
 		}
@@ -126,35 +120,26 @@ func entries(list string) (out []string) {
 }
 
 // named returns the checkers that a name in a list means.
-func named(name string, l level.Level) (chosen []check.Checker, _ error) {
+func named(name string, l level.Level) ([]check.Checker, error) {
 	if name != "all" && name != "timestamps" {
 		c, err := check.ByName(name)
 		if err != nil {
 			return nil, fmt.Errorf("unknown checker %q; expected all, timestamps, or some of %s", name,
-				strings.Join(checkerNames(), ", "))
+				strings.Join(check.Names(check.All()), ", "))
 		}
 		if in := c.Info(); !in.Decides(l) {
 			return nil, fmt.Errorf("checker %s does not decide %s", name, l)
 		}
 		return []check.Checker{c}, nil
 	}
-	for _, c := range check.Deciding(l) {
-		if in := c.Info(); !in.Hidden && !in.Partial && in.Timestamps == (name == "timestamps") {
-			chosen = append(chosen, c)
-		}
-	}
-	if len(chosen) == 0 {
+	chosen := slice.Filter(check.Deciding(l), func(c check.Checker) bool {
+		in := c.Info()
+		return !in.Hidden && !in.Partial && in.Timestamps == (name == "timestamps")
+	})
+	if chosen == nil {
 		return nil, fmt.Errorf("no checker decides %s", l)
 	}
 	return chosen, nil
-}
-
-func checkerNames() []string {
-	var names []string
-	for _, c := range check.All() {
-		names = append(names, c.Info().Name)
-	}
-	return names
 }
 
 // entry is a checker with the values that a list gives its choices. "" is the checker's default.

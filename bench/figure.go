@@ -17,6 +17,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/atomicfile"
+	"isovet/internal/slice"
 )
 
 // Report is a figure's results.
@@ -95,9 +96,7 @@ func (r *Report) Add(p Point) {
 
 // Note adds a remark once.
 func (r *Report) Note(format string, args ...any) {
-	if n := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, n) {
-		r.Notes = append(r.Notes, n)
-	}
+	r.Notes = slice.Union(r.Notes, fmt.Sprintf(format, args...))
 }
 
 // Find returns a point that has a value, or nil.
@@ -123,8 +122,8 @@ func (r *Report) Series(metric string) []string {
 func (r *Report) names(metric string, get func(*Point) string) []string {
 	var out []string
 	for i := range r.Points {
-		if p := &r.Points[i]; p.Metric == metric && !slices.Contains(out, get(p)) {
-			out = append(out, get(p))
+		if p := &r.Points[i]; p.Metric == metric {
+			out = slice.Union(out, get(p))
 		}
 	}
 	return out
@@ -301,9 +300,7 @@ func (r *Report) notes() []string {
 	notes := slices.Clone(r.Notes)
 	for i := range r.Points {
 		if p := &r.Points[i]; !p.Decided() && !p.TimedOut && p.Reason != "" {
-			if n := fmt.Sprintf("%s on %s: %s.", p.Series, p.Group, p.Reason); !slices.Contains(notes, n) {
-				notes = append(notes, n)
-			}
+			notes = slice.Union(notes, fmt.Sprintf("%s on %s: %s.", p.Series, p.Group, p.Reason))
 		}
 	}
 	return notes

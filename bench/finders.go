@@ -332,13 +332,6 @@ func (f Found) at(place string) Found {
 	return f
 }
 
-func each(names []string, find func(name string) Found) (all []Found) {
-	for _, name := range names {
-		all = append(all, find(name))
-	}
-	return all
-}
-
 // leastOf and mostOf return the least and the greatest of some findings.
 func leastOf(what string, of []Found) Found { return extremeOf(what, of, 1) }
 

@@ -3,6 +3,8 @@ package bench
 import (
 	"slices"
 	"strings"
+
+	"isovet/internal/slice"
 )
 
 // Finders for how much greater one series is than another.
@@ -101,7 +103,7 @@ func bySeries(metric string, keep func(string) bool, fast, slow string, sign flo
 // moreBy returns the greatest difference of a series above another.
 func moreBy(metric, base, series string) finder {
 	return func(r *Report) Found {
-		return mostOf(series, each(r.Groups(metric), func(g string) Found {
+		return mostOf(series, slice.Map(r.Groups(metric), func(g string) Found {
 			return difference(valueAt(metric, g, series), valueAt(metric, g, base))(r).at(r.place(g))
 		}))
 	}
@@ -125,7 +127,7 @@ func byWorkload(metric, fast, slow string) finder {
 // outpaces returns the least quotient of one throughput and others, where both are known.
 func outpaces(metric, fast string, slow ...string) finder {
 	return func(r *Report) Found {
-		return leastOf(slow[0], each(slow, func(s string) Found {
+		return leastOf(slow[0], slice.Map(slow, func(s string) Found {
 			f := overSlower(metric, s, fast)(r)
 			return f.at(strings.TrimSpace("against " + s + " " + f.At))
 		}))

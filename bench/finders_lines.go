@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"isovet/internal/slice"
 )
 
 // Finders for how a series changes from one group to the next: growth, spread, steps up and down, and shares of groups.
@@ -213,7 +215,7 @@ func values(names []string, find func(name string) *Point) (out []float64) {
 // leastSteady returns the quotient of the greatest and the least value of the series that varies most.
 func leastSteady(metric string, series ...string) finder {
 	return func(r *Report) Found {
-		return mostOf(series[0], each(series, func(s string) Found {
+		return mostOf(series[0], slice.Map(series, func(s string) Found {
 			f := steady(metric, anyGroup, s)(r)
 			return f.at(s + ", " + f.At)
 		}))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"isovet/internal/slice"
 )
 
 // Finders that only single figures need.
@@ -78,7 +80,7 @@ func cobraAsBE(r *Report) Found {
 // overClosure divides the memory in use after construction by what the compact closure adds. It returns the least
 // quotient.
 func overClosure(r *Report) Found {
-	return leastOf("construction", each(r.Groups("closure"), func(g string) Found {
+	return leastOf("construction", slice.Map(r.Groups("closure"), func(g string) Found {
 		return ratio(valueAt("live", g+", "+compactClosure, "construction"), valueAt("closure", g, compactClosure))(r).
 			at(r.place(g))
 	}))

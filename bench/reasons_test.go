@@ -87,9 +87,7 @@ func TestSingleReadsFirst(t *testing.T) {
 				single++
 			}
 		}
-		if single < 3 {
-			t.Errorf("%s finds %d of them by single reads", name, single)
-		}
+		must.Be(t, single >= 3, "%s finds %d of them by single reads", name, single)
 	}
 }
 
@@ -141,9 +139,7 @@ func TestValuesDiffer(t *testing.T) {
 				seen[v] = true
 			}
 		}
-		if writes < 500 {
-			t.Errorf("%s: %d writes", w, writes)
-		}
+		must.Be(t, writes >= 500, "%s: %d writes", w, writes)
 	}
 }
 
@@ -159,9 +155,7 @@ func TestReadShares(t *testing.T) {
 				writes++
 			}
 		}
-		if writes < last*3/2 {
-			t.Errorf("%s: %d writes after %d", variant, writes, last)
-		}
+		must.Be(t, writes >= last*3/2, "%s: %d writes after %d", variant, writes, last)
 		last = writes
 	}
 }
@@ -209,9 +203,7 @@ func TestWritersBatches(t *testing.T) {
 			}
 		}
 	}
-	if reads < 1000 {
-		t.Errorf("%d reads", reads)
-	}
+	must.Be(t, reads >= 1000, "%d reads", reads)
 }
 
 // TestWarshallByWords: Warshall's algorithm as it is here, on words, finds what three plain loops over a matrix of

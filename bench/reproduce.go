@@ -20,6 +20,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/filelock"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -39,10 +40,7 @@ func LookupFigures(names []string) ([]Figure, error) {
 			}
 		}
 		if !found {
-			var ids []string
-			for _, f := range all {
-				ids = append(ids, f.ID)
-			}
+			ids := slice.Map(all, func(f Figure) string { return f.ID })
 			return nil, fmt.Errorf("unknown figure %q; expected a paper or some of %s", n, strings.Join(ids, ", "))
 		}
 	}
@@ -359,9 +357,6 @@ func point(metric, group, series string, m *Measured, of reading) Point {
 
 // WriteFigureList lists figures, one a line.
 func WriteFigureList(w io.Writer, figures []Figure) error {
-	rows := make([][]string, len(figures))
-	for i, f := range figures {
-		rows[i] = []string{f.ID, f.Title, f.Where}
-	}
+	rows := slice.Map(figures, func(f Figure) []string { return []string{f.ID, f.Title, f.Where} })
 	return writeTable(w, []string{"figure", "what it shows", "in the paper, or the page"}, rows, false)
 }

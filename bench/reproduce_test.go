@@ -339,9 +339,7 @@ var notAsked = []string{"vbox/table1", "mtc/fig11", "mtc/fig13", "mtc/fig14"}
 // anything are asked of a quarter of the figures, in the long form of all.
 func TestSizes(t *testing.T) {
 	for i, f := range Figures() {
-		if !f.Own && (f.Paper != "") == (f.NoSize != "") {
-			t.Errorf("%s is to have sizes, or to say why it has none", f.ID)
-		}
+		must.Be(t, f.Own || (f.Paper != "") != (f.NoSize != ""), "%s is to have sizes, or to say why it has none", f.ID)
 		if f.Paper == "" {
 			continue
 		}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"isovet/internal/slice"
 )
 
 // Results is a file of raw results: the command, the machine, the program, and every single measurement.
@@ -98,10 +100,8 @@ func WriteResults(dir, command string, seed uint64, complete bool, rows []Row) (
 		return "", fmt.Errorf("there are no results to write")
 	}
 	r := Results{Command: command, Time: time.Now().UTC().Truncate(time.Second), Commit: commit(),
-		Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete}
-	for _, row := range rows {
-		r.Parts = append(r.Parts, ResultPart{row, row.Runs})
-	}
+		Go: runtime.Version(), Machine: ThisMachine(), Seed: seed, Complete: complete,
+		Parts: slice.Map(rows, func(row Row) ResultPart { return ResultPart{row, row.Runs} })}
 	b, err := json.MarshalIndent(&r, "", " ")
 	if err != nil {
 		return "", err

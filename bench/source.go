@@ -11,6 +11,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/slice"
 )
 
 // Source is a history to run on: generated from a workload, or a file of the user's.
@@ -37,21 +38,18 @@ func Variants(name, variant string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, v := range in.Variants {
-		if variant == "all" && !v.SQL || strings.EqualFold(v.Name, variant) {
-			names = append(names, v.Name)
-		}
-	}
 	if variant == "" {
 		return []string{in.Variants[0].Name}, nil
 	}
-	if len(names) == 0 {
-		for _, v := range in.Variants {
-			names = append(names, v.Name)
-		}
+	named := func(vs []workload.Variant) []string {
+		return slice.Map(vs, func(v workload.Variant) string { return v.Name })
+	}
+	names := named(slice.Filter(in.Variants, func(v workload.Variant) bool {
+		return variant == "all" && !v.SQL || strings.EqualFold(v.Name, variant)
+	}))
+	if names == nil {
 		return nil, fmt.Errorf("workload %s has no variant %q; expected all or one of %s", in.Name, variant,
-			strings.Join(names, ", "))
+			strings.Join(named(in.Variants), ", "))
 	}
 	return names, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/escape"
+	"isovet/internal/slice"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -176,16 +177,10 @@ func short(r *Row) string {
 // WriteTable writes the rows for people, as ASCII or Markdown.
 func WriteTable(w io.Writer, rows []Row, markdown bool) error {
 	cols := columns(rows)
-	plain := make([]tableColumn, len(cols))
-	for i, c := range cols {
-		plain[i] = tableColumn{c.name, c.left}
-	}
-	cells := make([][]string, len(rows))
-	for i := range rows {
-		for _, c := range cols {
-			cells[i] = append(cells[i], c.get(&rows[i]))
-		}
-	}
+	plain := slice.Map(cols, func(c column) tableColumn { return tableColumn{c.name, c.left} })
+	cells := slice.Map(rows, func(r Row) []string {
+		return slice.Map(cols, func(c column) string { return c.get(&r) })
+	})
 	return renderTable(w, plain, cells, markdown)
 }
 

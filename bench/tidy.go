@@ -10,6 +10,7 @@ import (
 
 	"isovet/check"
 	"isovet/evidence"
+	"isovet/internal/slice"
 )
 
 // RunSetup has the question of a run and its settings.
@@ -103,12 +104,9 @@ func tidyCells[T any](row *T) (names []string, cells []reflect.Value) {
 	return names, cells
 }
 
-func tidyLine[T any](row *T) (line []string) {
+func tidyLine[T any](row *T) []string {
 	_, cells := tidyCells(row)
-	for _, v := range cells {
-		line = append(line, fmt.Sprint(v.Interface()))
-	}
-	return line
+	return slice.Map(cells, func(v reflect.Value) string { return fmt.Sprint(v.Interface()) })
 }
 
 // WriteTidy writes the runs as Parquet if the file's name ends in .parquet, otherwise as CSV.

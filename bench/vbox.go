@@ -199,10 +199,8 @@ type solverSet struct {
 var externalPrograms = []string{"monosat", "minisat", "kissat", "cadical", "z3", "cvc5"}
 
 // comparedSolvers returns the built-in solvers, and the programs that are installed.
-func comparedSolvers(r *Report) (solvers []string) {
-	for _, s := range check.Solvers() {
-		solvers = append(solvers, s.Name)
-	}
+func comparedSolvers(r *Report) []string {
+	solvers := slices.Clone(check.SolverNames())
 	for _, bin := range externalPrograms {
 		name := "external:" + bin
 		if _, err := exec.LookPath(bin); err != nil || !check.HasSolver(name) {

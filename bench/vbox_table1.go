@@ -16,6 +16,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -45,9 +46,7 @@ func vboxTable1(ctx context.Context, lab *Lab, r *Report) error {
 	all = append(all, real...)
 	var classes []string
 	for _, a := range all {
-		if !slices.Contains(classes, a.class) {
-			classes = append(classes, a.class)
-		}
+		classes = slice.Union(classes, a.class)
 	}
 	for _, c := range append(vboxRivals(r), "cobra"+asPublished, "be"+asPublished, "leopard"+asPublished) {
 		if strings.HasSuffix(c, byPurdom) {

@@ -298,12 +298,10 @@ func (x *index) involved(a *evidence.Anomaly) (ts []uint32) {
 			}
 		}
 	}
-	for _, c := range append([][]evidence.Edge{a.Cycle}, a.Cycles...) {
-		for _, e := range c {
-			ts = append(ts, e.From, e.To)
-			if anti(e.Dep) && e.Writer != history.None && e.Writer != x.h.Init {
-				ts = append(ts, e.Writer)
-			}
+	for _, e := range a.Edges() {
+		ts = append(ts, e.From, e.To)
+		if anti(e.Dep) && e.Writer != history.None && e.Writer != x.h.Init {
+			ts = append(ts, e.Writer)
 		}
 	}
 	return ts

@@ -227,10 +227,7 @@ func (x *index) sessionBefore(a, b uint32) bool {
 		return false
 	}
 	if x.place == nil {
-		x.place = make([]uint32, h.NumTxns())
-		for i, t := range h.SessTxn {
-			x.place[t] = uint32(i)
-		}
+		x.place = h.SessionPlaces()
 	}
 	return x.place[a] < x.place[b]
 }

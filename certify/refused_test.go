@@ -157,7 +157,5 @@ message:
 		t.Errorf("nothing provokes %s", where)
 		missing++
 	}
-	if missing > 0 {
-		t.Errorf("%d reasons are not provoked", missing)
-	}
+	must.Be(t, missing <= 0, "%d reasons are not provoked", missing)
 }

@@ -9,6 +9,7 @@ import (
 
 	"isovet/certify"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 func satisfiable(vars int, clauses [][]certify.Lit) bool {
@@ -60,9 +61,7 @@ func TestUnsatisfiable(t *testing.T) {
 			counts[0]++
 		}
 	})
-	if randtest.Whole() && min(counts[0], counts[1]) < 2000 {
-		t.Errorf("satisfiable, not: %v", counts)
-	}
+	must.Be(t, !randtest.Whole() || min(counts[0], counts[1]) >= 2000, "satisfiable, not: %v", counts)
 }
 
 // pigeons says that n+1 pigeons sit in n holes, one in each at most: hard for any search without counting.
@@ -204,7 +203,5 @@ func TestUnsatisfiablePlanted(t *testing.T) {
 			}
 		}
 	})
-	if randtest.Whole() && min(counts[0], counts[1]) < 5 {
-		t.Errorf("satisfiable, not: %v", counts)
-	}
+	must.Be(t, !randtest.Whole() || min(counts[0], counts[1]) >= 5, "satisfiable, not: %v", counts)
 }

@@ -118,7 +118,8 @@ func (s *tables) run(t uint32) error {
 			k, got := h.Lists.Key[v], h.Elems(v)
 			n := len(s.list[k])
 			if len(got) < n || !slices.Equal(got[:n], s.list[k]) || !slices.Equal(got[n:], s.added[k]) {
-				return wrongList(h, op, t)
+				return fmt.Errorf("%s reads a list of %d elements at %s, but in this order the list is different",
+					name(h, t), len(got), h.KeyString(k))
 			}
 		case history.PredRead, history.PredWrite:
 			if err := s.predicate(t, op); err != nil {
@@ -218,9 +219,4 @@ func replay(h *history.History, events, begin []uint32, at func(t uint32) level.
 func wrongRead(h *history.History, op, t, cur uint32) error {
 	return fmt.Errorf("%s reads %s = %s, but in this order it is %s",
 		name(h, t), h.KeyString(h.OpKey(op)), h.ValueString(h.Ops.Ver[op]), h.ValueString(cur))
-}
-
-func wrongList(h *history.History, op, t uint32) error {
-	return fmt.Errorf("%s reads a list of %d elements at %s, but in this order the list is different", name(h, t),
-		len(h.Elems(h.Ops.Ver[op])), h.KeyString(h.OpKey(op)))
 }

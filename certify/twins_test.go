@@ -65,9 +65,7 @@ func (b *both) compare(t testing.TB, what string, seed uint64, fast, plain error
 func (b *both) enough(t *testing.T, what string) {
 	t.Helper()
 	t.Logf("%s: %d accepted, %d refused", what, b.accepted, b.refused)
-	if randtest.Whole() && min(b.accepted, b.refused) < 50 {
-		t.Errorf("%s: too few of one kind", what)
-	}
+	must.Be(t, !randtest.Whole() || min(b.accepted, b.refused) >= 50, "%s: too few of one kind", what)
 }
 
 // TestTinyRowsTwin is TestRowsTwin on tiny histories with deletes and repeated values.
@@ -166,7 +164,5 @@ func TestFinals(t *testing.T) {
 			}
 		}
 	}
-	if seen[true] < 100 || seen[false] < 100 {
-		t.Errorf("%v", seen)
-	}
+	must.Be(t, seen[true] >= 100 && seen[false] >= 100, "%v", seen)
 }

@@ -60,12 +60,9 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 // readsFrom reports whether t reads version a, or a list whose last element of other transactions is a.
 func readsFrom(h *history.History, t, a uint32) bool {
 	lo, _ := h.TxnOps(t)
-	for _, op := range listReads(h, t, h.VerKey[a]) {
-		if lastOfOthers(h, op, lo) == a {
-			return true
-		}
-	}
-	return reads(h, t, a)
+	return slices.ContainsFunc(listReads(h, t, h.VerKey[a]), func(op uint32) bool {
+		return lastOfOthers(h, op, lo) == a
+	}) || reads(h, t, a)
 }
 
 // readsInTurn reports whether t reads version a and later the version of the anti-dependency, each before any own write

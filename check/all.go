@@ -55,11 +55,8 @@ func deciders(l level.Level) string {
 	if l.IsMixed() {
 		return "; auto decides it"
 	}
-	var names []string
-	for _, c := range Deciding(l) {
-		names = append(names, c.Info().Name)
-	}
-	if len(names) == 0 {
+	names := Names(Deciding(l))
+	if names == nil {
 		return "; no checker decides it"
 	}
 	return "; these decide the level: " + strings.Join(names, ", ")

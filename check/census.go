@@ -3,12 +3,14 @@ package check
 import (
 	"context"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 
 	"isovet/certify"
 	"isovet/check/census"
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/level"
 )
@@ -55,11 +57,7 @@ func Census(ctx context.Context, r *evidence.Result, o Options, most int) {
 			counts[k] = max(counts[k], n)
 		}
 	}
-	total := 0
-	for _, n := range counts {
-		total += n
-	}
-	r.Counts, r.Also = counts, max(total, listed)-len(r.Anomalies)
+	r.Counts, r.Also = counts, max(slice.Sum(maps.Values(counts)), listed)-len(r.Anomalies)
 	if r.CountsCut = cut || ctx.Err() != nil; r.CountsCut {
 		r.Note = strings.TrimPrefix(r.Note+"; a limit ended the count of anomalies: there may be more", "; ")
 	}

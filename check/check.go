@@ -7,9 +7,11 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"isovet/check/run"
+	"isovet/internal/slice"
 	"isovet/solver/external"
 )
 
@@ -44,6 +46,7 @@ var (
 	MaxStamped   = run.MaxStamped
 	Settings     = run.Settings
 	SolverError  = run.SolverError
+	SolverNames  = run.SolverNames
 	Solvers      = run.Solvers
 	Stamped      = run.Stamped
 	TakesSolver  = run.TakesSolver
@@ -53,12 +56,21 @@ var (
 
 // ByName finds a checker.
 func ByName(name string) (Checker, error) {
-	var names []string
-	for _, c := range All() {
-		if c.Info().Name == name {
-			return c, nil
-		}
-		names = append(names, c.Info().Name)
+	all := All()
+	names := Names(all)
+	if i := slices.Index(names, name); i >= 0 {
+		return all[i], nil
 	}
 	return nil, fmt.Errorf("unknown checker %q; expected one of auto, %s", name, strings.Join(names, ", "))
+}
+
+// TrustsTimestamps reports whether a checker's verdicts are about database timestamps.
+func TrustsTimestamps(checker string) bool {
+	c, err := ByName(checker)
+	return err == nil && c.Info().Timestamps
+}
+
+// Names returns the names of checkers.
+func Names(of []Checker) []string {
+	return slice.Map(of, func(c Checker) string { return c.Info().Name })
 }

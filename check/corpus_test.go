@@ -182,9 +182,7 @@ func TestReplayCorpus(t *testing.T) {
 	}
 	t.Logf("%d verdicts compared, %d of lists; %d runs left to ISOVET_LONG=1", compared,
 		lists, left)
-	if compared < 20 {
-		t.Errorf("only %d verdicts were compared", compared)
-	}
+	must.Be(t, compared >= 20, "only %d verdicts were compared", compared)
 }
 
 // beyond says which files of the corpus hold no history, or none that reads and writes can say, and why.
@@ -305,7 +303,5 @@ func TestForeignCorpus(t *testing.T) {
 	t.Logf("%d files loaded, %d verdicts compared, %d of them on lists, %d of linearizability", loaded, compared, lists,
 		linear)
 	t.Logf("elle-register on Elle's register histories: %v", inferred)
-	if compared < 100 || linear < 100 {
-		t.Errorf("only %d verdicts compared", compared)
-	}
+	must.Be(t, compared >= 100 && linear >= 100, "only %d verdicts compared", compared)
 }

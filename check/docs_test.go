@@ -237,9 +237,7 @@ func TestAnomaliesPage(t *testing.T) {
 				checked++
 			}
 		}
-		if checked == 0 {
-			t.Errorf("%s: no level was checked", kind)
-		}
+		must.Be(t, checked != 0, "%s: no level was checked", kind)
 		must.Equal(t, item.Weakest, strings.Join(weakest, ", "), "the weakest that forbids %s", kind)
 	}
 	for _, k := range level.Anomalies() {

@@ -109,9 +109,7 @@ func TestInstalledSolvers(t *testing.T) {
 				agree(t, answer(t, run.Vbox{}, h, Options{Level: level.Serializable, Solver: name}),
 					own.Verdict)
 			}
-			if few() {
-				t.Errorf("asked for %v only", verdicts)
-			}
+			must.Be(t, !few(), "asked for %v only", verdicts)
 		})
 	}
 }

@@ -63,9 +63,7 @@ func TestFewFrontiers(t *testing.T) {
 	v = prepass.Run(notation.MustParse("s0: w(x,0) w(y,0) | s1: r(x,0) | s1: r(x,0) r(y,0) w(x,1) | s2: r(y,0) | " +
 		"s2: r(x,0) r(y,0) w(y,1)"))
 	a := frontier.Search(t.Context(), v, frontier.Options{})
-	if a.Status != frontier.None || a.Frontiers > 2*3*3 {
-		t.Errorf("%+v", a)
-	}
+	must.Be(t, a.Status == frontier.None && a.Frontiers <= 2*3*3, "%+v", a)
 }
 
 // TestFrontierBounds: the context and the memory bound end a search.

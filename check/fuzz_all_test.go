@@ -438,9 +438,7 @@ func TestFuzzAll(t *testing.T) {
 		t.Logf("%s %d", name, counted.said[name])
 	}
 	if n >= 1000 && !t.Failed() && os.Getenv("ISOVET_MIXED") == "" {
-		if counted.rejected > int(n)/10 {
-			t.Errorf("%d of %d histories are not legal", counted.rejected, n)
-		}
+		must.Be(t, counted.rejected <= int(n)/10, "%d of %d histories are not legal", counted.rejected, n)
 		for _, name := range []string{"replay valid", "replay violation", "vbox valid", "vbox violation", "elle valid",
 			"elle violation", "weak valid", "weak violation",
 			"lwt valid", "lwt violation", "chronos valid", "chronos violation", "aion violation", "be valid",

@@ -16,6 +16,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/polygraph"
 )
@@ -255,13 +256,9 @@ func weakOrder(ctx context.Context, v *prepass.View, l level.Level, events []uin
 }
 
 // commits returns the commits of an order of begins and commits.
-func commits(events []uint32) (out []uint32) {
-	for _, e := range events {
-		if e&1 != 0 {
-			out = append(out, e>>1)
-		}
-	}
-	return out
+func commits(events []uint32) []uint32 {
+	ends := slice.Filter(events, func(e uint32) bool { return e&1 != 0 })
+	return slice.Map(ends, func(e uint32) uint32 { return e >> 1 })
 }
 
 // commitOrder returns the commits of an order of begins and commits, and the writers that its snapshots give to reads

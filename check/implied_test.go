@@ -104,9 +104,7 @@ func TestDecideHard(t *testing.T) {
 	if err != nil || r.Verdict != evidence.Holds {
 		t.Fatalf("%v (%s), %v", r.Verdict, r.Reason, err)
 	}
-	if r.Implied && !r.ImpliedBy.Implies(level.Serializable) {
-		t.Errorf("implied by %s", r.ImpliedBy)
-	}
+	must.Be(t, !r.Implied || r.ImpliedBy.Implies(level.Serializable), "implied by %s", r.ImpliedBy)
 }
 
 // strictLock is a lock that is taken and released by turns, one transaction after the other in time.

@@ -12,6 +12,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -163,9 +164,7 @@ func section(h *history.History, rep *mechanism.Report, skew int64) *evidence.Me
 		v := &rep.Violations[i]
 		e := evidence.MechanismViolation{Mechanism: v.Mechanism.String(), Kind: v.Kind,
 			Assumes: rep.Profile.Assumes(v.Mechanism), Text: text, Key: h.Texts.AppendValue(nil, h.Keys[v.Key])}
-		for _, t := range v.Txns {
-			e.Txns = append(e.Txns, h.Txns.ID[t])
-		}
+		e.Txns = slice.Pick(h.Txns.ID, v.Txns)
 		m.Violations = append(m.Violations, e)
 	}
 	return m

@@ -47,9 +47,7 @@ func TestLeopardAgreesWithReplay(t *testing.T) {
 				level.StrictSnapshotIsolation} {
 				want := answer(t, run.Replay{}, h, Options{Level: l})
 				got := leopardOn(t, h, Options{Level: l})
-				if got.Mechanisms == nil {
-					t.Fatalf("%s %s at %s: no section on the mechanisms", iso, fault, l)
-				}
+				must.Hold(t, got.Mechanisms != nil, "%s %s at %s: no section on the mechanisms", iso, fault, l)
 				n := got.Mechanisms.Total()
 				if got.Verdict != want.Verdict && !(got.Verdict == evidence.Unknown && n > 0) {
 					t.Errorf("%s %s at %s: leopard %s (%d under the profile), replay %s", iso, fault, l, got.Verdict, n,
@@ -66,9 +64,7 @@ func TestLeopardAgreesWithReplay(t *testing.T) {
 			}
 		}
 	}
-	if decided < 40 {
-		t.Errorf("only %d verdicts", decided)
-	}
+	must.Be(t, decided >= 40, "only %d verdicts", decided)
 }
 
 // TestLeopardThreeClasses: what the history proves, what fails under the profile alone, and nothing found, are three
@@ -119,9 +115,7 @@ func TestLeopardThreeClasses(t *testing.T) {
 		for _, v := range r.Mechanisms.Violations {
 			found = found || v.Mechanism == c.mechanism && v.Kind == c.kind
 			proved = proved || v.Proved
-			if v.Assumes == "" || v.Text == "" {
-				t.Errorf("%s: a violation without words: %+v", c.name, v)
-			}
+			must.Be(t, v.Assumes != "" && v.Text != "", "%s: a violation without words: %+v", c.name, v)
 		}
 		if !found || proved != c.proved {
 			t.Errorf("%s: %+v, expected %s %s, proved %v", c.name, r.Mechanisms.Violations, c.mechanism, c.kind,
@@ -136,9 +130,7 @@ func TestLeopardOnLists(t *testing.T) {
 		Isolation: "snapshot-isolation"}))(t)
 	for _, l := range []level.Level{level.SessionSnapshotIsolation, level.SessionSerializable} {
 		c, ok := Auto(h, l)
-		if !ok {
-			t.Fatalf("nobody decides lists at %s", l)
-		}
+		must.Hold(t, ok, "nobody decides lists at %s", l)
 		want := answer(t, c, h, Options{Level: l})
 		got := leopardOn(t, h, Options{Level: l})
 		if got.Verdict != want.Verdict || got.Mechanisms == nil || got.Mechanisms.Total() != 0 {

@@ -59,9 +59,7 @@ func TestLimitsFallback(t *testing.T) {
 			t.Errorf("a named checker: %+v, %v", got, err)
 		}
 	}
-	if verdicts[evidence.Holds] != 1 || verdicts[evidence.Violated] != 1 {
-		t.Errorf("%v", verdicts)
-	}
+	must.Be(t, verdicts[evidence.Holds] == 1 && verdicts[evidence.Violated] == 1, "%v", verdicts)
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}

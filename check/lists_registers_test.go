@@ -39,9 +39,7 @@ func TestListsRegisters(t *testing.T) {
 		}
 		told++
 		g := v.Registers()
-		if g.H.HasLists() {
-			t.Fatalf("seed %d: lists are left", seed)
-		}
+		must.Hold(t, !g.H.HasLists(), "seed %d: lists are left", seed)
 		for _, l := range six {
 			a := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			b := must.Get(oracle.Check(g.H, oracle.Options{Level: l, VerdictOnly: true}))(t)

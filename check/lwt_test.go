@@ -213,9 +213,7 @@ func TestLWTLarge(t *testing.T) {
 		t.Error("chains do not decide the workload")
 	}
 	c, ok := Auto(h, level.Linearizable)
-	if !ok || c.Info().Name != "lwt" {
-		t.Fatalf("auto takes %v", c)
-	}
+	must.Hold(t, ok && c.Info().Name == "lwt", "auto takes %v", c)
 	r := answer(t, c, h, Options{Level: level.Linearizable})
 	agree(t, r, evidence.Holds)
 	for x := uint32(15_000); x < 15_010; x++ {

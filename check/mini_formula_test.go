@@ -62,9 +62,7 @@ func TestMiniFormulaLevels(t *testing.T) {
 			}
 		}
 	}
-	if min(answers[true], answers[false]) < histtest.Long(1, 4) {
-		t.Errorf("%v: one answer is hardly tested", answers)
-	}
+	must.Be(t, min(answers[true], answers[false]) >= histtest.Long(1, 4), "%v: one answer is hardly tested", answers)
 	for i, c := range []struct {
 		f    hard.Formula
 		want evidence.Verdict

@@ -50,13 +50,9 @@ func TestMinitxnDefinitions(t *testing.T) {
 func TestMinitxnExample1(t *testing.T) {
 	v := prepass.Run(notation.MustParse("init=0: s1: r(x,0) w(x,1) | s2: r(x,1) w(x,2) | s3: r(x,1) w(x,3)"))
 	a := minitxn.Check(v, level.SessionSerializable, 0)
-	if a.Holds || len(a.Anomaly.Cycle) != 2 {
-		t.Errorf("serializability: %+v; want the cycle T2 RW T3 RW T2", a)
-	}
+	must.Be(t, !a.Holds && len(a.Anomaly.Cycle) == 2, "serializability: %+v; want the cycle T2 RW T3 RW T2", a)
 	a = minitxn.Check(v, level.SessionSnapshotIsolation, 0)
-	if a.Holds || len(a.Anomaly.Cycles) != 2 {
-		t.Errorf("snapshot isolation: %+v; want two cases", a)
-	}
+	must.Be(t, !a.Holds && len(a.Anomaly.Cycles) == 2, "snapshot isolation: %+v; want two cases", a)
 }
 
 // TestMinitxnExample2: Figure 4 of [MTC]: three read-and-writes that are linearizable, and three that are not because
@@ -187,9 +183,7 @@ func TestMinitxnSearch(t *testing.T) {
 		}
 		if ok {
 			found++
-			if len(txns) > len(reg.Ops) {
-				t.Fatalf("seed %d: %v", seed, txns)
-			}
+			must.Hold(t, len(txns) <= len(reg.Ops), "seed %d: %v", seed, txns)
 			return
 		}
 		failed++

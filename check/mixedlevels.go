@@ -10,6 +10,7 @@ import (
 	"isovet/check/weak"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/solver"
@@ -23,9 +24,7 @@ func (mixedLevels) Info() Info {
 	in := Info{Name: "mixed", Takes: Takes{Items: true, Lists: run.ListsRefused, Unknown: run.OutcomesDecided,
 		Duplicates: true},
 		About: "one order of begins and commits, in which each transaction reads as its own level says"}
-	for _, others := range level.All() {
-		in.Levels = append(in.Levels, level.Mixed(others))
-	}
+	in.Levels = slice.Map(level.All(), level.Mixed)
 	return in
 }
 

@@ -41,9 +41,7 @@ func TestKeyValueLogs(t *testing.T) {
 			return
 		}
 		c, ok := Auto(h, level.Linearizable)
-		if !ok {
-			t.Fatalf("seed %d: no checker", seed)
-		}
+		must.Hold(t, ok, "seed %d: no checker", seed)
 		r := answer(t, c, h, Options{Level: level.Linearizable})
 		want := evidence.Violated
 		if kvOrder(ops, 0, "") {

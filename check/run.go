@@ -197,10 +197,7 @@ func plain(r *evidence.Result, how certify.Options) {
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		cases := slices.Clone(a.Cycles)
-		if len(a.Cycle) > 0 {
-			cases = append(cases, a.Cycle)
-		}
+		cases := slices.Clone(a.AllCycles())
 		if len(cases) < 2 || len(cases) > maxPlain || a.Kind.Base() == level.Divergence { // shown as a whole
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -107,12 +108,8 @@ func (weakly) predicates(x *run.Run) (*evidence.Result, error) {
 			return x.Result, err
 		}
 		for _, an := range refuted {
-			only := make(map[uint32]bool)
-			for _, t := range an.Txns {
-				only[t] = true
-			}
-			if a = weak.Check(x.Ctx, x.View, x.Options.Level, weak.Options{Choices: fewChoices, Only: only,
-				Work: manyVersions}); a.Status == weak.Violated {
+			if a = weak.Check(x.Ctx, x.View, x.Options.Level, weak.Options{Choices: fewChoices,
+				Only: slice.Set(an.Txns), Work: manyVersions}); a.Status == weak.Violated {
 				break
 			}
 		}

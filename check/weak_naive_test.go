@@ -227,9 +227,7 @@ func TestWeakManySessions(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	a := weak.Check(t.Context(), v, level.Causal, weak.Options{})
 	runtime.ReadMemStats(&after)
-	if a.Status != weak.Holds || a.Rounds != 1 {
-		t.Errorf("%d in %d rounds", a.Status, a.Rounds)
-	}
+	must.Be(t, a.Status == weak.Holds && a.Rounds == 1, "%d in %d rounds", a.Status, a.Rounds)
 	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 64 {
 		t.Errorf("%d MB were allocated; expected a few", mb)
 	}

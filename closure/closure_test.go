@@ -428,9 +428,7 @@ func TestUndoPastSettledPanics(t *testing.T) {
 		d.Settle()
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", k)
-				}
+				must.Be(t, recover() != nil, "%s: no panic", k)
 			}()
 			d.Undo(0)
 		}()

@@ -207,9 +207,7 @@ func TestV21Algorithm1(t *testing.T) {
 	})
 	t.Logf("%d graphs; wrong with line 22, 16, 14 as printed: %v", graphs, wrong[1:])
 	for d := line22; d <= line14; d++ {
-		if randtest.Whole() && wrong[d] == 0 {
-			t.Errorf("defect %d does no harm: this test shows nothing", d)
-		}
+		must.Be(t, !randtest.Whole() || wrong[d] != 0, "defect %d does no harm: this test shows nothing", d)
 	}
 }
 
@@ -319,9 +317,7 @@ func TestV23Example(t *testing.T) {
 	in := Input{N: 3, Start: []int64{2, 3, 8}, End: []int64{4, 9, 9}}
 	for _, k := range Kinds() {
 		d, _, _ := New(k, in, Options{})
-		if d.Reaches(0, 1) || !d.Reaches(0, 2) {
-			t.Errorf("%s: wrong before the edge", k)
-		}
+		must.Be(t, !d.Reaches(0, 1) && d.Reaches(0, 2), "%s: wrong before the edge", k)
 		if changed, cycle := d.AddEdge(2, 1, 5); !changed || cycle || !d.Reaches(0, 1) {
 			t.Errorf("%s: 2 → 1 must make 0 reach 1", k)
 		}
@@ -340,9 +336,7 @@ func figure3() Input {
 // Figures 3 and 4: the layout, the update by the edge t1→t2, the path from t1 to t3.
 func TestFigures3And4(t *testing.T) {
 	p := rank(figure3())
-	if !slices.Equal(p.l, []int{0, 1, 1, 1}) || !slices.Equal(p.r, []int{0, 3, 2, 3}) {
-		t.Errorf("l = %v, r = %v", p.l, p.r)
-	}
+	must.Be(t, slices.Equal(p.l, []int{0, 1, 1, 1}) && slices.Equal(p.r, []int{0, 3, 2, 3}), "l = %v, r = %v", p.l, p.r)
 	for _, k := range Kinds() {
 		d, _, _ := New(k, p.in, Options{})
 		if changed, cycle := d.AddEdge(1, 2, 9); !changed || cycle {
@@ -382,9 +376,7 @@ func TestV25UndoRestores(t *testing.T) {
 		mark := d.Mark()
 		d.AddEdge(0, 1, 0)
 		d.Undo(mark)
-		if !d.Reaches(1, 3) {
-			t.Errorf("%s: undid too much", k)
-		}
+		must.Be(t, d.Reaches(1, 3), "%s: undid too much", k)
 		d.Undo(0)
 		if d.Reaches(1, 2) || d.Reaches(1, 3) || !d.Reaches(2, 3) {
 			t.Errorf("%s: wrong after undoing everything", k)

@@ -92,9 +92,7 @@ func TestSessionsEqualsSearch(t *testing.T) {
 			all = append(all, graph.Edge{From: u, To: v})
 			agree(all)
 		}
-		if !s.Rebuild(graph.Build(n, all)) {
-			t.Fatalf("seed %d: a cycle where there is none", seed)
-		}
+		must.Hold(t, s.Rebuild(graph.Build(n, all)), "seed %d: a cycle where there is none", seed)
 		agree(all)
 	})
 	if randtest.Whole() && (cycles < 100 || added < 1000) {

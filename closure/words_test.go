@@ -113,9 +113,7 @@ func TestCompactEqualsWarshallAcrossWords(t *testing.T) {
 			}
 		}
 	})
-	if histtest.Whole() && changes < int(seeds) {
-		t.Errorf("only %d edges changed anything", changes)
-	}
+	must.Be(t, !histtest.Whole() || changes >= int(seeds), "only %d edges changed anything", changes)
 }
 
 // A transaction left open through the whole run must not blow up the compact closure.
@@ -131,9 +129,7 @@ func TestStragglersStaySmall(t *testing.T) {
 			words := len(c.bits)
 			held := 8*words + 4*(len(c.rank)+len(c.sure)+len(c.reachHi)) + 16*len(c.rows)
 			t.Logf("%d stragglers, %d words, %.1f MB", c.stragglers, words, float64(held)/1e6)
-			if int(c.stragglers) < long {
-				t.Errorf("%d stragglers, want at least %d", c.stragglers, long)
-			}
+			must.Be(t, int(c.stragglers) >= long, "%d stragglers, want at least %d", c.stragglers, long)
 			// Two wide bit rows for each long transaction, 50 bytes for each other one.
 			if limit := 2*long*n/8 + 50*n; held > limit {
 				t.Errorf("%d bytes, want at most %d", held, limit)
@@ -163,14 +159,10 @@ func TestStragglersStaySmall(t *testing.T) {
 				}
 				if _, cycle := c.AddEdge(u, v, 0); !cycle {
 					added++
-					if !c.Reaches(u, v) || c.Reaches(v, u) {
-						t.Fatalf("after %d → %d", u, v)
-					}
+					must.Hold(t, c.Reaches(u, v) && !c.Reaches(v, u), "after %d → %d", u, v)
 				}
 			}
-			if added < 10 {
-				t.Errorf("only %d edges could be added", added)
-			}
+			must.Be(t, added >= 10, "only %d edges could be added", added)
 			c.Undo(mark)
 			for i, q := range asked {
 				must.Equal(t, c.Reaches(q.u, q.v), answers[i], "Reaches(%d, %d) after add and undo", q.u, q.v)

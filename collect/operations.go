@@ -7,6 +7,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 func (c *client) doList(op *workload.Op, o *opRec) error {
@@ -20,11 +21,7 @@ func (c *client) doList(op *workload.Op, o *opRec) error {
 		}
 		if op.Absent = !found; found {
 			o.kind, o.ext = history.ReadList, int32(len(c.log.lists))
-			list := make([]history.Value, len(elements))
-			for i, e := range elements {
-				list[i] = history.IntValue(e)
-			}
-			c.log.lists = append(c.log.lists, list)
+			c.log.lists = append(c.log.lists, slice.Map(elements, history.IntValue))
 		}
 		return nil
 	case workload.Append:

@@ -8,6 +8,7 @@ import (
 
 	"isovet/datasets/store"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -55,11 +56,7 @@ func Judged() []level.Level {
 
 // FaultNames returns the names of all anomalies that can be planted.
 func FaultNames() []string {
-	var names []string
-	for _, a := range AllFaults() {
-		names = append(names, a.Name)
-	}
-	return names
+	return slice.Map(AllFaults(), func(a Anomaly) string { return a.Name })
 }
 
 // LookupFault finds a fault by name.

@@ -31,15 +31,11 @@ func satisfies(t *testing.T, h *history.History, l level.Level) bool {
 func TestAnomaliesByBruteForce(t *testing.T) {
 	seen := map[string]bool{}
 	for i, a := range slices.Concat(Anomalies(), PredicateAnomalies()) {
-		if seen[a.Name] {
-			t.Errorf("%s stands in the catalogues twice", a.Name)
-		}
+		must.Be(t, !seen[a.Name], "%s stands in the catalogues twice", a.Name)
 		seen[a.Name] = true
 		h := a.History()
 		levels := Judged()
-		if i >= len(Anomalies()) && !h.HasPredicates() {
-			t.Errorf("%s has no predicates", a.Name)
-		}
+		must.Be(t, i < len(Anomalies()) || h.HasPredicates(), "%s has no predicates", a.Name)
 		for _, l := range levels {
 			must.Equal(t, satisfies(t, h, l), !slices.Contains(a.Violates, l), "%s at %s\n%s", a.Name, l, a.Text)
 			for _, m := range levels {
@@ -151,9 +147,7 @@ func TestSynthesizedByBruteForce(t *testing.T) {
 	seen := map[string]bool{}
 	classes := map[Class]int{}
 	for _, a := range SynthesizedAnomalies() {
-		if seen[a.Name] || seen[a.Schedule] {
-			t.Errorf("%s stands in the catalogue twice", a.Name)
-		}
+		must.Be(t, !seen[a.Name] && !seen[a.Schedule], "%s stands in the catalogue twice", a.Name)
 		seen[a.Name], seen[a.Schedule] = true, true
 		classes[a.Class]++
 		h := a.History()
@@ -162,9 +156,7 @@ func TestSynthesizedByBruteForce(t *testing.T) {
 				t.Errorf("%s at %s: satisfied %v, catalogue says %v\n%s", a.Name, l, got, want, notation.Format(h))
 			}
 		}
-		if !slices.Contains(a.Violates, level.Serializable) {
-			t.Errorf("%s is serializable", a.Name)
-		}
+		must.Be(t, slices.Contains(a.Violates, level.Serializable), "%s is serializable", a.Name)
 	}
 	if classes[RAT] != 13 || classes[WAT] != 9 || classes[IAT] != 7 {
 		t.Errorf("%v; Table 1 has RAT 13, WAT 9, IAT 7", classes)

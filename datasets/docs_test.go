@@ -77,17 +77,13 @@ func TestDocs(t *testing.T) {
 	} {
 		head, rest, ok := strings.Cut(got, part.begin)
 		_, tail, ok2 := strings.Cut(rest, "<!-- end -->\n")
-		if !ok || !ok2 {
-			t.Fatalf("%s has no place for %q", file, part.begin)
-		}
+		must.Hold(t, ok && ok2, "%s has no place for %q", file, part.begin)
 		got = head + part.begin + part.text + "<!-- end -->\n" + tail
 	}
 	if got == string(text) {
 		return
 	}
-	if !*update {
-		t.Fatalf("%s is out of step with the code: go test ./datasets -run TestDocs -update", file)
-	}
+	must.Hold(t, *update, "%s is out of step with the code: go test ./datasets -run TestDocs -update", file)
 	must.OK(t, os.WriteFile(file, []byte(got), 0o644))
 }
 

@@ -89,13 +89,9 @@ func TestDeterminism(t *testing.T) {
 		s.Hint = Hint(i % 3)
 		s.Times = Times(i / 4 % 3)
 		a := dump(s)
-		if !bytes.Equal(a, dump(s)) {
-			t.Errorf("%+v: two runs differ", s)
-		}
+		must.Be(t, bytes.Equal(a, dump(s)), "%+v: two runs differ", s)
 		s.Seed++
-		if bytes.Equal(a, dump(s)) {
-			t.Errorf("%+v: two seeds give the same", s)
-		}
+		must.Be(t, !bytes.Equal(a, dump(s)), "%+v: two seeds give the same", s)
 	}
 }
 
@@ -179,9 +175,7 @@ func TestFences(t *testing.T) {
 			lo, hi := h.TxnOps(x)
 			if h.OpKey(lo) != key {
 				since++
-				if since > every {
-					t.Fatalf("session %d: %d transactions without a fence", s, since)
-				}
+				must.Hold(t, since <= every, "session %d: %d transactions without a fence", s, since)
 				continue
 			}
 			if hi-lo != 2 || h.Ops.Kind[lo] != history.Read || h.Ops.Kind[lo+1] != history.Write ||
@@ -196,9 +190,7 @@ func TestFences(t *testing.T) {
 			since = 0
 		}
 	}
-	if fences < 100 {
-		t.Errorf("%d fences", fences)
-	}
+	must.Be(t, fences >= 100, "%d fences", fences)
 	if _, err := Generate(context.Background(), Spec{FenceEvery: -1}); err == nil {
 		t.Error("a negative number is taken")
 	}

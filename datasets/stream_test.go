@@ -71,9 +71,7 @@ func TestStream(t *testing.T) {
 					first = append(first, lines(t, h)...)
 					return nil
 				}
-				if shard < last {
-					t.Errorf("shard %d behind %d", shard, last)
-				}
+				must.Be(t, shard >= last, "shard %d behind %d", shard, last)
 				last = shard
 				for _, s := range h.Txns.Status {
 					if s == history.Committed {

@@ -25,6 +25,7 @@ import (
 	"context"
 
 	"isovet/closure"
+	"isovet/internal/slice"
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -157,13 +158,8 @@ type Stats struct {
 
 // chosen returns the edges that a model puts into the graph, one for each guard whose literal is true.
 func (q *Problem) chosen(value func(solver.Var) bool) []polygraph.Edge {
-	var out []polygraph.Edge
-	for _, g := range q.Guards {
-		if value(g.Lit.Var()) != g.Lit.IsNeg() {
-			out = append(out, g.Edge)
-		}
-	}
-	return out
+	taken := slice.Filter(q.Guards, func(g Guard) bool { return value(g.Lit.Var()) != g.Lit.IsNeg() })
+	return slice.Map(taken, func(g Guard) polygraph.Edge { return g.Edge })
 }
 
 // load gives the variables and clauses to a solver; false: they are already unsatisfiable.

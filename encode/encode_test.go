@@ -188,22 +188,16 @@ func checkModel(t testing.TB, at string, p *polygraph.Polygraph, edges []polygra
 				whole[k] = whole[k] && has[ends{e.From, e.To}]
 			}
 		}
-		if !whole[0] && !whole[1] {
-			t.Fatalf("%s: the model settles choice %d neither way", at, i)
-		}
+		must.Hold(t, whole[0] || whole[1], "%s: the model settles choice %d neither way", at, i)
 	}
-	if !acyclic(p, p.Known, edges) {
-		t.Fatalf("%s: the model has a cycle", at)
-	}
+	must.Hold(t, acyclic(p, p.Known, edges), "%s: the model has a cycle", at)
 }
 
 // checkRefutation checks that the cycles are made of known edges, real time and edges of choices, and that every
 // assignment has all edges of one of them.
 func checkRefutation(t testing.TB, at string, p *polygraph.Polygraph, q *encode.Problem, cycles [][]polygraph.Edge) {
 	t.Helper()
-	if len(cycles) == 0 {
-		t.Fatalf("%s: a refutation without cycles", at)
-	}
+	must.Hold(t, len(cycles) != 0, "%s: a refutation without cycles", at)
 	known := make(map[ends]bool)
 	for _, e := range p.Known {
 		known[ends{e.From, e.To}] = true
@@ -240,9 +234,7 @@ func checkRefutation(t testing.TB, at string, p *polygraph.Polygraph, q *encode.
 			}
 			forbidden = forbidden || in
 		}
-		if !forbidden {
-			t.Fatalf("%s: no cycle forbids assignment %b", at, way)
-		}
+		must.Hold(t, forbidden, "%s: no cycle forbids assignment %b", at, way)
 	}
 }
 

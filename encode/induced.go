@@ -2,6 +2,7 @@ package encode
 
 import (
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -96,11 +97,7 @@ type inducedProblem struct {
 func (q *inducedProblem) follow(from, to int32, ls ...solver.Lit) {
 	switch {
 	case from == to: // a cycle by itself
-		var clause []solver.Lit
-		for _, l := range ls {
-			clause = append(clause, l.Not())
-		}
-		q.Clauses = append(q.Clauses, clause)
+		q.Clauses = append(q.Clauses, slice.Map(ls, solver.Lit.Not))
 		return
 	case q.g.Reaches(from, to):
 		return

@@ -3,6 +3,7 @@ package encode
 import (
 	"slices"
 
+	"isovet/internal/slice"
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -25,11 +26,7 @@ func EagerClauses(q *Problem) int {
 }
 
 func (q *Problem) edges() []polygraph.Edge {
-	out := make([]polygraph.Edge, len(q.Guards))
-	for i, g := range q.Guards {
-		out[i] = g.Edge
-	}
-	return out
+	return slice.Map(q.Guards, func(g Guard) polygraph.Edge { return g.Edge })
 }
 
 // Order is Vbox's encoding with all transitivity clauses.

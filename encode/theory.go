@@ -9,6 +9,7 @@ import (
 	"isovet/closure"
 	"isovet/internal/graph"
 	"isovet/internal/graph/order"
+	"isovet/internal/slice"
 	"isovet/polygraph"
 	"isovet/solver"
 	"isovet/solver/acyclic"
@@ -191,11 +192,9 @@ func (q *Problem) withTheory(ctx context.Context, theory string, guards []Guard,
 	s := solver.New(o)
 	a := Answer{Status: solver.Unsat, Stats: Stats{Theory: theory, Vars: q.Vars, Clauses: len(q.Clauses), Rounds: 1}}
 	if q.load(s) {
-		of := make([]acyclic.Guard, len(guards))
-		for i, g := range guards {
-			of[i] = acyclic.Guard{Lit: g.Lit, From: g.Edge.From, To: g.Edge.To}
-		}
-		attach(s, of)
+		attach(s, slice.Map(guards, func(g Guard) acyclic.Guard {
+			return acyclic.Guard{Lit: g.Lit, From: g.Edge.From, To: g.Edge.To}
+		}))
 		a.Status = s.Solve(ctx)
 	}
 	a.count(s)
@@ -248,10 +247,7 @@ func (q *Problem) refutation(ctx context.Context, guards []Guard, lemmas [][]sol
 	if s.Solve(ctx, use...) != solver.Unsat {
 		return nil
 	}
-	core := make(map[solver.Lit]bool)
-	for _, l := range s.Failed() {
-		core[l] = true
-	}
+	core := slice.Set(s.Failed())
 	all := make([]polygraph.Edge, len(guards))
 	byLit := make([][]int32, 2*q.Vars)
 	for i, g := range guards {

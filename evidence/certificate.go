@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -134,8 +135,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 		}
 	}
 	for lo := 0; lo < len(r.Sources) && r.Verdict == Holds; lo += idsPerLine {
-		var line [][]any
-		for _, s := range r.Sources[lo:min(lo+idsPerLine, len(r.Sources))] {
+		line := slice.Map(r.Sources[lo:min(lo+idsPerLine, len(r.Sources))], func(s Source) []any {
 			t := h.TxnOf(s.Op)
 			at := int64(s.Op - h.Txns.OpOff[t])
 			j := []any{h.Txns.ID[t], at, nil}
@@ -145,28 +145,26 @@ func WriteCertificate(w io.Writer, r *Result) error {
 			if h.Ops.Kind[s.Op].Predicate() {
 				j = append(j, json.RawMessage(h.Texts.AppendValue(nil, h.Keys[s.Key])))
 			}
-			line = append(line, j)
-		}
+			return j
+		})
 		if err := enc.Encode(line); err != nil {
 			return err
 		}
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		j := certificateAnomaly{Kind: a.Kind, Txns: make([]int64, len(a.Txns)), Why: a.Why, Cycle: certificateEdges(h,
-			a.Cycle), Text: a.Text}
-		for i, t := range a.Txns {
-			j.Txns[i] = h.Txns.ID[t]
+		ops := func(ops []uint32) [][2]int64 {
+			return slice.Map(ops, func(op uint32) [2]int64 {
+				t := h.TxnOf(op)
+				return [2]int64{h.Txns.ID[t], int64(op - h.Txns.OpOff[t])}
+			})
 		}
-		j.Ops = certificateOps(h, a.Ops)
-		for _, ops := range a.Dead {
-			j.Dead = append(j.Dead, certificateOps(h, ops))
-		}
+		cycle := func(c []Edge) []certificateEdge { return certificateEdges(h, c) }
+		j := certificateAnomaly{Kind: a.Kind, Ops: ops(a.Ops), Why: a.Why, Dead: slice.Map(a.Dead, ops), Text: a.Text,
+			Txns: append([]int64{}, slice.Pick(h.Txns.ID, a.Txns)...), Cycle: cycle(a.Cycle),
+			Cycles: slice.Map(a.Cycles, cycle)}
 		if a.hasKey(h) {
 			j.Key = h.Texts.AppendValue(nil, h.Keys[a.Key])
-		}
-		for _, c := range a.Cycles {
-			j.Cycles = append(j.Cycles, certificateEdges(h, c))
 		}
 		if err := enc.Encode(j); err != nil {
 			return err
@@ -175,18 +173,8 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	return out.Flush()
 }
 
-func certificateOps(h *history.History, ops []uint32) [][2]int64 {
-	var out [][2]int64
-	for _, op := range ops {
-		t := h.TxnOf(op)
-		out = append(out, [2]int64{h.Txns.ID[t], int64(op - h.Txns.OpOff[t])})
-	}
-	return out
-}
-
 func certificateEdges(h *history.History, c []Edge) []certificateEdge {
-	var out []certificateEdge
-	for _, e := range c {
+	return slice.Map(c, func(e Edge) certificateEdge {
 		j := certificateEdge{From: h.Txns.ID[e.From], To: h.Txns.ID[e.To], Dep: e.Dep}
 		if e.Key != history.None {
 			j.Key = h.Texts.AppendValue(nil, h.Keys[e.Key])
@@ -200,7 +188,6 @@ func certificateEdges(h *history.History, c []Edge) []certificateEdge {
 		if e.Predicate() {
 			j.Op = new(int64(e.Op - h.Txns.OpOff[e.predicateTxn()]))
 		}
-		out = append(out, j)
-	}
-	return out
+		return j
+	})
 }

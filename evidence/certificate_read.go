@@ -11,6 +11,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -75,11 +76,10 @@ func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		var a certificateAnomaly
-		if err := json.Unmarshal(line, &a); err != nil {
+		raw, lines = append(raw, certificateAnomaly{}), append(lines, c.line)
+		if err := json.Unmarshal(line, &raw[len(raw)-1]); err != nil {
 			return nil, c.jsonError(err)
 		}
-		raw, lines = append(raw, a), append(lines, c.line)
 	}
 	c.findVersions(raw)
 	for i := range raw {
@@ -113,8 +113,7 @@ func (c *certificateReader) errorf(field, format string, args ...any) error {
 
 // jsonError returns an error that names the wrong field of the line and what is wrong with it.
 func (c *certificateReader) jsonError(err error) error {
-	var t *json.UnmarshalTypeError
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return c.errorf(t.Field, "a JSON %s; expected %s", t.Value, t.Type)
 	}
 	return c.errorf("", "%v; expected a line of an isovet certificate", err)
@@ -166,9 +165,9 @@ func (c *certificateReader) order(r *Result, n int) error {
 			if err != nil || item[0] == '+' {
 				return c.errorf("", "%.40q; expected a transaction id", item)
 			}
-			t, ok := c.ids.find(id)
-			if !ok {
-				return c.errorf("", "the history has no transaction %d", id)
+			t, err := c.txn("", id)
+			if err != nil {
+				return err
 			}
 			if len(r.Order) == n {
 				return c.errorf("order", "more than %d ids", n)
@@ -267,23 +266,16 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 		return a, c.errorf("kind", "%q is not an anomaly; expected one such as %s or %s", j.Kind, level.G1c,
 			level.LostUpdate)
 	}
-	for _, id := range j.Txns {
-		t, err := c.txn("txns", id)
-		if err != nil {
-			return a, err
-		}
-		a.Txns = append(a.Txns, t)
-	}
 	var err error
+	if a.Txns, err = slice.Try(j.Txns, func(id int64) (uint32, error) { return c.txn("txns", id) }); err != nil {
+		return a, err
+	}
 	if a.Ops, err = c.ops("ops", j.Ops); err != nil {
 		return a, err
 	}
-	for _, raw := range j.Dead {
-		ops, err := c.ops("dead", raw)
-		if err != nil {
-			return a, err
-		}
-		a.Dead = append(a.Dead, ops)
+	dead := func(ops [][2]int64) ([]uint32, error) { return c.ops("dead", ops) }
+	if a.Dead, err = slice.Try(j.Dead, dead); err != nil {
+		return a, err
 	}
 	if j.Key != nil {
 		if a.Key = c.key[string(j.Key)]; a.Key == history.None {
@@ -295,30 +287,23 @@ func (c *certificateReader) anomaly(j *certificateAnomaly) (Anomaly, error) {
 	if a.Cycle, err = c.edges(j.Cycle); err != nil {
 		return a, err
 	}
-	for _, raw := range j.Cycles {
-		edges, err := c.edges(raw)
-		if err != nil {
-			return a, err
-		}
-		a.Cycles = append(a.Cycles, edges)
-	}
-	return a, nil
+	a.Cycles, err = slice.Try(j.Cycles, c.edges)
+	return a, err
 }
 
-func (c *certificateReader) ops(field string, raw [][2]int64) (out []uint32, err error) {
-	for _, o := range raw {
+func (c *certificateReader) ops(field string, raw [][2]int64) ([]uint32, error) {
+	return slice.Try(raw, func(o [2]int64) (uint32, error) {
 		t, err := c.txn(field, o[0])
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		lo, hi := c.h.TxnOps(t)
 		if o[1] < 0 || o[1] >= int64(hi-lo) {
-			return nil, c.errorf(field, "transaction %d has %s, and none at place %d", o[0],
+			return 0, c.errorf(field, "transaction %d has %s, and none at place %d", o[0],
 				plural.Of(hi-lo, "operation"), o[1])
 		}
-		out = append(out, lo+uint32(o[1]))
-	}
-	return out, nil
+		return lo + uint32(o[1]), nil
+	})
 }
 
 func (c *certificateReader) edges(raw []certificateEdge) (out []Edge, err error) {

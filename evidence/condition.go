@@ -71,9 +71,6 @@ func conditionWords(v any) (string, bool) {
 
 // jsonText encodes a decoded JSON value again.
 func jsonText(v any) string {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // never fails for decoded values
-	return strings.TrimSuffix(text.String(), "\n")
+	text, _ := plainJSON(v) // never fails for decoded values
+	return string(text)
 }

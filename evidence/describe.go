@@ -44,14 +44,11 @@ func describe(a *Anomaly, h *history.History) string {
 		d.cycle(a.Cycle, "")
 		return d.String()
 	}
-	cases := a.Cycles
-	if len(a.Cycle) > 0 {
-		cases = append(cases[:len(cases):len(cases)], a.Cycle)
-	}
 	if a.Kind.Base() == level.Divergence {
 		d.divergence(a)
 		return d.String()
 	}
+	cases := a.AllCycles()
 	d.WriteString("Every way to order the versions closes a cycle.\n")
 	for i, c := range cases {
 		if i == maxCases && len(cases) > maxCases {
@@ -138,12 +135,10 @@ func (d *describer) op(op uint32) string {
 func (d *describer) let(a *Anomaly) {
 	keys := map[uint32]bool{}
 	ops := map[uint32]bool{}
-	for _, c := range append([][]Edge{a.Cycle}, a.Cycles...) {
-		for _, e := range c {
-			keys[e.Key] = true
-			if e.Predicate() {
-				ops[e.Op] = true
-			}
+	for _, e := range a.Edges() {
+		keys[e.Key] = true
+		if e.Predicate() {
+			ops[e.Op] = true
 		}
 	}
 	d.WriteString("Let\n")

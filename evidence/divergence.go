@@ -90,21 +90,15 @@ func (n *namer) fork(a *Anomaly) (f fork, ok bool) {
 	if a.Kind.Base() != level.LostUpdate {
 		return f, false
 	}
-	for i := -1; i < len(a.Cycles); i++ {
-		c := a.Cycle
-		if i >= 0 {
-			c = a.Cycles[i]
+	for _, e := range a.Edges() {
+		if e.Dep != RW {
+			continue
 		}
-		for _, e := range c {
-			if e.Dep != RW {
-				continue
-			}
-			if ok && f != (fork{e.Key, e.Ver}) || e.Ver != history.None && e.Writer != history.None &&
-				e.Writer != n.h.Init && n.writers(e.Ver) > 1 {
-				return f, false
-			}
-			f, ok = fork{e.Key, e.Ver}, true
+		if ok && f != (fork{e.Key, e.Ver}) || e.Ver != history.None && e.Writer != history.None &&
+			e.Writer != n.h.Init && n.writers(e.Ver) > 1 {
+			return f, false
 		}
+		f, ok = fork{e.Key, e.Ver}, true
 	}
 	return f, ok
 }

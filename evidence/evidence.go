@@ -134,6 +134,17 @@ type Anomaly struct {
 	Text   string
 }
 
+// AllCycles returns the cycles in the order in which Text counts them: Cycles, then Cycle if it is set.
+func (a *Anomaly) AllCycles() [][]Edge {
+	if len(a.Cycle) == 0 {
+		return a.Cycles
+	}
+	return append(slices.Clip(a.Cycles), a.Cycle)
+}
+
+// Edges returns the edges of all cycles, those of Cycle first.
+func (a *Anomaly) Edges() []Edge { return slices.Concat(a.Cycle, slices.Concat(a.Cycles...)) }
+
 // Stats is what a checker measured. Times are in milliseconds; a count that does not apply is zero and is omitted.
 type Stats struct {
 	Sizes

@@ -44,9 +44,7 @@ func told(t *testing.T, text []byte) *evidence.Result {
 		c, err = checkers.ByName(name)
 		ok = err == nil
 	}
-	if !ok {
-		t.Fatalf("nothing decides %s: %v", l, err)
-	}
+	must.Hold(t, ok, "nothing decides %s: %v", l, err)
 	r, err := checkers.Run(context.Background(), c, h, checkers.Options{Level: l})
 	must.OK(t, err)
 	r.Checker = name
@@ -152,9 +150,7 @@ func TestBrokenCertificates(t *testing.T) {
 		var b bytes.Buffer
 		must.OK(t, evidence.WriteCertificate(&b, r))
 		cert := strings.Replace(b.String(), old, new, 1)
-		if cert == b.String() {
-			t.Fatalf("%s: no %s in\n%s", name, old, cert)
-		}
+		must.Hold(t, cert != b.String(), "%s: no %s in\n%s", name, old, cert)
 		_, err = evidence.ReadCertificate(strings.NewReader(cert), r.H)
 		var in *history.InputError
 		if !errors.As(err, &in) || err.Error() != want {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // ContentHash identifies a history by its content, independent of its file's format, compression and order of lines:
@@ -55,10 +56,7 @@ func byID(h *history.History) []uint32 {
 	if slices.IsSorted(id) {
 		return nil
 	}
-	by := make([]uint32, len(id))
-	for t := range by {
-		by[t] = uint32(t)
-	}
+	by := slice.Numbers[uint32](len(id))
 	slices.SortFunc(by, func(a, b uint32) int { return cmp.Compare(id[a], id[b]) })
 	return by
 }

@@ -20,11 +20,9 @@ func Hints(r *Result) (hints []string) {
 	const most = 10 // each may look at all versions
 	for i := range min(most, len(r.Anomalies)) {
 		a := &r.Anomalies[i]
-		for _, c := range append([][]Edge{a.Cycle}, a.Cycles...) {
-			for _, e := range c {
-				if e.Dep == WR && before == "" && h.InitVer[e.Key] != e.Ver && later(h, e.From, e.To) {
-					before = atFirst(h, e.Ver, "its writer, T%d, began after the read had ended", h.Txns.ID[e.From])
-				}
+		for _, e := range a.Edges() {
+			if e.Dep == WR && before == "" && h.InitVer[e.Key] != e.Ver && later(h, e.From, e.To) {
+				before = atFirst(h, e.Ver, "its writer, T%d, began after the read had ended", h.Txns.ID[e.From])
 			}
 		}
 		if len(a.Ops) == 0 || a.Kind != level.ThinAirRead && a.Kind != level.G1a && a.Kind != level.Ext {

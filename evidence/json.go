@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -102,40 +103,26 @@ func NewReport(r *Result, historyName string) *Report {
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		j := AnomalyReport{Kind: a.Kind, Name: a.Kind.Name(), Txns: make([]int64, len(a.Txns)), Why: a.Why,
-			Text: a.Text}
-		for i, t := range a.Txns {
-			j.Txns[i] = h.Txns.ID[t]
+		ops := func(ops []uint32) []OpReport {
+			return slice.Map(ops, func(op uint32) OpReport {
+				t := h.TxnOf(op)
+				return OpReport{h.Txns.ID[t], op - h.Txns.OpOff[t], append(h.AppendOp(nil, op), ']')}
+			})
 		}
-		j.Ops = opReports(h, a.Ops)
-		for _, ops := range a.Dead {
-			j.Dead = append(j.Dead, opReports(h, ops))
-		}
+		cycle := func(c []Edge) []EdgeReport { return edgeReports(h, c) }
+		j := AnomalyReport{Kind: a.Kind, Name: a.Kind.Name(), Ops: ops(a.Ops), Why: a.Why, Text: a.Text,
+			Txns: append([]int64{}, slice.Pick(h.Txns.ID, a.Txns)...), Dead: slice.Map(a.Dead, ops),
+			Cycle: cycle(a.Cycle), Cycles: slice.Map(a.Cycles, cycle)}
 		if a.hasKey(h) {
 			j.Key = h.Texts.AppendValue(nil, h.Keys[a.Key])
-		}
-		j.Cycle = edgeReports(h, a.Cycle)
-		for _, c := range a.Cycles {
-			j.Cycles = append(j.Cycles, edgeReports(h, c))
 		}
 		out.Anomalies[i] = j
 	}
 	return out
 }
 
-func opReports(h *history.History, ops []uint32) []OpReport {
-	var out []OpReport
-	for _, op := range ops {
-		t := h.TxnOf(op)
-		text := append(h.AppendOp(nil, op), ']')
-		out = append(out, OpReport{Txn: h.Txns.ID[t], Index: op - h.Txns.OpOff[t], Op: text})
-	}
-	return out
-}
-
 func edgeReports(h *history.History, c []Edge) []EdgeReport {
-	var out []EdgeReport
-	for _, e := range c {
+	return slice.Map(c, func(e Edge) EdgeReport {
 		j := EdgeReport{From: h.Txns.ID[e.From], To: h.Txns.ID[e.To], Dep: e.Dep}
 		if e.Key != history.None {
 			j.Key = h.Texts.AppendValue(nil, h.Keys[e.Key])
@@ -150,18 +137,17 @@ func edgeReports(h *history.History, c []Edge) []EdgeReport {
 		if e.Predicate() {
 			j.Op, j.Predicate = new(e.Op-h.Txns.OpOff[e.predicateTxn()]), h.Texts.Text(h.Preds.Pred[h.Ops.Ver[e.Op]])
 		}
-		out = append(out, j)
-	}
-	return out
+		return j
+	})
 }
 
 // JSON returns the report of a result as one line without a newline. Text is not escaped for HTML.
-func JSON(r *Result, historyName string) ([]byte, error) {
+func JSON(r *Result, historyName string) ([]byte, error) { return plainJSON(NewReport(r, historyName)) }
+
+func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(NewReport(r, historyName)); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -1,6 +1,11 @@
 package evidence
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+
+	"isovet/internal/slice"
+)
 
 // Mechanisms is what a checker found that verifies how a database works inside, not only what it promises (Leopard). It
 // is separate from the verdict: a violation here depends on the profile, an assumption about the database; the verdict
@@ -16,13 +21,7 @@ type Mechanisms struct {
 }
 
 // Total returns the number of violations.
-func (m *Mechanisms) Total() int {
-	n := 0
-	for _, f := range m.Found {
-		n += f
-	}
-	return n
-}
+func (m *Mechanisms) Total() int { return slice.Sum(maps.Values(m.Found)) }
 
 // MechanismViolation is one case in which a mechanism failed.
 type MechanismViolation struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -29,14 +30,12 @@ func (a *Anomaly) Above(l level.Level) level.Level {
 		return l
 	}
 	above := level.Serializable
-	for _, c := range append([][]Edge{a.Cycle}, a.Cycles...) {
-		for _, e := range c {
-			switch e.Dep {
-			case RT:
-				return level.StrictSerializable
-			case SO:
-				above = level.SessionSerializable
-			}
+	for _, e := range a.Edges() {
+		switch e.Dep {
+		case RT:
+			return level.StrictSerializable
+		case SO:
+			above = level.SessionSerializable
 		}
 	}
 	return above
@@ -58,19 +57,15 @@ func (n *namer) divergent(a *Anomaly) (level.Anomaly, bool) {
 		}
 		alone := i == 0 && len(a.Cycle) > 0 // not a case: its edges show that both overwrote what they read
 		for _, e := range c {
-			if (e.Dep == RW || alone) && !slices.Contains(forks, e.From) {
-				forks = append(forks, e.From)
+			if e.Dep == RW || alone {
+				forks = slice.Union(forks, e.From)
 			}
 		}
 	}
 	if len(forks) < 3 {
 		return "", false
 	}
-	for _, c := range a.Cycles {
-		if sameTwo([][]Edge{pair[0], c}) {
-			two.Cycles = append(two.Cycles, c)
-		}
-	}
+	two.Cycles = slice.Filter(a.Cycles, func(c []Edge) bool { return sameTwo([][]Edge{pair[0], c}) })
 	two.Kind = n.name(&two)
 	of := *a
 	of.Kind = two.Kind

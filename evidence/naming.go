@@ -62,17 +62,12 @@ func (a *Anomaly) involved(h *history.History, writers bool) []uint32 {
 	for _, ops := range a.Dead {
 		add(h.TxnOf(ops[0]))
 	}
-	cycles := append([][]Edge{a.Cycle}, a.Cycles...)
-	for _, c := range cycles {
-		for _, e := range c {
-			add(e.From)
-		}
+	for _, e := range a.Edges() {
+		add(e.From)
 	}
-	for _, c := range cycles {
-		for _, e := range c {
-			if writers && (e.Dep == RW || e.Dep == PRW) && e.Writer != h.Init {
-				add(e.Writer)
-			}
+	for _, e := range a.Edges() {
+		if writers && (e.Dep == RW || e.Dep == PRW) && e.Writer != h.Init {
+			add(e.Writer)
 		}
 	}
 	return out

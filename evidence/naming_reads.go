@@ -7,14 +7,8 @@ import (
 )
 
 func (n *namer) placeOf(t uint32) uint32 {
-	h := n.h
 	if n.place == nil {
-		n.place = make([]uint32, h.NumTxns())
-		for s := range h.NumSessions() {
-			for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-				n.place[t] = uint32(i)
-			}
-		}
+		n.place = n.h.SessionPlaces()
 	}
 	return n.place[t]
 }
@@ -28,11 +22,10 @@ func (n *namer) readFrom(b, a uint32) bool {
 				return true
 			}
 		} else if k == history.ReadList {
-			i := h.Ops.Ver[op]
-			for _, v := range h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]] {
-				if n.writers(v) == 1 && writesVersion(h, a, v) {
-					return true
-				}
+			if slices.ContainsFunc(h.Elems(h.Ops.Ver[op]), func(v uint32) bool {
+				return n.writers(v) == 1 && writesVersion(h, a, v)
+			}) {
+				return true
 			}
 		}
 	}
@@ -134,14 +127,9 @@ func writes(h *history.History, t uint32) bool {
 
 // sameTwo reports whether all cycles are between the same two transactions.
 func sameTwo(cycles [][]Edge) bool {
-	for _, c := range cycles {
-		for _, e := range c {
-			if f := cycles[0][0]; e.From != f.From && e.From != f.To {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(slices.Concat(cycles...), func(e Edge) bool {
+		return e.From != cycles[0][0].From && e.From != cycles[0][0].To
+	})
 }
 
 // oneKey reports whether all edges of the cycles are of real time or about one key; then the operations on that key

@@ -178,6 +178,17 @@ func (h *History) NumVersions() int { return len(h.VerKey) }
 // NumSessions returns the number of sessions.
 func (h *History) NumSessions() int { return len(h.SessName) }
 
+// SessionPlaces returns the place of each transaction in its session, from 0.
+func (h *History) SessionPlaces() []uint32 {
+	pos := make([]uint32, h.NumTxns())
+	for s := range h.NumSessions() {
+		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
+			pos[t] = uint32(i)
+		}
+	}
+	return pos
+}
+
 // TxnOps returns the range of a transaction's operations.
 func (h *History) TxnOps(t uint32) (lo, hi uint32) { return h.Txns.OpOff[t], h.Txns.OpOff[t+1] }
 

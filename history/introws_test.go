@@ -155,7 +155,5 @@ func TestPackedWrong(t *testing.T) {
 			}
 		}
 	}
-	if found < 1000 {
-		t.Errorf("%d found", found)
-	}
+	must.Be(t, found >= 1000, "%d found", found)
 }

@@ -15,12 +15,7 @@ func Items(h *History) *History {
 			put(b.KeyOf(h, h.VerKey[ver]), b.ValueOf(h, h.VerValue(ver)))
 		}
 	}
-	place := make([]int64, h.NumTxns()) // in its session
-	for s := range h.NumSessions() {
-		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			place[t] = int64(i)
-		}
-	}
+	place := h.SessionPlaces()
 	for t := range uint32(h.NumTxns()) {
 		for o := range h.EachOp(t) {
 			switch v := h.Ops.Ver[o]; h.Ops.Kind[o] {
@@ -41,7 +36,7 @@ func Items(h *History) *History {
 			}
 		}
 		head := b.HeadOf(h, t)
-		head.Seq, head.HasSeq = place[t], head.HasSess
+		head.Seq, head.HasSeq = int64(place[t]), head.HasSess
 		b.EndTxn(head)
 	}
 	b.notes = h.Notes

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 )
 
 // The join gives every reference to a version (of an operation, a list element, a predicate row) the id of the
@@ -100,11 +101,7 @@ func compose(first, then []uint32) []uint32 {
 	case then == nil:
 		return first
 	}
-	both := make([]uint32, len(first))
-	for i, x := range first {
-		both[i] = then[x]
-	}
-	return both
+	return slice.Pick(then, first)
 }
 
 // settled converts r to the keys and texts of the builder into which the source was merged. It does not change r.at.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"isovet/internal/escape"
+	"isovet/internal/slice"
 )
 
 // InputError is bad input: its place, and what was expected. It is a mistake of the user or the recorder, never a
@@ -157,10 +158,7 @@ func (b *Builder) checkIDs() error {
 	}) {
 		return nil
 	}
-	by := make([]uint32, len(id))
-	for t := range by {
-		by[t] = uint32(t)
-	}
+	by := slice.Numbers[uint32](len(id))
 	slices.SortFunc(by, func(a, c uint32) int {
 		switch {
 		case id[a] < id[c]:

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"isovet/internal/slice"
 )
 
 // Level is an isolation level. The zero value is Serializable, the default of every command.
@@ -160,21 +162,11 @@ func Parse(s string) (Level, error) {
 }
 
 // All returns every level, strongest families first.
-func All() []Level {
-	all := make([]Level, numLevels)
-	for i := range all {
-		all[i] = Level(i)
-	}
-	return all
-}
+func All() []Level { return slice.Numbers[Level](int(numLevels)) }
 
 // Names returns every level's name.
 func Names() []string {
-	var out []string
-	for _, l := range All() {
-		out = append(out, l.String())
-	}
-	return out
+	return slice.Map(All(), Level.String)
 }
 
 // ShortNames returns a level's short names.

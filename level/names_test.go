@@ -21,9 +21,7 @@ func TestParse(t *testing.T) {
 				t.Errorf("Parse(%q) = %v, %v; want %v", s, got, err, l)
 			}
 		}
-		if l.About() == "" {
-			t.Errorf("%v says nothing about itself", l)
-		}
+		must.Be(t, l.About() != "", "%v says nothing about itself", l)
 		var back level.Level
 		if b, err := json.Marshal(l); err != nil || json.Unmarshal(b, &back) != nil || back != l {
 			t.Errorf("%v is %v after JSON", l, back)
@@ -76,9 +74,7 @@ func TestFamilies(t *testing.T) {
 				t.Errorf("%v relaxes to %v", l, relaxed)
 			}
 		}
-		if l.Serial() && l.Snapshot() {
-			t.Errorf("%v is of two families", l)
-		}
+		must.Be(t, !l.Serial() || !l.Snapshot(), "%v is of two families", l)
 		must.Equal(t, l.RealTime(), strings.HasPrefix(l.String(), "strict-") || l == level.Linearizable, "%v", l)
 		if l.RealTime() && l != level.Linearizable && !l.Sessions() {
 			t.Errorf("%v respects real time and not sessions", l)
@@ -104,9 +100,7 @@ func TestWeakest(t *testing.T) {
 				if need := l.Needs(a); !l.Implies(need) || l.Forbids(a) && !need.Forbids(a) {
 					t.Errorf("%v needs %v for %s", l, need, a)
 				}
-				if l.ForbidsSome(a) && l.Forbids(a) {
-					t.Errorf("%v forbids %s, and only some of it", l, a)
-				}
+				must.Be(t, !l.ForbidsSome(a) || !l.Forbids(a), "%v forbids %s, and only some of it", l, a)
 			}
 		}
 	}
@@ -120,9 +114,7 @@ func TestWeakest(t *testing.T) {
 			for _, m := range got {
 				found = found || m == l
 			}
-			if !found {
-				t.Errorf("the weakest levels that forbid %s are %v, without %v", a, got, l)
-			}
+			must.Be(t, found, "the weakest levels that forbid %s are %v, without %v", a, got, l)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -158,11 +159,7 @@ func (g *Induced) Pairs(c Constraint, first bool) [][2]uint32 {
 	if first {
 		return pairs
 	}
-	pairs = slices.Clone(pairs)
-	for i, w := range pairs {
-		pairs[i] = [2]uint32{w[1], w[0]}
-	}
-	return pairs
+	return slice.Map(pairs, func(w [2]uint32) [2]uint32 { return [2]uint32{w[1], w[0]} })
 }
 
 // Settled returns the edges that settled constraints add to the polygraph with split nodes.
@@ -237,10 +234,8 @@ func (g *Induced) possible(c Constraint, first bool) bool {
 			if r == v {
 				continue
 			}
-			for _, d := range g.In.Succ(r) {
-				if g.Reaches(v, d) {
-					return false
-				}
+			if slices.ContainsFunc(g.In.Succ(r), func(d int32) bool { return g.Reaches(v, d) }) {
+				return false
 			}
 		}
 	}

@@ -74,9 +74,7 @@ func TestInducedAgainstDefinition(t *testing.T) {
 		}
 		want := count(p)
 		g, ok := polygraph.NewInduced(fresh(), 1000)
-		if !ok {
-			t.Fatalf("seed %d: too large", seed)
-		}
+		must.Hold(t, ok, "seed %d: too large", seed)
 		n++
 		_, refuted, err := g.Prune(context.Background())
 		must.OK(t, err)

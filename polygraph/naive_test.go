@@ -43,9 +43,7 @@ func each(t *testing.T, seeds uint64, f func(t testing.TB, seed uint64, h *histo
 			})
 		}
 	})
-	if histtest.Whole() && n < int(seeds) {
-		t.Errorf("%d polygraphs of %d histories only", n, seeds)
-	}
+	must.Be(t, !histtest.Whole() || n >= int(seeds), "%d polygraphs of %d histories only", n, seeds)
 }
 
 // acyclic is by definition: no node reaches itself over the edges and real time, listed one by one.
@@ -190,23 +188,17 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 		// Each completion has an order that respects its edges, and only those have.
 		completions(all, func(edges []polygraph.Edge) {
 			order, ok := all.Order(edges[len(all.Known):])
-			if !ok || len(order) != all.N {
-				t.Fatalf("seed %d, %s: an acyclic completion has no order", seed, l)
-			}
+			must.Hold(t, ok && len(order) == all.N, "seed %d, %s: an acyclic completion has no order", seed, l)
 			at := make([]int, all.N)
 			for i, x := range order {
 				at[all.Node[x]] = i
 			}
 			for _, e := range edges {
-				if at[e.From] >= at[e.To] {
-					t.Fatalf("seed %d, %s: the order breaks %+v", seed, l, e)
-				}
+				must.Hold(t, at[e.From] < at[e.To], "seed %d, %s: the order breaks %+v", seed, l, e)
 			}
 			for u := range int32(all.N) {
 				for v := range int32(all.N) {
-					if all.Before(u, v) && at[u] >= at[v] {
-						t.Fatalf("seed %d, %s: the order breaks real time", seed, l)
-					}
+					must.Hold(t, !all.Before(u, v) || at[u] < at[v], "seed %d, %s: the order breaks real time", seed, l)
 				}
 			}
 		})
@@ -225,9 +217,7 @@ func cyclesClose(t testing.TB, p *polygraph.Polygraph, cycles [][]polygraph.Edge
 		}
 		for i, e := range c {
 			must.Same(t, e.To, c[(i+1)%len(c)].From, "not a cycle: %+v", c)
-			if e.Dep == evidence.RT && !p.Before(e.From, e.To) {
-				t.Fatalf("%+v is not real time", e)
-			}
+			must.Hold(t, e.Dep != evidence.RT || p.Before(e.From, e.To), "%+v is not real time", e)
 		}
 	}
 }

@@ -71,9 +71,7 @@ func TestEquationsExcludeTheWriter(t *testing.T) {
 	c := p.Choices[0]
 	must.Equal(t, side(p, c.A, c.B), "1>2 ww, 3>2 rw", "a side")
 	for _, e := range p.Known {
-		if e.From == e.To {
-			t.Errorf("a loop in the known graph: %+v", e)
-		}
+		must.Be(t, e.From != e.To, "a loop in the known graph: %+v", e)
 	}
 }
 
@@ -100,9 +98,7 @@ func TestAvoidance(t *testing.T) {
 	must.Equal(t, describe(p, p.KnownCycle()), "3>4 rt, 4>3 rw", "cycle")
 	// The order that time gave 1 and 3 is an assumption of that cycle, with a reason of its own.
 	reasons := p.Reasons([][]polygraph.Edge{p.KnownCycle()})
-	if len(reasons) != 2 || describe(p, reasons[1]) != "1>3 rt, 3>1 ww" {
-		t.Errorf("reasons: %v", reasons)
-	}
+	must.Be(t, len(reasons) == 2 && describe(p, reasons[1]) == "1>3 rt, 3>1 ww", "reasons: %v", reasons)
 }
 
 // TestCobraChains: [Cobra] §4.2, consecutive read-modify-writes are one chain, and the choices are between chains.
@@ -152,9 +148,7 @@ func TestPruning(t *testing.T) {
 		got != want {
 		t.Errorf("known: %s, conflict %v; want %s", got, conflict, want)
 	}
-	if len(p.Settled) != 1 || p.Settled[0].Bad.Dep != evidence.WW {
-		t.Errorf("settled: %+v", p.Settled)
-	}
+	must.Be(t, len(p.Settled) == 1 && p.Settled[0].Bad.Dep == evidence.WW, "settled: %+v", p.Settled)
 	p, conflict = prune("s1: w(x,1) w(y,1) | s2: r(y,1) w(x,2) w(z,2) | s3: r(z,2) r(x,1)")
 	if conflict == nil {
 		t.Fatal("no conflict")

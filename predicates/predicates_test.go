@@ -126,9 +126,7 @@ func TestLaws(t *testing.T) {
 		x, y := eval(a), eval(b)
 		seen[x]++
 		and, or := eval(`{"and":[`+a+","+b+`]}`), eval(`{"or":[`+a+","+b+`]}`)
-		if and != min(x, y) || or != max(x, y) {
-			t.Fatalf("%s %v, %s %v: and %v, or %v on %v", a, x, b, y, and, or, row)
-		}
+		must.Hold(t, and == min(x, y) && or == max(x, y), "%s %v, %s %v: and %v, or %v on %v", a, x, b, y, and, or, row)
 		if eval(`{"not":{"and":[`+a+","+b+`]}}`) != max(-x, -y) || eval(`{"not":{"not":`+a+`}}`) != x {
 			t.Fatalf("%s, %s: De Morgan fails on %v", a, b, row)
 		}

@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/internal/escape"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -253,10 +254,7 @@ func (t *Totals) String() string {
 func kindCounts(kinds map[string]int) string {
 	names := slices.Sorted(maps.Keys(kinds))
 	sorts.Stable(names, func(a, b string) int { return kinds[b] - kinds[a] })
-	for i, k := range names {
-		names[i] = fmt.Sprintf("%d %s", kinds[k], k)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(slice.Map(names, func(k string) string { return fmt.Sprintf("%d %s", kinds[k], k) }), ", ")
 }
 
 // Kinds counts an answer's anomalies by kind: all of them if the checker counted all, or else the listed ones.

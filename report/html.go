@@ -16,6 +16,7 @@ import (
 	"isovet/history"
 	"isovet/internal/escape"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/level"
 )
@@ -120,13 +121,8 @@ var means = map[evidence.Dep]string{
 func used(as []evidence.Anomaly) []pair {
 	var out []pair
 	for i := range as {
-		for _, c := range cyclesOf(&as[i]) {
-			for _, e := range c {
-				l := pair{e.Dep.String(), means[e.Dep]}
-				if !slices.Contains(out, l) {
-					out = append(out, l)
-				}
-			}
+		for _, e := range as[i].Edges() {
+			out = slice.Union(out, pair{e.Dep.String(), means[e.Dep]})
 		}
 	}
 	sorts.Func(out, func(a, b pair) int { return strings.Compare(a.Name, b.Name) })
@@ -216,10 +212,8 @@ func larger(r *evidence.Result) bool {
 		for _, op := range slices.Concat(append(slices.Clone(a.Dead), a.Ops)...) {
 			named[r.H.TxnOf(op)] = true
 		}
-		for _, c := range cyclesOf(a) {
-			for _, e := range c {
-				named[e.From], named[e.To] = true, true
-			}
+		for _, e := range a.Edges() {
+			named[e.From], named[e.To] = true, true
 		}
 	}
 	delete(named, history.None)
@@ -267,7 +261,7 @@ func newPageAnomaly(r *evidence.Result, a *evidence.Anomaly, id string) pageAnom
 	s := newScene(h, []evidence.Anomaly{*a})
 	p := pageAnomaly{ID: id, Title: a.Title(h), Text: firstLines(textOf(a, r), maxText), Short: newInShort(r, a, s),
 		Lists: listsOf(r, s), Linear: linearOf(r, a)}
-	cycles := cyclesOf(a)
+	cycles := a.AllCycles()
 	switch {
 	case len(cycles) < 2:
 	case a.Kind.Base() == level.Divergence:

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 )
 
 // area is a part of a figure that is occupied.
@@ -50,10 +51,8 @@ func (c curve) place(w, left float64, taken []area) (x, y float64, at area, ok b
 		if at.x0 < left || at.y0 < 2 {
 			return false
 		}
-		for _, t := range taken {
-			if at.meets(t) {
-				return false
-			}
+		if slices.ContainsFunc(taken, at.meets) {
+			return false
 		}
 		x, y = px, py
 		return true

@@ -42,7 +42,7 @@ func chiefPages(t *testing.T) map[string]*evidence.Result {
 		case r.Verdict == evidence.Holds:
 			out["valid"] = r
 		case len(r.Anomalies) == 0:
-		case len(cyclesOf(&r.Anomalies[0])) > 1:
+		case len(r.Anomalies[0].AllCycles()) > 1:
 			out["cases"] = r
 		case len(r.Anomalies[0].Ops) > 0:
 			out["reads"] = r

@@ -72,11 +72,9 @@ func TestPagesStandAlone(t *testing.T) {
 			t.Errorf("%s: draws nothing", name)
 		}
 		for i := range r.Anomalies {
-			for _, c := range cyclesOf(&r.Anomalies[i]) {
-				for _, e := range c {
-					if !strings.Contains(b.String(), esc(why(r.H, e))) {
-						t.Errorf("%s: does not say %q", name, why(r.H, e))
-					}
+			for _, e := range r.Anomalies[i].Edges() {
+				if !strings.Contains(b.String(), esc(why(r.H, e))) {
+					t.Errorf("%s: does not say %q", name, why(r.H, e))
 				}
 			}
 		}
@@ -87,11 +85,9 @@ func TestPagesStandAlone(t *testing.T) {
 func TestEveryEdgeSaysWhy(t *testing.T) {
 	for _, r := range verdicts(t) {
 		for i := range r.Anomalies {
-			for _, c := range cyclesOf(&r.Anomalies[i]) {
-				for _, e := range c {
-					if !strings.Contains(why(r.H, e), ", because ") {
-						t.Errorf("%s: %s", r.H.Meta.Name, why(r.H, e))
-					}
+			for _, e := range r.Anomalies[i].Edges() {
+				if !strings.Contains(why(r.H, e), ", because ") {
+					t.Errorf("%s: %s", r.H.Meta.Name, why(r.H, e))
 				}
 			}
 		}
@@ -122,10 +118,8 @@ func TestDOT(t *testing.T) {
 		}
 		want := map[evidence.Edge]bool{}
 		for i := range r.Anomalies {
-			for _, c := range cyclesOf(&r.Anomalies[i]) {
-				for _, e := range c {
-					want[e] = true
-				}
+			for _, e := range r.Anomalies[i].Edges() {
+				want[e] = true
 			}
 		}
 		if len(edges) != len(want) || strings.Count(b.String(), "->") != len(want) {

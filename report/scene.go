@@ -186,15 +186,6 @@ type scene struct {
 	order   map[evidence.Edge]uint32 // the read that shows the order on which a ww edge of a list rests
 }
 
-// cyclesOf returns the cycles that prove an anomaly, in the order in which its text counts them.
-func cyclesOf(a *evidence.Anomaly) [][]evidence.Edge {
-	cycles := append(make([][]evidence.Edge, 0, len(a.Cycles)+1), a.Cycles...)
-	if len(a.Cycle) > 0 {
-		cycles = append(cycles, a.Cycle)
-	}
-	return cycles
-}
-
 // newScene collects the transactions and operations of the anomalies, at most MaxNodes transactions.
 func newScene(h *history.History, anomalies []evidence.Anomaly) *scene {
 	s := &scene{h: h, at: map[uint32]int{}, cells: map[uint32][]uint32{}, cut: map[uint32]bool{},
@@ -232,7 +223,7 @@ func newScene(h *history.History, anomalies []evidence.Anomaly) *scene {
 			s.shown[op] = true
 			add(h.TxnOf(op))
 		}
-		for _, c := range cyclesOf(a) {
+		for _, c := range a.AllCycles() {
 			for _, e := range c {
 				from, to := add(e.From), add(e.To)
 				if from && to && !had[e] {
@@ -248,7 +239,7 @@ func newScene(h *history.History, anomalies []evidence.Anomaly) *scene {
 		for _, t := range a.Txns {
 			add(t)
 		}
-		if len(cyclesOf(a)) > 0 {
+		if len(a.AllCycles()) > 0 {
 			for _, t := range s.txns[inCycles:] {
 				s.witness[t] = true
 			}

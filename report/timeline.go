@@ -8,6 +8,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -219,10 +220,7 @@ func (f *timelineFigure) place(drawn []uint32) {
 
 // inOrder sorts the numbers 0 to n-1 by compare, stably.
 func inOrder(n int, compare func(i, j uint32) int) []uint32 {
-	order := make([]uint32, n)
-	for i := range order {
-		order[i] = uint32(i)
-	}
+	order := slice.Numbers[uint32](n)
 	sorts.Func(order, func(i, j uint32) int { return cmp.Or(compare(i, j), cmp.Compare(i, j)) })
 	return order
 }

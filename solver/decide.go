@@ -8,13 +8,6 @@ type varHeap struct {
 	pos      []int32 // variable → place in order, -1 if not there
 }
 
-func (h *varHeap) grow(n int) {
-	for range n {
-		h.activity = append(h.activity, 0)
-		h.pos = append(h.pos, -1)
-	}
-}
-
 func (h *varHeap) push(v Var) {
 	h.pos[v] = int32(len(h.order))
 	h.order = append(h.order, v)

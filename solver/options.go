@@ -1,5 +1,7 @@
 package solver
 
+import "cmp"
+
 // RestartKind chooses when the search starts again from level 0.
 type RestartKind uint8
 
@@ -67,17 +69,11 @@ func (o Options) withDefaults() Options {
 	if o.MaxArena <= 0 || o.MaxArena > maxArena {
 		o.MaxArena = maxArena
 	}
-	if o.LubyUnit <= 0 {
-		o.LubyUnit = defaultLubyUnit
-	}
+	o.LubyUnit = cmp.Or(max(o.LubyUnit, 0), defaultLubyUnit)
+	o.ReduceFirst = cmp.Or(max(o.ReduceFirst, 0), defaultReduceFirst)
+	o.ReduceGrowth = cmp.Or(max(o.ReduceGrowth, 0), defaultReduceGrowth)
 	if o.VarDecay <= 0 || o.VarDecay >= 1 {
 		o.VarDecay = defaultVarDecay
-	}
-	if o.ReduceFirst <= 0 {
-		o.ReduceFirst = defaultReduceFirst
-	}
-	if o.ReduceGrowth <= 0 {
-		o.ReduceGrowth = defaultReduceGrowth
 	}
 	return o
 }

@@ -13,11 +13,6 @@ type reducer struct {
 	facts int // facts of level 0 when clauses were last simplified
 }
 
-func (r *reducer) init(o *Options) {
-	r.step = int64(o.ReduceFirst)
-	r.next = r.step
-}
-
 // maxLooseReasons bounds the stored explanations that are no longer reasons and wait for the next reduction.
 const maxLooseReasons = 1 << 14
 

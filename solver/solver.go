@@ -83,7 +83,7 @@ func New(o Options) *Solver {
 	}
 	s.stamps = append(s.stamps, 0)
 	s.restart.opts = &s.opts
-	s.reducer.init(&s.opts)
+	s.reducer.step, s.reducer.next = int64(s.opts.ReduceFirst), int64(s.opts.ReduceFirst)
 	return s
 }
 
@@ -102,7 +102,8 @@ func (s *Solver) NewVars(n int) Var {
 	s.seen = append(s.seen, make([]uint8, n)...)
 	s.marked = append(s.marked, make([]bool, 2*n)...)
 	s.observed = append(s.observed, make([]bool, n)...)
-	s.heap.grow(n)
+	s.heap.activity = append(s.heap.activity, make([]float64, n)...)
+	s.heap.pos = append(s.heap.pos, slices.Repeat([]int32{-1}, n)...)
 	for v := first; v < first+n; v++ {
 		switch {
 		case s.opts.Heuristic == HeuristicStatic:

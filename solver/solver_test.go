@@ -206,9 +206,7 @@ func TestBruteForce(t *testing.T) {
 		if got == solver.Sat {
 			must.OK(t, f.holds(s.Value), "seed %d", seed)
 		}
-		if got == solver.Unsat && !check.Refuted() {
-			t.Fatalf("seed %d: the proof does not refute", seed)
-		}
+		must.Hold(t, got != solver.Unsat || check.Refuted(), "seed %d: the proof does not refute", seed)
 		must.OK(t, check.Err(), "seed %d", seed)
 		s.CheckIntegrity()
 	})
@@ -291,9 +289,7 @@ func TestAgreesWithOthers(t *testing.T) {
 			}
 		}
 	}
-	if answers[solver.Sat] < 12 || answers[solver.Unsat] < 12 {
-		t.Fatalf("one-sided test: %v", answers)
-	}
+	must.Hold(t, answers[solver.Sat] >= 12 && answers[solver.Unsat] >= 12, "one-sided test: %v", answers)
 }
 
 // Random sequences of NewVars, AddClause and Solve under assumptions, against brute force.
@@ -372,18 +368,12 @@ func checkFailed(t testing.TB, seed int, f cnf, s *solver.Solver, as []solver.Li
 	failed := s.Failed()
 	neg := map[solver.Lit]bool{}
 	for _, a := range failed {
-		if !given[a] {
-			t.Fatalf("seed %d: failed %v contains %v, which was not assumed", seed, failed, a)
-		}
+		must.Hold(t, given[a], "seed %d: failed %v contains %v, which was not assumed", seed, failed, a)
 		neg[a.Not()] = true
 	}
-	if bruteForce(f, failed...) {
-		t.Fatalf("seed %d: the failed assumptions %v have a model", seed, failed)
-	}
+	must.Hold(t, !bruteForce(f, failed...), "seed %d: the failed assumptions %v have a model", seed, failed)
 	if len(failed) == 0 {
-		if !check.Refuted() {
-			t.Fatalf("seed %d: unsatisfiable without assumptions, but not refuted", seed)
-		}
+		must.Hold(t, check.Refuted(), "seed %d: unsatisfiable without assumptions, but not refuted", seed)
 		return
 	}
 	for _, l := range check.Last() {

@@ -105,8 +105,6 @@ func TestStopsWhileExplaining(t *testing.T) {
 	}
 	must.Equal(t, s.Solve(t.Context()), solver.Sat, "when it goes on")
 	for v := range n {
-		if !s.Value(solver.Var(v)) {
-			t.Fatalf("variable %d is false", v)
-		}
+		must.Hold(t, s.Value(solver.Var(v)), "variable %d is false", v)
 	}
 }

@@ -165,12 +165,6 @@ func (x *terms) held(c *columns) {
 	}
 }
 
-// list returns the elements that list read i saw.
-func (x *terms) list(i uint32) kernel.Cell {
-	lo, hi := x.h.Lists.Off[i], x.h.Lists.Off[i+1]
-	return x.lists[lo:hi:hi]
-}
-
 func (x *terms) takesPart(t uint32) bool {
 	return t != x.h.Init && x.h.Txns.Status[t] != history.Aborted &&
 		(!x.stamped || x.h.CommitTS(t) != history.NoTime)
@@ -244,7 +238,8 @@ func (x *terms) operation(to []kernel.Op, op uint32) []kernel.Op {
 	case history.Append:
 		return append(to, kernel.Op{Kind: kernel.Append, Key: number(h.VerKey[v]), Elem: number(v)})
 	case history.ReadList:
-		return append(to, kernel.Op{Kind: kernel.Read, Key: number(h.Lists.Key[v]), Cell: x.list(v)})
+		lo, hi := h.Lists.Off[v], h.Lists.Off[v+1]
+		return append(to, kernel.Op{Kind: kernel.Read, Key: number(h.Lists.Key[v]), Cell: x.lists[lo:hi:hi]})
 	}
 	if !x.items {
 		to = append(to, kernel.Op{Kind: kernel.Search, Match: x.searches.match(v)})

@@ -132,8 +132,6 @@ func TestWeakMutants(t *testing.T) {
 			}
 		}
 	}
-	if accepted < mutants/20 {
-		t.Errorf("%d of %d accepted", accepted, mutants)
-	}
+	must.Be(t, accepted >= mutants/20, "%d of %d accepted", accepted, mutants)
 	t.Logf("%d mutants, %d of them accepted, and right", mutants, accepted)
 }

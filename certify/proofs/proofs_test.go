@@ -42,9 +42,7 @@ func TestNothingIsAssumed(t *testing.T) {
 			}
 		}
 	}
-	if lines > 4000 {
-		t.Errorf("%d lines of proofs; expected 4,000 at most", lines)
-	}
+	must.Be(t, lines <= 4000, "%d lines of proofs; expected 4,000 at most", lines)
 }
 
 var built = sync.OnceValues(build)
@@ -115,9 +113,7 @@ func TestKernel(t *testing.T) {
 			status = 1
 		}
 		got, code := run(t, program, f)
-		if got != want || code != status {
-			t.Errorf("%s: %q, status %d; expected %q, %d", f, got, code, want, status)
-		}
+		must.Be(t, got == want && code == status, "%s: %q, status %d; expected %q, %d", f, got, code, want, status)
 	}
 }
 
@@ -148,9 +144,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s: %q, status %d; expected %q, %d", x[2], got, code, want, status)
 		}
 	}
-	if files < 100 {
-		t.Errorf("%d files", files)
-	}
+	must.Be(t, files >= 100, "%d files", files)
 	if got, code := run(t, program, t.TempDir()); code != 254 {
 		t.Errorf("a folder: %q, status %d; expected 254", got, code)
 	}

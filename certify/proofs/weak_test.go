@@ -32,9 +32,7 @@ func TestWeakLevels(t *testing.T) {
 				in := fmt.Sprintf("isovet-kernel 1\nlevel %s\n%sorder %s\n%s", l, kernelText, order, saw)
 				must.OK(t, os.WriteFile(file, []byte(in), 0o644))
 				out, code := run(t, program, file)
-				if code == 254 {
-					t.Fatalf("%s\n%s", out, in)
-				}
+				must.Hold(t, code != 254, "%s\n%s", out, in)
 				if accepted = code == 0; accepted {
 					break
 				}
@@ -50,9 +48,7 @@ func TestWeakLevels(t *testing.T) {
 			}
 		}
 	}
-	if valid < 20 || invalid < 20 {
-		t.Errorf("%d valid and %d violating; expected 20 of each at least", valid, invalid)
-	}
+	must.Be(t, valid >= 20 && invalid >= 20, "%d valid and %d violating; expected 20 of each at least", valid, invalid)
 }
 
 // tiny makes a history of at most four transactions over two keys in which no value is written twice, as oracletest

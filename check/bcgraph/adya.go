@@ -5,6 +5,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 )
 
 // Adya is the start-ordered serialization graph, with one node per transaction.
@@ -29,10 +30,7 @@ func NewAdya(in Input, reduced bool) *Adya {
 	a.Start = len(a.list)
 	in.dependencies(add)
 	a.Edges = len(a.list)
-	edges := make([]graph.Edge, len(a.list))
-	for i, e := range a.list {
-		edges[i] = graph.Edge{From: int32(e.from), To: int32(e.to)}
-	}
+	edges := slice.Map(a.list, func(e edge) graph.Edge { return graph.Edge{From: int32(e.from), To: int32(e.to)} })
 	a.g, a.at = graph.BuildIndexed(in.V.H.NumTxns(), edges)
 	return a
 }
@@ -52,10 +50,7 @@ func (a *Adya) Forbidden(ctx context.Context) (cycle []evidence.Edge, ok bool) {
 			continue
 		}
 		if s.from(root) {
-			for _, e := range s.path {
-				cycle = append(cycle, a.in.evidence(a.list[e]))
-			}
-			return cycle, true
+			return slice.Map(s.path, func(e int32) evidence.Edge { return a.in.evidence(a.list[e]) }), true
 		}
 		if s.stopped {
 			return nil, false

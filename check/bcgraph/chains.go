@@ -41,11 +41,6 @@ type readerOf struct {
 	next int32
 }
 
-func (c *chains) newKey(initial uint32) {
-	c.initial = append(c.initial, initial)
-	c.last = append(c.last, initial)
-}
-
 // arrival is a transaction that arrives, as the writes that it saw and the writes that it makes, one per key.
 type arrival struct {
 	id          uint32 // the caller's number

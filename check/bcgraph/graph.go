@@ -9,6 +9,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -70,12 +71,7 @@ func (in *Input) sessions(all bool, f func(e edge)) {
 // realTime calls f for each transaction with the transactions that begin after its end. If reduced is set, it leaves
 // out of these the ones that begin after the first of them to end.
 func (in *Input) realTime(reduced bool, f func(t uint32, after []uint32)) {
-	var txns []uint32
-	for t, c := range in.V.Counts {
-		if c {
-			txns = append(txns, uint32(t))
-		}
-	}
+	txns := slice.Places[uint32](in.V.Counts, func(counts bool) bool { return counts })
 	start := func(t uint32) int64 { s, _ := in.V.H.Window(t, in.Skew); return s }
 	end := func(t uint32) int64 { _, e := in.V.H.Window(t, in.Skew); return e }
 	slices.SortFunc(txns, func(x, y uint32) int { return cmp.Compare(start(x), start(y)) })

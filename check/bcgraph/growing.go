@@ -9,6 +9,7 @@ import (
 	"isovet/evidence"
 	"isovet/internal/graph"
 	"isovet/internal/graph/order"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -272,10 +273,7 @@ func (f *family) order(m mask) (out []int32) {
 
 // told returns a cycle as edges between transactions; ids has their numbers.
 func told(cycle []logged, ids []uint32, say func(e edge) evidence.Edge) []evidence.Edge {
-	steps := make([]events.Step, len(cycle))
-	for i, e := range cycle {
-		steps[i] = events.Step{U: e.u, V: e.v, Dep: e.dep, Of: e.w}
-	}
+	steps := slice.Map(cycle, func(e logged) events.Step { return events.Step{U: e.u, V: e.v, Dep: e.dep, Of: e.w} })
 	return events.Cycle(steps, func(u int32) uint32 {
 		if u%nodesEach == endNode {
 			return none

@@ -111,7 +111,10 @@ func Guess(v *prepass.View) (o Orders, by string) {
 		if next != none {
 			inner[next] = true
 		}
-		if uint32(w) < nk && next != none && !reads(v, v.WTxn[next], uint32(w)) {
+		if uint32(w) >= nk || next == none {
+			continue
+		}
+		if t := v.WTxn[next]; !slices.Contains(v.RW[v.ROff[t]:v.ROff[t+1]], uint32(w)) {
 			inner[next], o.Next[w] = false, none // the blind write that Chains puts first
 		}
 	}
@@ -149,9 +152,4 @@ func Guess(v *prepass.View) (o Orders, by string) {
 		last = next
 	}
 	return o, by
-}
-
-// reads reports whether t read write w.
-func reads(v *prepass.View, t, w uint32) bool {
-	return slices.Contains(v.RW[v.ROff[t]:v.ROff[t+1]], w)
 }

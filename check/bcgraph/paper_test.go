@@ -70,9 +70,7 @@ func TestChains(t *testing.T) {
 		{"init=0: s1: r(x,0) w(x,1) | s2: w(x,2)", false, true},
 	} {
 		_, fork, open := Chains(prepass.Run(notation.MustParse(c.text)))
-		if (fork[0] != none) != c.fork || (open != none) != c.open {
-			t.Errorf("%s: fork %v, open %d", c.text, fork, open)
-		}
+		must.Be(t, (fork[0] != none) == c.fork && (open != none) == c.open, "%s: fork %v, open %d", c.text, fork, open)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -37,9 +38,7 @@ func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
 	for i := range n {
 		c.other[i], c.reads[i] = uint32(i), -1
 	}
-	for k := range uint32(h.NumKeys()) {
-		c.newKey(k)
-	}
+	c.initial, c.last = slice.Numbers[uint32](h.NumKeys()), slice.Numbers[uint32](h.NumKeys())
 	c.f.ask(levels)
 	txns, by := inTime(v)
 	w.guess = by
@@ -77,11 +76,7 @@ func none32(n int) []uint32 { return slices.Repeat([]uint32{none}, n) }
 // inTime lists the counting transactions by time; by names the kind of time.
 func inTime(v *prepass.View) (txns []uint32, by string) {
 	h := v.H
-	for t, c := range v.Counts {
-		if c {
-			txns = append(txns, uint32(t))
-		}
-	}
+	txns = slice.Places[uint32](v.Counts, func(counts bool) bool { return counts })
 	first := func(times ...int64) int64 {
 		for _, t := range times {
 			if t != history.NoTime {
@@ -122,10 +117,8 @@ func (w *Whole) Violation(l level.Level) (cycle []evidence.Edge, forcing [][]evi
 		return nil, nil
 	}
 	found = w.c.straight(found)
-	for _, f := range w.c.forcing(found) {
-		forcing = append(forcing, told(f, w.c.ids, w.in.evidence))
-	}
-	return told(found, w.c.ids, w.in.evidence), forcing
+	tell := func(f []logged) []evidence.Edge { return told(f, w.c.ids, w.in.evidence) }
+	return tell(found), slice.Map(w.c.forcing(found), tell)
 }
 
 // Fork returns two writes that overwrote one version, or none.

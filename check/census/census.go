@@ -24,6 +24,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -49,11 +50,7 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (
 			lo, hi := h.TxnOps(uint32(t))
 			counts[t] = counts[t] || v.Counts[t] && !slices.Contains(h.Ops.Kind[lo:hi], history.ReadList)
 		}
-		for _, a := range v.Anomalies {
-			if len(a.Ops) > 0 {
-				found = append(found, a)
-			}
-		}
+		found = append(found, slice.Filter(v.Anomalies, func(a evidence.Anomaly) bool { return len(a.Ops) > 0 })...)
 		if v.Kinds[level.NonRepeatableRead] > 0 {
 			each := lists.ReadWith(h, lists.Options{EachRead: true})
 			found = append(found, laterReads(v.Anomalies, each.Anomalies)...)
@@ -80,12 +77,7 @@ func laterReads(found, each []evidence.Anomaly) (out []evidence.Anomaly) {
 			later[a.Ops[1]] = true
 		}
 	}
-	for _, a := range each {
-		if len(a.Ops) == 0 || later[a.Ops[0]] {
-			out = append(out, a)
-		}
-	}
-	return out
+	return slice.Filter(each, func(a evidence.Anomaly) bool { return len(a.Ops) == 0 || later[a.Ops[0]] })
 }
 
 // bury takes out the transactions of unknown outcome that cannot have committed, and those that read from them.

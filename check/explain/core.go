@@ -7,6 +7,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/predicates"
 	"isovet/solver"
@@ -66,9 +67,7 @@ func newCore(proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64
 		use[i] = solver.Pos(on)
 		clause := []solver.Lit{solver.Neg(on)}
 		for _, e := range cycle {
-			for _, a := range c.assumes(e) {
-				clause = append(clause, a.Not())
-			}
+			clause = append(clause, slice.Map(c.assumes(e), solver.Lit.Not)...)
 		}
 		c.s.AddClause(clause...)
 	}

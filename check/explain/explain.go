@@ -17,6 +17,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/level"
 	"isovet/solver"
@@ -172,10 +173,7 @@ func (x *explainer) sorted(txns []uint32) []uint32 {
 // part restricts the history to some transactions, without reads that a dropped transaction could have explained.
 func (x *explainer) part(keep []uint32) (*history.Part, *prepass.View) {
 	h, v := x.h, x.v
-	in := make(map[uint32]bool, len(keep))
-	for _, t := range keep {
-		in[t] = true
-	}
+	in := slice.Set(keep)
 	var unread map[[2]uint32]bool // (transaction, key) → it read the key from a transaction left out
 	if x.preds != nil {
 		unread = make(map[[2]uint32]bool)
@@ -349,11 +347,5 @@ func follows(proof [][]evidence.Edge, i int) bool {
 // failed returns the assumptions of live that the last refutation used, in the order of live.
 func failed(s *solver.Solver, live []solver.Lit) []solver.Lit {
 	f := s.Failed()
-	var out []solver.Lit
-	for _, l := range live {
-		if slices.Contains(f, l) || slices.Contains(f, l.Not()) {
-			out = append(out, l)
-		}
-	}
-	return out
+	return slice.Filter(live, func(l solver.Lit) bool { return slices.Contains(f, l) || slices.Contains(f, l.Not()) })
 }

@@ -7,6 +7,7 @@ import (
 	"isovet/closure"
 	"isovet/encode"
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/solver"
@@ -20,11 +21,7 @@ func Item(ctx context.Context, v *prepass.View, l level.Level, skew int64) ([][]
 	if err != nil || len(cycles) == 0 {
 		return nil, err
 	}
-	var out [][]evidence.Edge
-	for _, c := range p.Reasons(cycles) {
-		out = append(out, p.EvidenceCycle(c))
-	}
-	return out, nil
+	return slice.Map(p.Reasons(cycles), p.EvidenceCycle), nil
 }
 
 func item(ctx context.Context, p *polygraph.Polygraph) ([][]polygraph.Edge, error) {

@@ -6,6 +6,7 @@ import (
 
 	"isovet/check/prepass"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/predicates"
 	"isovet/solver"
 )
@@ -65,10 +66,7 @@ func newScopes(v *prepass.View, txns []uint32) (*scopes, error) {
 		}
 	}
 	keys := slices.Sorted(maps.Keys(written))
-	in := make(map[uint32]bool, len(txns))
-	for _, t := range txns {
-		in[t] = true
-	}
+	in := slice.Set(txns)
 	for _, t := range txns {
 		ownKeys(h, t, func(op uint32, own map[uint32]bool) {
 			q := h.Ops.Ver[op]
@@ -138,11 +136,7 @@ func (s *scopes) writers(op, key uint32) []uint32 {
 func (s *scopes) keys(op uint32, in map[uint32]bool, unread map[[2]uint32]bool) (ks []uint32, some bool) {
 	h := s.v.H
 	t := h.TxnOf(op)
-	for _, k := range s.known[op] {
-		if !unread[[2]uint32{t, k}] {
-			ks = append(ks, k)
-		}
-	}
+	ks = append(ks, slice.Filter(s.known[op], func(k uint32) bool { return !unread[[2]uint32{t, k}] })...)
 	for _, x := range s.of[op] {
 		whole := !unread[[2]uint32{t, x.key}]
 		for _, u := range x.base {

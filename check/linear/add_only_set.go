@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 )
 
 // growing decides a set to which each value is added once, from which none is removed, and that is only read as a
@@ -85,11 +86,7 @@ type layers struct {
 
 // add appends the additions of some values as a layer.
 func (g *layers) add(values []string) bool {
-	var list []int
-	for _, v := range values {
-		list = append(list, g.added[v])
-	}
-	return g.put(list)
+	return g.put(slice.Map(values, func(v string) int { return g.added[v] }))
 }
 
 // put appends operations as a layer, or returns false if one of them returned before an earlier one was called.

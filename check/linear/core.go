@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/ddmin"
+	"isovet/internal/slice"
 )
 
 // coreShare: each search for a smaller core may remember MaxStates / coreShare states.
@@ -75,14 +76,7 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 		}
 	}
 	gone := make([]int, len(ops)) // operation → how many of its units are gone
-	left := func() (list []int) {
-		for i := range ops {
-			if gone[i] == 0 {
-				list = append(list, i)
-			}
-		}
-		return list
-	}
+	left := func() []int { return slice.Places[int](gone, func(n int) bool { return n == 0 }) }
 	in := slices.Repeat([]bool{true}, len(units))
 	ddmin.Sweep(len(units), func(u int) bool { return in[u] }, func(run []int) bool {
 		mark := func(by int) {
@@ -94,7 +88,7 @@ func (m *Model[S]) coreOfGroups(ctx context.Context, ops []Op, most int) Answer 
 			}
 		}
 		mark(1)
-		if m.none(ctx, Pick(ops, left()), most) {
+		if m.none(ctx, slice.Pick(ops, left()), most) {
 			return true
 		}
 		mark(-1)
@@ -136,12 +130,8 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 }
 
 // byReturn returns the operations that surely took effect, sorted by return.
-func byReturn(ops []Op) (list []int) {
-	for i := range ops {
-		if !ops[i].Maybe {
-			list = append(list, i)
-		}
-	}
+func byReturn(ops []Op) []int {
+	list := slice.Places[int](ops, func(op Op) bool { return !op.Maybe })
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(ops[a].Return, ops[b].Return) })
 	return list
 }
@@ -165,7 +155,7 @@ func (m *Model[S]) fewer(ctx context.Context, ops []Op, list []int, most int) (c
 	tries := 0
 	ddmin.Sweep(len(list), func(i int) bool { return must[list[i]] }, func(run []int) bool {
 		tries++
-		out := Pick(list, run)
+		out := slice.Pick(list, run)
 		mark(must, out, false)
 		if m.noneOf(ctx, ops, must, most) {
 			return true
@@ -173,12 +163,7 @@ func (m *Model[S]) fewer(ctx context.Context, ops []Op, list []int, most int) (c
 		mark(must, out, true)
 		return false
 	}, func() bool { return ctx.Err() != nil || tries > maxTries })
-	for i := range ops {
-		if must[i] {
-			core = append(core, i)
-		}
-	}
-	return core
+	return slice.Places[int](must, func(is bool) bool { return is })
 }
 
 // mark sets the flags at the given places.

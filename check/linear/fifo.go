@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/heap"
+	"isovet/internal/slice"
 )
 
 // fifo decides a queue of distinct values, unless there are both unknown dequeues and dequeues that found nothing.
@@ -33,10 +34,7 @@ func fifo(ops []Op) (Answer, bool) {
 // outOfOrder finds a value that was enqueued before another and dequeued after it, or never. It assigns unknown
 // dequeues to values that must be gone.
 func (d *distinct) outOfOrder() {
-	byRet, byPut := slices.Clone(d.spans), make([]int, len(d.spans))
-	for i := range byPut {
-		byPut[i] = i
-	}
+	byRet, byPut := slices.Clone(d.spans), slice.Numbers[int](len(d.spans))
 	slices.SortFunc(byRet, func(a, b span) int { return cmp.Compare(a.putRet, b.putRet) })
 	slices.SortFunc(byPut, func(a, b int) int { return cmp.Compare(d.spans[a].putCall, d.spans[b].putCall) })
 	var late *span // the value enqueued before b that is dequeued last
@@ -137,19 +135,13 @@ func (d *distinct) arranged(free []int64) (order []int, ok bool) {
 	slices.SortStableFunc(events, func(a, b event) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind))
 	})
-	for _, e := range events {
-		order = append(order, e.op)
-	}
-	return order, true
+	return slice.Map(events, func(e event) int { return e.op }), true
 }
 
 // turns returns an order of a queue's values that agrees with the times of their operations. If several values may come
 // next, it takes the one that can be dequeued first.
 func turns(spans []span) (turn []int, ok bool) {
-	byPut := make([]int, len(spans))
-	for i := range spans {
-		byPut[i] = i
-	}
+	byPut := slice.Numbers[int](len(spans))
 	byTake, call := slices.Clone(byPut), slices.Clone(byPut)
 	slices.SortFunc(byPut, func(a, b int) int { return cmp.Compare(spans[a].putRet, spans[b].putRet) })
 	slices.SortFunc(byTake, func(a, b int) int { return cmp.Compare(spans[a].takeRt, spans[b].takeRt) })

@@ -172,7 +172,7 @@ type bottom struct {
 // left is surely in. If values are left in the end, they have no order, whatever other operations did.
 func peel(values []span) (gone []bottom, left []span) {
 	p := newPeeling(values)
-	for p.free(1); len(p.ready) > 0; p.free(1) {
+	for p.free(1, 0); len(p.ready) > 0; p.free(1, 0) {
 		v := p.ready[0]
 		p.ready = p.ready[1:]
 		gone = append(gone, p.values[v])
@@ -290,17 +290,16 @@ func (p *peeling) add(node int, to [2]int, n int) {
 	p.least[node] = p.common[node] + min(p.least[2*node], p.least[2*node+1])
 }
 
-// free gives stretches below a node in which no value is surely in to the pushes and pops that wait for one.
-func (p *peeling) free(node int) { p.freeBelow(node, 0) }
-
-func (p *peeling) freeBelow(node, above int) {
+// free gives stretches below a node in which no value is surely in to the pushes and pops that wait for one. above is
+// the number of values that are surely in above the node.
+func (p *peeling) free(node, above int) {
 	if above+p.least[node] > 0 {
 		return
 	}
 	if node < p.size {
 		above += p.common[node]
-		p.freeBelow(2*node, above)
-		p.freeBelow(2*node+1, above)
+		p.free(2*node, above)
+		p.free(2*node+1, above)
 		p.least[node] = p.common[node] + min(p.least[2*node], p.least[2*node+1])
 		return
 	}

@@ -30,6 +30,7 @@ import (
 	"slices"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 )
 
 // Model is a sequential object with states S. Init and Step are required. Step must not change its argument.
@@ -139,17 +140,13 @@ func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider
 		}
 	}
 	o.MaxStates = cmp.Or(o.MaxStates, defaultStates)
-	parts := [][]int{nil}
+	parts := [][]int{slice.Numbers[int](len(ops))}
 	if m.Partition != nil {
 		parts = m.Partition(ops)
-	} else {
-		for i := range ops {
-			parts[0] = append(parts[0], i)
-		}
 	}
 	all := Answer{Verdict: evidence.Holds, Order: make([]int, 0, len(ops))}
 	for _, part := range parts {
-		a := m.part(ctx, Pick(ops, part), o, first)
+		a := m.part(ctx, slice.Pick(ops, part), o, first)
 		back(a.Order, part)
 		back(a.Core, part)
 		switch a.Verdict {
@@ -222,7 +219,7 @@ func unknownFor(err error) Answer {
 // that only observe are dropped.
 func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 	if !a.Others {
-		return Pick(ops, a.Core)
+		return slice.Pick(ops, a.Core)
 	}
 	out := make([]Op, 0, len(ops))
 	for i, op := range ops {
@@ -233,15 +230,6 @@ func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 			}
 		}
 		out = append(out, op)
-	}
-	return out
-}
-
-// Pick returns the elements of a list at the given places.
-func Pick[T any](list []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, j := range at {
-		out[i] = list[j]
 	}
 	return out
 }

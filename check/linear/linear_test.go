@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // brute decides by all orders of all that must come and of any others.
@@ -49,7 +51,7 @@ func none[S any](m *Model[S], all []Op) bool {
 	if m.Partition != nil {
 		parts = nil
 		for _, p := range m.Partition(all) {
-			parts = append(parts, Pick(all, p))
+			parts = append(parts, slice.Pick(all, p))
 		}
 	}
 	for _, ops := range parts {
@@ -322,18 +324,14 @@ func TestPeel(t *testing.T) {
 			}
 		}
 		_, got := peel(values)
-		if !slices.Equal(got, left) {
-			t.Fatalf("stuck are %v; expected %v of %v", got, left, values)
-		}
+		must.Hold(t, slices.Equal(got, left), "stuck are %v; expected %v of %v", got, left, values)
 		if len(left) > 0 {
 			stuck++
 		} else {
 			free++
 		}
 	})
-	if stuck == 0 || free == 0 {
-		t.Fatalf("%d stuck, %d not: the values say nothing", stuck, free)
-	}
+	must.Hold(t, stuck != 0 && free != 0, "%d stuck, %d not: the values say nothing", stuck, free)
 }
 
 // TestBytes: a search whose states are large remembers fewer, and ends.
@@ -363,9 +361,7 @@ func TestBytes(t *testing.T) {
 			bytes += 16 * len(w.to)
 		}
 	}
-	if bytes > 3*most*stateBytes {
-		t.Fatalf("%d bytes are remembered for %d states", bytes, most)
-	}
+	must.Hold(t, bytes <= 3*most*stateBytes, "%d bytes are remembered for %d states", bytes, most)
 	if a, err := Check(t.Context(), m, ops, Options{MaxStates: most}); err != nil || a.Verdict != evidence.Unknown {
 		t.Fatalf("%v %v; expected unknown", a, err)
 	}

@@ -88,7 +88,5 @@ func TestUntyped(t *testing.T) {
 			t.Fatalf("%v %v, expected %v: %+v", got.Verdict, err, want.Verdict, history)
 		}
 	})
-	if len(seen) < 2 {
-		t.Fatalf("%v: the histories say nothing", seen)
-	}
+	must.Hold(t, len(seen) >= 2, "%v: the histories say nothing", seen)
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"isovet/internal/slice"
 )
 
 // search is the search for an order by Wing and Gong, with Lowe's memory of visited states.
@@ -57,10 +59,7 @@ func (m *Model[S]) search(ctx context.Context, ops []Op, most int) (order []int,
 	if ok, err = s.run(ctx); !ok {
 		return nil, false, err
 	}
-	for _, i := range s.trail {
-		order = append(order, s.place[i])
-	}
-	return order, true, nil
+	return slice.Pick(s.place, s.trail), true, nil
 }
 
 func (m *Model[S]) newSearch(ops []Op, most int) *search[S] {
@@ -72,7 +71,7 @@ func (m *Model[S]) newSearch(ops []Op, most int) *search[S] {
 		s.place = append(s.place, i)
 	}
 	slices.SortStableFunc(s.place, func(a, b int) int { return cmp.Compare(ops[a].Call, ops[b].Call) })
-	s.ops = Pick(ops, s.place)
+	s.ops = slice.Pick(ops, s.place)
 	n := len(s.ops)
 	s.done, s.class = make([]bool, n), make([]int32, n)
 	s.next, s.prev = make([]int32, n+1), make([]int32, n+1)

@@ -5,6 +5,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // Blind returns a view's history with registers, like [View.Registers], but adds no reads. Each read of a list keeps
@@ -86,34 +87,17 @@ func (g *Registers) Op(o uint32) uint32 { return g.op[o] }
 // Retold translates evidence about the registers of a blind view back to the lists: the versions of its edges become
 // the elements that they represent.
 func (g *Registers) Retold(a evidence.Anomaly) evidence.Anomaly {
-	cycle := func(c []evidence.Edge) []evidence.Edge {
-		var out []evidence.Edge
-		for _, e := range c {
-			out = append(out, g.retold(e))
-		}
-		return out
-	}
+	cycle := func(c []evidence.Edge) []evidence.Edge { return slice.Map(c, g.retold) }
 	back := g.ofOps(a)
 	back.Cycle = cycle(a.Cycle)
-	for _, c := range a.Cycles {
-		back.Cycles = append(back.Cycles, cycle(c))
-	}
+	back.Cycles = slice.Map(a.Cycles, cycle)
 	return back
 }
 
 // ofOps returns evidence with the operations of the list history, without cycles.
 func (g *Registers) ofOps(a evidence.Anomaly) evidence.Anomaly {
-	ops := func(of []uint32) (out []uint32) {
-		for _, op := range of {
-			out = append(out, g.op[op])
-		}
-		return out
-	}
-	back := evidence.Anomaly{Kind: a.Kind, Key: a.Key, Ops: ops(a.Ops)}
-	for _, d := range a.Dead {
-		back.Dead = append(back.Dead, ops(d))
-	}
-	return back
+	ops := func(of []uint32) []uint32 { return slice.Pick(g.op, of) }
+	return evidence.Anomaly{Kind: a.Kind, Key: a.Key, Ops: ops(a.Ops), Dead: slice.Map(a.Dead, ops)}
 }
 
 func (g *Registers) retold(e evidence.Edge) evidence.Edge {

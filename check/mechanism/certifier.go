@@ -246,7 +246,9 @@ func (g *certifier) prune(floor int64) {
 			}
 		}
 	}
-	g.advance()
+	for g.base < g.next && g.at(g.base).gone { // make room for new transactions
+		g.base++
+	}
 }
 
 // forget removes a transaction without predecessors.
@@ -258,13 +260,6 @@ func (g *certifier) forget(t uint64) {
 	ring, mask := g.ring, uint64(len(g.ring)-1)
 	for i := range n.out {
 		ring[n.out[i].to&mask].nin--
-	}
-}
-
-// advance makes room for new transactions.
-func (g *certifier) advance() {
-	for g.base < g.next && g.at(g.base).gone {
-		g.base++
 	}
 }
 

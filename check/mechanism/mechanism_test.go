@@ -35,9 +35,7 @@ func TestNoFalseAlarm(t *testing.T) {
 				if r.Total() > 0 {
 					t.Errorf("%s, %s, seed %d: false alarm: %s", iso, w, seed, Describe(h, r, skew)[0])
 				}
-				if r.Txns == 0 || r.Deduced(0) == 0 {
-					t.Errorf("%s, %s, seed %d: nothing was verified", iso, w, seed)
-				}
+				must.Be(t, r.Txns != 0 && r.Deduced(0) != 0, "%s, %s, seed %d: nothing was verified", iso, w, seed)
 			}
 		})
 	}
@@ -83,9 +81,7 @@ func TestNoFalseAlarmOnDatabases(t *testing.T) {
 		if wrong := strings.Contains(f, "standby"); (r.Total() > 0) != wrong {
 			t.Errorf("%s under %s: %d violations", filepath.Base(f), p.Name(), r.Total())
 		}
-		if r.Verified == 0 {
-			t.Errorf("%s: nothing verified", f)
-		}
+		must.Be(t, r.Verified != 0, "%s: nothing verified", f)
 	}
 }
 
@@ -113,9 +109,7 @@ func TestProfiles(t *testing.T) {
 			_, err := LookupProfile(db + ":" + p.Isolation)
 			found = found || err == nil
 		}
-		if !found {
-			t.Errorf("no profile of %s", db)
-		}
+		must.Be(t, found, "no profile of %s", db)
 	}
 	for in, want := range map[string]string{
 		`{"database":"x","isolation":"y","reads":"statement","write_locks":true}`: "",

@@ -1,6 +1,7 @@
 package mechanism
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"sync"
@@ -93,12 +94,7 @@ type Client struct {
 
 // NewPipeline returns a pipeline for this many clients.
 func NewPipeline(clients int, o PipelineOptions) *Pipeline {
-	if o.Batch <= 0 {
-		o.Batch = 256
-	}
-	if o.Queue <= 0 {
-		o.Queue = 64
-	}
+	o.Batch, o.Queue = cmp.Or(max(o.Batch, 0), 256), cmp.Or(max(o.Queue, 0), 64)
 	p := &Pipeline{o: o}
 	p.news.L, p.room.L = &p.mu, &p.mu
 	for range clients {

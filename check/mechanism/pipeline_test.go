@@ -63,9 +63,7 @@ func TestDispatchInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		wg.Wait()
-		if !slices.Equal(got, want) {
-			t.Fatalf("seed %d: dispatched %v, expected %v", seed, got, want)
-		}
+		must.Hold(t, slices.Equal(got, want), "seed %d: dispatched %v, expected %v", seed, got, want)
 	})
 }
 

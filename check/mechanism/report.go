@@ -2,9 +2,11 @@ package mechanism
 
 import (
 	"fmt"
+	"slices"
 
 	"isovet/evidence"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 )
 
 // Mechanism is one of the four mechanisms.
@@ -121,22 +123,10 @@ type Report struct {
 }
 
 // Total counts the violations.
-func (r *Report) Total() int {
-	n := 0
-	for _, f := range r.Found {
-		n += f
-	}
-	return n
-}
+func (r *Report) Total() int { return slice.Sum(slices.Values(r.Found[:])) }
 
 // Deduced counts the dependencies of a kind: 0 wr, 1 ww, 2 rw.
-func (r *Report) Deduced(kind int) int {
-	n := 0
-	for _, c := range r.Deps[kind] {
-		n += c
-	}
-	return n
-}
+func (r *Report) Deduced(kind int) int { return slice.Sum(slices.Values(r.Deps[kind][:])) }
 
 func (r *Report) String() string {
 	return fmt.Sprintf("%s: %s, %s (%v)", r.Profile.Name(), plural.Of(r.Verified, "transaction"),

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"isovet/internal/ddmin"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -74,12 +75,7 @@ func Core(reg *Register, last *Op, o SearchOptions) []Op {
 		}
 		return false
 	}, func() bool { return s.steps > maxCoreSteps })
-	var core []Op
-	for _, i := range list {
-		if s.core[i] {
-			core = append(core, s.ops[i])
-		}
-	}
+	core := slice.Pick(s.ops, slice.Filter(list, func(i int32) bool { return s.core[i] }))
 	if len(core) == 1 { // a proof by these alone needs two that ended
 		for at := s.at; at >= 0; at-- {
 			if op := s.ops[s.ends[at]]; op.End < core[0].End {
@@ -170,9 +166,7 @@ func (s *sweep) before(from start, list []int32) start {
 		return from
 	}
 	out := start{end: to, next: next, live: live}
-	for _, m := range now {
-		out.now = append(out.now, m.cur)
-	}
+	out.now = slice.Map(now, func(m moment) uint32 { return m.cur })
 	return out
 }
 

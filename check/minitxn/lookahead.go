@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -298,8 +299,5 @@ func (s *search) scarce(ver uint32, d *outlook, last int, reg *Register) (core [
 			few.Ops = append(few.Ops, op)
 		}
 	}
-	for _, op := range Core(few, nil, s.opt) {
-		core = append(core, byTxn[op.Txn])
-	}
-	return core
+	return slice.Map(Core(few, nil, s.opt), func(op Op) Op { return byTxn[op.Txn] })
 }

@@ -5,6 +5,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -42,7 +43,9 @@ func Check(v *prepass.View, l level.Level, skew int64) Answer {
 		return Answer{Anomaly: d.violation(l), Edges: d.size}
 	}
 	if d.timed {
-		k.order = sortBy(k.order, k.number)
+		// The result respects real time, because a transaction that ended before another began has the smaller number,
+		// and the graph, because numbers never decrease along an edge.
+		k.order = slice.Pick(k.order, graph.SortIndex(k.number))
 	}
 	return Answer{Holds: true, Order: k.order, Edges: d.size}
 }
@@ -122,14 +125,4 @@ func (k *kahn) run() {
 			k.free(int32(node|1), m)
 		}
 	}
-}
-
-// sortBy sorts an order by its numbers, stably. The result respects real time, because a transaction that ended before
-// another began has the smaller number, and the graph, because numbers never decrease along an edge.
-func sortBy(order []uint32, number []int64) []uint32 {
-	out := make([]uint32, len(order))
-	for i, at := range graph.SortIndex(number) {
-		out[i] = order[at]
-	}
-	return out
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -43,10 +44,7 @@ func Search(reg *Register, o SearchOptions) (txns []uint32, ok bool, err error) 
 	if !ok {
 		return nil, false, err
 	}
-	for _, i := range s.trail {
-		txns = append(txns, s.ops[i].Txn)
-	}
-	return txns, true, nil
+	return slice.Map(s.trail, func(i int) uint32 { return s.ops[i].Txn }), true, nil
 }
 
 // Prefix returns the part of a register up to a time: without operations that began later, and operations that ended
@@ -65,12 +63,7 @@ func (reg *Register) Prefix(until int64) *Register {
 // FirstFailure returns, for a register without an order, the operation whose end is the first time at which the prefix
 // has no order. Cost: logarithmically many searches.
 func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
-	var ended []Op
-	for _, op := range reg.Ops {
-		if !op.Maybe {
-			ended = append(ended, op)
-		}
-	}
+	ended := slice.Filter(reg.Ops, func(op Op) bool { return !op.Maybe })
 	sorts.Stable(ended, func(a, b Op) int {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.End,
 			b.End))
@@ -402,12 +395,7 @@ func (s *search) useful(op *Op) bool {
 	if s.preds || s.needed[op.Sets] > 0 {
 		return true
 	}
-	for _, class := range s.maybe {
-		if s.ops[class[0]].Need == op.Sets {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.maybe, func(class []int32) bool { return s.ops[class[0]].Need == op.Sets })
 }
 
 // remember reports whether the current state is new, and remembers it: the version, and the operations taken. For

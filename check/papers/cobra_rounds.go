@@ -12,6 +12,7 @@ import (
 	"isovet/encode"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/polygraph"
 	"isovet/solver"
@@ -260,10 +261,7 @@ func (s *rounds) run(batch int) error {
 		}
 		x.Result.Stats.Rounds = round
 		if s.arrived == len(s.arrival) {
-			for _, i := range order {
-				s.order = append(s.order, s.members[i].txn)
-			}
-			x.Holds(s.order)
+			x.Holds(append(s.order, slice.Map(order, func(i uint32) uint32 { return s.members[i].txn })...))
 			x.Stage("evidence")
 			return nil
 		}
@@ -356,7 +354,7 @@ func (s *rounds) collect(p *polygraph.Polygraph, reach closure.Index, order []ui
 		if u := p.Node[i]; !out[u] {
 			for w := v.WOff[i]; w < v.WOff[i+1]; w++ {
 				if live[w] || slices.ContainsFunc(p.Readers(w), func(r int32) bool { return out[r] }) {
-					s.rebase(v, w)
+					s.base[s.keys[v.WKey[w]]] = s.v.WOff[s.members[i].txn] + w - v.WOff[i]
 				}
 			}
 		}

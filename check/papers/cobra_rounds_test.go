@@ -112,9 +112,7 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 			s.take()
 		}
 		p, stale := s.polygraph(s.at)
-		if stale {
-			t.Fatalf("seed %d: stale in the first round", seed)
-		}
+		must.Hold(t, !stale, "seed %d: stale in the first round", seed)
 		reach, ok, err := cobraPrune(x, p)
 		must.OK(t, err)
 		if !ok {
@@ -194,9 +192,7 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 		must.Same(t, best, all, "seed %d: there is no largest", seed)
 		before := slices.Clone(s.members)
 		order, ok := p.Order(nil)
-		if !ok {
-			t.Fatalf("seed %d: no order", seed)
-		}
+		must.Hold(t, ok, "seed %d: no order", seed)
 		s.collect(p, reach, order)
 		var got uint
 		for i, m := range before {
@@ -289,9 +285,7 @@ func TestCobraRoundsWindow(t *testing.T) {
 	}
 	a, b := window(2000, 10), window(8000, 10)
 	t.Log(a, b)
-	if b > a*3/2 {
-		t.Errorf("a window of %d transactions for 2,000, of %d for 8,000", a, b)
-	}
+	must.Be(t, b <= a*3/2, "a window of %d transactions for 2,000, of %d for 8,000", a, b)
 	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Variant: "RW", Txns: 400, Sessions: 4, Keys: 100000,
 		Isolation: "serializable-snapshot", Seed: 1}))(t)
 	r, err := check.Run(context.Background(), cobraRounds{batch: 16}, h, run.Options{Level: level.SessionSerializable})

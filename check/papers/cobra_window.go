@@ -6,6 +6,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/check/run"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/polygraph"
 )
 
@@ -38,23 +39,13 @@ const (
 
 func newWindow(v *prepass.View) window {
 	nk := v.H.NumKeys()
-	w := window{v: v, here: slices.Repeat([]int32{toCome}, v.H.NumTxns()), base: make([]uint32, nk),
+	return window{v: v, here: slices.Repeat([]int32{toCome}, v.H.NumTxns()), base: slice.Numbers[uint32](nk),
 		local: make([]uint32, nk), stamp: make([]int32, nk)}
-	for k := range w.base {
-		w.base[k] = uint32(k)
-	}
-	return w
 }
 
 func (s *window) add(t uint32) {
 	s.here[t] = int32(len(s.members))
 	s.members = append(s.members, member{txn: t})
-}
-
-// rebase makes a local write the base of its key.
-func (s *window) rebase(v *prepass.View, w uint32) {
-	i := v.WTxn[w]
-	s.base[s.keys[v.WKey[w]]] = s.v.WOff[s.members[i].txn] + w - v.WOff[i]
 }
 
 // forget removes the members that which selects.

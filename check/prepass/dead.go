@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // death records that transaction t is dead, as ops show (see evidence.Anomaly). ver is the version that t read and only
@@ -96,9 +97,5 @@ func (p *pass) dead(t, ver uint32) [][]uint32 {
 		}
 	}
 	slices.Sort(places)
-	var out [][]uint32
-	for _, i := range places {
-		out = append(out, p.deaths[i].ops)
-	}
-	return out
+	return slice.Map(places, func(i uint32) []uint32 { return p.deaths[i].ops })
 }

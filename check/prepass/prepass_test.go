@@ -138,9 +138,7 @@ func TestCrowdedIsLinear(t *testing.T) {
 				if got := (after.TotalAlloc - before.TotalAlloc) / uint64(n); got > 1000 {
 					t.Errorf("%d writes: %d bytes each", n, got)
 				}
-				if looks > 20*n+5000 {
-					t.Errorf("%d writes: candidates looked at %d", n, looks)
-				}
+				must.Be(t, looks <= 20*n+5000, "%d writes: candidates looked at %d", n, looks)
 			}
 		})
 	}
@@ -188,9 +186,7 @@ func TestLargeTransactions(t *testing.T) {
 		back := prepass.AllLarge()
 		got := prepass.RunWith(h, prepass.Options{}).Anomalies
 		back()
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("seed %d: %v, want %v", seed, got, want)
-		}
+		must.Hold(t, reflect.DeepEqual(got, want), "seed %d: %v, want %v", seed, got, want)
 		for _, a := range want {
 			if a.Kind == level.FutureRead {
 				wrong++

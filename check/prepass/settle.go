@@ -6,6 +6,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -252,11 +253,8 @@ func (v *View) noteOps(rOp []uint32) {
 // drop removes the writes of transactions that do not take part.
 func (p *pass) drop(part []bool) {
 	v := p.v
-	id := make([]uint32, len(v.WKey)) // old number → new
+	id := slice.Numbers[uint32](len(v.WKey)) // old number → new
 	k := p.h.NumKeys()
-	for w := range id {
-		id[w] = uint32(w)
-	}
 	to := uint32(k)
 	for t := range part {
 		lo, hi := v.WOff[t], v.WOff[t+1]

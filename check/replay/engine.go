@@ -9,6 +9,7 @@ import (
 	"isovet/internal/graph"
 	"isovet/internal/graph/order"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
 	"isovet/solver/acyclic"
@@ -235,10 +236,7 @@ func run(ctx context.Context, v *prepass.View, o Options, m matcher, sessions bo
 func (e *engine) number() {
 	v, h := e.v, e.h
 	e.node = make([]int32, h.NumTxns())
-	isOpen := make(map[uint32]bool, len(v.Open))
-	for _, t := range v.Open {
-		isOpen[t] = true
-	}
+	isOpen := slice.Set(v.Open)
 	e.txn = make([]uint32, 0, v.NumCounts+len(v.Open))
 	for t, c := range v.Counts {
 		e.node[t] = -1
@@ -252,12 +250,7 @@ func (e *engine) number() {
 		keys[i] = at(t)
 	}
 	if !slices.IsSorted(keys) {
-		by := graph.SortIndex(keys)
-		txn := make([]uint32, len(e.txn))
-		for i, j := range by {
-			txn[i] = e.txn[j]
-		}
-		e.txn = txn
+		e.txn = slice.Pick(e.txn, graph.SortIndex(keys))
 	}
 	e.open = make([]bool, len(e.txn))
 	for i, t := range e.txn {

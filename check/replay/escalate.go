@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"isovet/evidence"
+	"isovet/internal/graph"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -83,9 +85,7 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 		return Answer{}, false, nil
 	}
 	x := &engine{v: e.v, h: e.h, o: e.o, si: e.si, sessions: e.sessions, guess: sat.rank}
-	for _, f := range sat.facts {
-		x.facts = append(x.facts, f.Edge)
-	}
+	x.facts = slice.Map(sat.facts, func(f fact) graph.Edge { return f.Edge })
 	x.txn, x.node, x.open, x.rdOff, x.rd = e.txn, e.node, e.open, e.rdOff, e.rd
 	if e.preds != nil {
 		x.preds = newPredReads(x, e.preds.set)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"isovet/internal/slice"
 	"isovet/solver"
 	"isovet/solver/acyclic"
 )
@@ -393,11 +394,7 @@ func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 	y := e.s.NewVar()
 	e.s.SetPhase(y, e.settling != nil)
 	e.via[k] = y
-	clause := []solver.Lit{solver.Pos(y)}
-	for _, l := range conds {
-		clause = append(clause, l.Not())
-	}
-	e.s.AddClause(clause...)
+	e.s.AddClause(append([]solver.Lit{solver.Pos(y)}, slice.Map(conds, solver.Lit.Not)...)...)
 	e.guard(solver.Pos(y), e.begin(i), e.commit(v), a, c)
 	e.about[len(e.about)-1].read = r
 }

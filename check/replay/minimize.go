@@ -7,6 +7,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/internal/graph/order"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
 	"isovet/solver/acyclic"
@@ -75,11 +76,7 @@ func Minimize(ctx context.Context, v *prepass.View, l level.Level, skew int64) (
 			break
 		}
 	}
-	var out []uint32
-	for _, l := range live {
-		out = append(out, e.txn[l.Var()-m.in])
-	}
-	return out, nil
+	return slice.Map(live, func(l solver.Lit) uint32 { return e.txn[l.Var()-m.in] }), nil
 }
 
 type minimizer struct {

@@ -6,6 +6,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/predicates"
 	"isovet/solver"
@@ -176,13 +177,8 @@ func (p *predReads) ofKey(k uint32) []uint32 {
 // bases returns the writes of other transactions that a read of one key may have seen. For a miss these are the ones
 // that do not surely match, with absent rows, initial or deleted, among them. For a match they are the ones that may
 // match (errata V5, V13, V16).
-func (p *predReads) bases(k keyRead) (out []uint32) {
-	for _, w := range p.ofKey(k.key) {
-		if p.e.writer(w) != k.i && p.fits(k, w) {
-			out = append(out, w)
-		}
-	}
-	return out
+func (p *predReads) bases(k keyRead) []uint32 {
+	return slice.Filter(p.ofKey(k.key), func(w uint32) bool { return p.e.writer(w) != k.i && p.fits(k, w) })
 }
 
 // fits reports whether keyRead k may have seen write w.

@@ -10,6 +10,7 @@ import (
 	"isovet/evidence"
 	"isovet/internal/graph"
 	"isovet/internal/graph/order"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
 	"isovet/solver/acyclic"
@@ -77,10 +78,7 @@ func (x *refuter) proof(ctx context.Context) (out [][]evidence.Edge, err error) 
 	case solver.Unknown:
 		return nil, stopCause(ctx)
 	}
-	for _, c := range core {
-		out = append(out, x.cycleOf(c))
-	}
-	return out, nil
+	return slice.Map(core, x.cycleOf), nil
 }
 
 // stopCause says why a solver without a budget gave no answer.
@@ -321,10 +319,7 @@ func (x *refuter) knownCycle() []evidence.Edge {
 
 // cycleOf returns a shortest cycle of known edges and guards whose literals a lemma negates.
 func (x *refuter) cycleOf(lemma []solver.Lit) []evidence.Edge {
-	on := make(map[solver.Lit]bool)
-	for _, l := range lemma {
-		on[l.Not()] = true
-	}
+	on := slice.Set(slice.Map(lemma, solver.Lit.Not))
 	var use []int32
 	for i, g := range x.pk.Guards() {
 		if on[g.Lit] {

@@ -77,9 +77,7 @@ func TestAgainAgainstReplay(t *testing.T) {
 				less++
 				was, is, said := set(before), set(whole), set(part)
 				for f := range said {
-					if !is[f] {
-						t.Fatalf("%s: %v fails only where it is replayed in part", l, f)
-					}
+					must.Hold(t, is[f], "%s: %v fails only where it is replayed in part", l, f)
 				}
 				for f := range is {
 					if !said[f] && !was[f] {
@@ -189,9 +187,7 @@ func TestHintOfUnknownOutcomes(t *testing.T) {
 						lost++
 					}
 				}
-				if lost < 5 {
-					t.Fatalf("%s, rate %v: %d transactions of unknown outcome count", l, rate, lost)
-				}
+				must.Hold(t, lost >= 5, "%s, rate %v: %d transactions of unknown outcome count", l, rate, lost)
 				if !l.Snapshot() && a.Stats.Backward > lost/2 {
 					t.Errorf("%s, rate %v: %d known edges of %d are against the first order, with %d outcomes unknown",
 						l, rate, a.Stats.Backward, a.Stats.KnownEdges, lost)

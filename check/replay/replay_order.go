@@ -1,5 +1,7 @@
 package replay
 
+import "isovet/internal/slice"
+
 // A failure is a contradiction found in a replay. Read r (an index of the view's reads) should have found write w, but
 // found another. With read = none, write w was installed although found had been installed since its transaction began.
 type failure struct{ read, w, found uint32 }
@@ -9,10 +11,7 @@ type failure struct{ read, w, found uint32 }
 func (e *engine) replay(order []int32, counts func(i int32) bool, out []failure) []failure {
 	v := e.v
 	nk := e.h.NumKeys()
-	cur := make([]uint32, nk) // key → its present write
-	for k := range cur {
-		cur[k] = uint32(k)
-	}
+	cur := slice.Numbers[uint32](nk) // key → its present write
 	n := int32(len(e.txn))
 	if !e.si {
 		for _, i := range order {

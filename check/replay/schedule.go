@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 )
 
 // scheduler builds an order of the graph nodes that obeys the known edges and in which few reads fail. Mostly one node
@@ -41,10 +42,7 @@ func (e *engine) agree() []int32 {
 			}
 		}
 	})
-	c.cur = make([]uint32, e.h.NumKeys())
-	for k := range c.cur {
-		c.cur[k] = uint32(k)
-	}
+	c.cur = slice.Numbers[uint32](e.h.NumKeys())
 	c.pending = make([]int32, len(v.WKey))
 	for w := range c.pending {
 		c.pending[w] = int32(e.rdOff[w+1] - e.rdOff[w])
@@ -149,7 +147,7 @@ func (c *scheduler) cost(x int32) (n int32) {
 		if !e.si { // its own reads do not fail because of its write
 			for q := v.ROff[t]; q < v.ROff[t+1]; q++ {
 				k := v.RKey[q]
-				if !c.writes(t, k) {
+				if !slices.Contains(v.WKey[v.WOff[t]:v.WOff[t+1]], k) {
 					continue
 				}
 				if u := c.cur[k]; v.RW[q] == u {
@@ -162,12 +160,6 @@ func (c *scheduler) cost(x int32) (n int32) {
 		}
 	}
 	return n
-}
-
-// writes reports whether transaction t writes key k.
-func (c *scheduler) writes(t, k uint32) bool {
-	v := c.e.v
-	return slices.Contains(v.WKey[v.WOff[t]:v.WOff[t+1]], k)
 }
 
 // rewrites reports whether transaction t writes to key k the version ver, which the key has already.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"isovet/internal/slice"
 	"isovet/solver/external"
 )
 
@@ -93,11 +94,10 @@ func (in *Info) choice(word string) (name, value string, _ error) {
 
 // describe says which texts may follow the checker's name.
 func (in *Info) describe() string {
-	var parts []string
-	for _, s := range in.Choices() {
-		parts = append(parts, s.Name+" ("+strings.Join(s.Values, ", ")+")")
-	}
-	if len(parts) == 0 {
+	parts := slice.Map(in.Choices(), func(s Setting) string {
+		return s.Name + " (" + strings.Join(s.Values, ", ") + ")"
+	})
+	if parts == nil {
 		return "it has no settings"
 	}
 	return "expected a value of " + strings.Join(parts, ", ")

@@ -7,6 +7,7 @@ import (
 
 	"isovet/closure"
 	"isovet/encode"
+	"isovet/internal/slice"
 	"isovet/solver/external"
 )
 
@@ -47,10 +48,7 @@ const (
 
 // Closures lists the values of Pipeline.Closure, the default first.
 func Closures() []string {
-	var names []string
-	for _, k := range closure.Kinds() {
-		names = append(names, string(k))
-	}
+	names := slice.Map(closure.Kinds(), func(k closure.Kind) string { return string(k) })
 	slices.Reverse(names)
 	return names
 }
@@ -68,22 +66,12 @@ func AtMostOnes() []string { return []string{"off", "on"} }
 
 // EncodingNames lists the values of Pipeline.Encoding, the default first.
 func (p Pipeline) EncodingNames() []string {
-	var names []string
-	for _, e := range p.encodings() {
-		names = append(names, e.Name)
-	}
-	return names
+	return slice.Map(p.encodings(), func(e encode.Encoding) string { return e.Name })
 }
 
 // EncodingFirst returns all encodings, a checker's own first.
 func EncodingFirst(own string) []string {
-	names := []string{own}
-	for _, n := range (Pipeline{}).EncodingNames() {
-		if n != own {
-			names = append(names, n)
-		}
-	}
-	return names
+	return slice.Union([]string{own}, Pipeline{}.EncodingNames()...)
 }
 
 func (p Pipeline) encodings() []encode.Encoding { return append(encode.Encodings(), p.Extra...) }
@@ -130,16 +118,6 @@ func SolverFor(backend, theory string) (string, bool) {
 
 // Theories lists the ways to keep the graph acyclic, without "auto", which chooses among them.
 func Theories() []string {
-	names := distinct(func(s Solver) string { return s.Theory })
+	names := slice.Union(nil, slice.Map(Solvers(), func(s Solver) string { return s.Theory })...)
 	return append(slices.DeleteFunc(names, func(n string) bool { return n == theoryAuto }), encode.TheoryOwn)
-}
-
-func distinct(get func(Solver) string) []string {
-	var names []string
-	for _, s := range Solvers() {
-		if n := get(s); !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
-	return names
 }

@@ -13,6 +13,7 @@ import (
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/polygraph"
 	"isovet/solver"
@@ -161,11 +162,9 @@ func (x *Run) RefutedFork(fork [2]uint32) error {
 // proveMismatches gives violations by single predicate operations.
 func (x *Run) proveMismatches(ms []prepass.Miss) {
 	x.Result.Also = max(0, len(ms)-prepass.MaxAnomalies)
-	var as []evidence.Anomaly
-	for _, m := range ms[:len(ms)-x.Result.Also] {
-		as = append(as, evidence.Anomaly{Kind: level.PredicateMismatch, Ops: []uint32{m.Op}, Key: m.Key})
-	}
-	x.Violated(as...)
+	x.Violated(slice.Map(ms[:len(ms)-x.Result.Also], func(m prepass.Miss) evidence.Anomaly {
+		return evidence.Anomaly{Kind: level.PredicateMismatch, Ops: []uint32{m.Op}, Key: m.Key}
+	})...)
 }
 
 // noOrderOf returns the violation by operations of a register which have no order once last ends: a cycle, if one is

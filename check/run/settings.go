@@ -7,6 +7,7 @@ import (
 
 	"isovet/encode"
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/solver"
 )
 
@@ -37,13 +38,11 @@ func (p *Pipeline) Get(name string) string {
 	return ""
 }
 
-// Set sets a setting to a value, or returns false if there is no setting of that name.
-func (p *Pipeline) Set(name, value string) bool {
-	f := p.field(name)
-	if f != nil {
+// Set sets a setting to a value, if there is one of that name.
+func (p *Pipeline) Set(name, value string) {
+	if f := p.field(name); f != nil {
 		*f = value
 	}
-	return f != nil
 }
 
 func (p *Pipeline) field(name string) *string {
@@ -90,9 +89,7 @@ func (in *Info) Unfit(p Pipeline) error {
 		}
 		names := slices.Clone(has.Values)
 		if name == SettingEncoding {
-			for _, e := range p.Extra {
-				names = append(names, e.Name)
-			}
+			names = append(names, slice.Map(p.Extra, func(e encode.Encoding) string { return e.Name })...)
 		}
 		if !slices.Contains(names, value) {
 			return fmt.Errorf("unknown %s %q; expected one of %s", what, value, strings.Join(names, ", "))
@@ -164,13 +161,8 @@ func SearchTechniques() []string {
 	return techniqueNames(func(t technique) bool { return t.name == "default" || t.set != nil })
 }
 
-func techniqueNames(which func(technique) bool) (names []string) {
-	for _, t := range techniques {
-		if which(t) {
-			names = append(names, t.name)
-		}
-	}
-	return names
+func techniqueNames(which func(technique) bool) []string {
+	return slice.Map(slice.Filter(techniques, which), func(t technique) string { return t.name })
 }
 
 // Idle returns the settings that make no difference with a solver: a technique that the solver or its theory does not

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"isovet/encode"
+	"isovet/internal/slice"
 	"isovet/solver"
 	"isovet/solver/external"
 	"isovet/solver/gini"
@@ -74,11 +75,8 @@ func lazily(b backends) func(context.Context, *encode.Problem) encode.Answer {
 }
 
 // SolverNames returns the names of all solvers. A caller does not change them.
-var SolverNames = sync.OnceValue(func() (names []string) {
-	for _, s := range solvers {
-		names = append(names, s.Name)
-	}
-	return slices.Clip(names)
+var SolverNames = sync.OnceValue(func() []string {
+	return slice.Map(solvers, func(s Solver) string { return s.Name })
 })
 
 func defaultSolver() Solver { return solvers[0] }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -77,8 +77,8 @@ func Stamped(h *history.History, l level.Level, vs []timestamp.Violation, begin 
 func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Violation, serial bool) evidence.Anomaly {
 	a := evidence.Anomaly{Txns: []uint32{v.Txn}}
 	add := func(t uint32) {
-		if t != history.None && !slices.Contains(a.Txns, t) {
-			a.Txns = append(a.Txns, t)
+		if t != history.None {
+			a.Txns = slice.Union(a.Txns, t)
 		}
 	}
 	name := func(t uint32) string {
@@ -166,10 +166,7 @@ func stampedRead(h *history.History, v *timestamp.Violation) string {
 	switch h.Ops.Kind[v.Op] {
 	case history.ReadList:
 		l := h.Ops.Ver[v.Op]
-		var s []string
-		for _, e := range h.Lists.Elem[h.Lists.Off[l]:h.Lists.Off[l+1]] {
-			s = append(s, h.ValueString(e))
-		}
+		s := slice.Map(h.Elems(l), h.ValueString)
 		if len(s) > 16 {
 			s = append([]string{"…"}, s[len(s)-16:]...)
 		}

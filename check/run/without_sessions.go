@@ -11,6 +11,7 @@ import (
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -115,18 +116,6 @@ func (c *cutter) windows() (done bool, err error) {
 	return done, err
 }
 
-// whole returns the seed's transactions in the history.
-func (c *cutter) whole() []uint32 {
-	if c.part == nil {
-		return c.seed
-	}
-	out := make([]uint32, len(c.seed))
-	for i, t := range c.seed {
-		out[i] = c.part[t]
-	}
-	return out
-}
-
 // rounds cuts and searches, at most n times. done says that x has the answer; a.Status is solver.Sat if an order was
 // found.
 func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
@@ -152,7 +141,11 @@ func (c *cutter) rounds(n int) (a replay.Answer, done bool, err error) {
 		if c.seed = a.Seed; len(c.seed) == 0 {
 			break
 		}
-		if done, err := x.trial(c.whole()); done || err != nil {
+		seed := c.seed
+		if c.part != nil {
+			seed = slice.Pick(c.part, seed)
+		}
+		if done, err := x.trial(seed); done || err != nil {
 			return a, done, err
 		}
 	}

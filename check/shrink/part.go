@@ -35,13 +35,8 @@ type whole struct {
 const manyWriters = 64
 
 func newWhole(h *history.History, l level.Level, skew int64) (*whole, error) {
-	w := &whole{h: h, level: l, skew: skew, txnOf: make([]uint32, h.NumOps()), pos: make([]uint32, h.NumTxns()),
+	w := &whole{h: h, level: l, skew: skew, txnOf: make([]uint32, h.NumOps()), pos: h.SessionPlaces(),
 		final: make([]bool, h.NumOps()), isList: make([]bool, h.NumKeys())}
-	for s := range h.NumSessions() {
-		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			w.pos[t] = uint32(i)
-		}
-	}
 	if h.HasPredicates() {
 		x, err := predicates.NewIndex(h)
 		if err != nil {
@@ -228,12 +223,7 @@ func (w *whole) takeElement(s *state, v uint32) {
 // predicate operation that may have missed it at that version. So the rest violates the level only if the whole does
 // (history.Restrict). Cost: linear in what is removed, times the predicate operations left.
 func (w *whole) settle(s *state) {
-	s.preds = s.preds[:0]
-	for _, op := range w.preds {
-		if s.op[op] {
-			s.preds = append(s.preds, op)
-		}
-	}
+	s.preds = slices.DeleteFunc(append(s.preds[:0], w.preds...), func(op uint32) bool { return !s.op[op] })
 	for len(s.lost) > 0 {
 		l := s.lost[len(s.lost)-1]
 		s.lost = s.lost[:len(s.lost)-1]

@@ -12,6 +12,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/ddmin"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -114,7 +115,8 @@ func History(ctx context.Context, h *history.History, l level.Level, o Options) 
 		return nil, err
 	}
 	s.w, s.best = w, w.all()
-	s.part, s.answer = &part{h: h, txn: count(h.NumTxns()), key: count(h.NumKeys()), op: count(h.NumOps())}, first
+	s.part, s.answer = &part{h: h, txn: slice.Numbers[uint32](h.NumTxns()), key: slice.Numbers[uint32](h.NumKeys()),
+		op: slice.Numbers[uint32](h.NumOps())}, first
 	if o.Smaller != nil {
 		o.Smaller(s.result())
 	}
@@ -145,14 +147,6 @@ func sizeOf(h *history.History) Size {
 		z.Txns--
 	}
 	return z
-}
-
-func count(n int) []uint32 {
-	out := make([]uint32, n)
-	for i := range out {
-		out[i] = uint32(i)
-	}
-	return out
 }
 
 // search is a run of History.

@@ -6,6 +6,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -135,7 +136,7 @@ func (s *search) writersOf(in func(op uint32) bool) map[uint32]bool {
 func (s *search) proofs() []*proof {
 	var out []*proof
 	r := s.answer
-	few := count(len(r.Anomalies))
+	few := slice.Numbers[uint32](len(r.Anomalies))
 	sorts.Stable(few, func(a, b uint32) int {
 		return cmp.Compare(len(r.Anomalies[a].Txns), len(r.Anomalies[b].Txns))
 	})
@@ -204,16 +205,13 @@ func (s *search) proof(a *evidence.Anomaly) *proof {
 			op(o)
 		}
 	}
-	for _, c := range append([][]evidence.Edge{a.Cycle}, a.Cycles...) {
-		for i := range c {
-			e := &c[i]
-			txn(e.From)
-			txn(e.To)
-			txn(e.Writer)
-			key(e.Key)
-			if e.Predicate() {
-				op(e.Op)
-			}
+	for _, e := range a.Edges() {
+		txn(e.From)
+		txn(e.To)
+		txn(e.Writer)
+		key(e.Key)
+		if e.Predicate() {
+			op(e.Op)
 		}
 	}
 	return p

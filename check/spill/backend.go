@@ -10,6 +10,7 @@ import (
 
 	"isovet/check/spill/plan"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // Backend does the parts of a check that read the data or search, on other machines. Without one, [Check] does them on
@@ -299,10 +300,7 @@ func GatherPieces(ctx context.Context, pieces []Piece, g *Gathering) (got []Foun
 	special := g.special()
 	var only map[plan.Value]bool
 	if g.Only != nil {
-		only = make(map[plan.Value]bool, len(g.Only))
-		for _, k := range g.Only {
-			only[k] = true
-		}
+		only = slice.Set(g.Only)
 	}
 	counted := make(map[uint64]plan.Pos, len(g.Counted))
 	for _, c := range g.Counted {

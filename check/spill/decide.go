@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 )
 
 // pair is two transactions of a session in the wrong order.
@@ -208,10 +209,7 @@ const few = 8
 // transactions that moved.
 func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	e.progress(fmt.Sprintf("round %d: %s", e.stats.Rounds, plural.Of(len(t.misfits), "contradicting read")), 0, 0)
-	wants := make([]plan.Want, 0, len(t.misfits))
-	for _, m := range t.misfits {
-		wants = append(wants, plan.Want{Key: m.Key, Value: m.Want})
-	}
+	wants := slice.Map(t.misfits, func(m plan.Misfit) plan.Want { return plan.Want{Key: m.Key, Value: m.Want} })
 	by, err := e.writers(ctx, wants, false)
 	if err != nil {
 		return err
@@ -342,9 +340,7 @@ func (e *engine) windows(spans []plan.Span) (ws []window) {
 		}
 		fresh = append(fresh, p)
 	}
-	for _, p := range joined(slices.Clone(fresh)) {
-		ws = append(ws, window{span: p.Span})
-	}
+	ws = append(ws, slice.Map(joined(slices.Clone(fresh)), func(p past) window { return window{span: p.Span} })...)
 	e.solved = joined(append(e.solved, fresh...))
 	return ws
 }

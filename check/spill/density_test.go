@@ -61,9 +61,7 @@ func TestDensity(t *testing.T) {
 			}
 			by := r.IntN(100)
 			g := d.grow(s, float64(by))
-			if !g.From.Less(s.From) || !s.To.Less(g.To) {
-				t.Fatalf("seed %d: %v does not grow: %v", seed, s, g)
-			}
+			must.Hold(t, g.From.Less(s.From) && s.To.Less(g.To), "seed %d: %v does not grow: %v", seed, s, g)
 			if d.every == 1 {
 				by = max(by, 1)
 				if lo, hi := before(g.From), before(g.To); lo != max(0, before(s.From)-by) ||

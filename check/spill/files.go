@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"isovet/check/spill/plan"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -164,11 +165,7 @@ func (e *engine) mapAll(ctx context.Context) error {
 	e.progress("reading", 0, e.in.Txns)
 	rule := e.rule
 	if e.o.Backend != nil {
-		var groups []Group
-		for _, t := range e.tasks {
-			groups = append(groups, t.group)
-		}
-		got, err := e.o.Backend.Map(ctx, rule, groups)
+		got, err := e.o.Backend.Map(ctx, rule, slice.Map(e.tasks, func(t *task) Group { return t.group }))
 		if err != nil {
 			return err
 		}

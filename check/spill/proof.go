@@ -11,6 +11,7 @@ import (
 	"isovet/check/spill/plan"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // prove makes one proof of all violations found. The proof has their anomalies, in a history of their transactions and
@@ -182,11 +183,8 @@ func (r *retold) op(h *history.History, op uint32) uint32 {
 	}
 }
 
-func (r *retold) ops(h *history.History, ops []uint32) (out []uint32) {
-	for _, op := range ops {
-		out = append(out, r.op(h, op))
-	}
-	return out
+func (r *retold) ops(h *history.History, ops []uint32) []uint32 {
+	return slice.Map(ops, func(op uint32) uint32 { return r.op(h, op) })
 }
 
 func (r *retold) cycle(h *history.History, c []evidence.Edge) (out []evidence.Edge) {
@@ -207,18 +205,10 @@ func (r *retold) anomaly(h *history.History, a *evidence.Anomaly) (out evidence.
 		}
 	}()
 	out = *a
-	out.Txns = nil
-	for _, t := range a.Txns {
-		out.Txns = append(out.Txns, r.txn(h, t))
-	}
+	out.Txns = slice.Map(a.Txns, func(t uint32) uint32 { return r.txn(h, t) })
 	out.Ops = r.ops(h, a.Ops)
-	out.Dead, out.Cycles = nil, nil
-	for _, ops := range a.Dead {
-		out.Dead = append(out.Dead, r.ops(h, ops))
-	}
+	out.Dead = slice.Map(a.Dead, func(ops []uint32) []uint32 { return r.ops(h, ops) })
 	out.Cycle = r.cycle(h, a.Cycle)
-	for _, c := range a.Cycles {
-		out.Cycles = append(out.Cycles, r.cycle(h, c))
-	}
+	out.Cycles = slice.Map(a.Cycles, func(c []evidence.Edge) []evidence.Edge { return r.cycle(h, c) })
 	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"isovet/check/spill/plan"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -33,12 +34,9 @@ func (e *engine) tooLarge(ctx context.Context, a *Answer, ws []window, misfits [
 	if err != nil {
 		return err
 	}
-	sets := make([][]*plan.Txn, len(of))
-	for j, i := range of {
-		for _, p := range causes[i].Txns {
-			sets[j] = append(sets[j], by[p])
-		}
-	}
+	sets := slice.Map(of, func(i int) []*plan.Txn {
+		return slice.Map(causes[i].Txns, func(p uint64) *plan.Txn { return by[p] })
+	})
 	found, err := e.refute(ctx, a, sets)
 	if err != nil {
 		return err
@@ -66,10 +64,7 @@ func (e *engine) refuteEach(ctx context.Context, a *Answer, places []uint64, why
 	if err != nil {
 		return err
 	}
-	sets := make([][]*plan.Txn, len(places))
-	for i, p := range places {
-		sets[i] = []*plan.Txn{by[p]}
-	}
+	sets := slice.Map(places, func(p uint64) []*plan.Txn { return []*plan.Txn{by[p]} })
 	found, err := e.refute(ctx, a, sets)
 	if err != nil {
 		return err
@@ -171,12 +166,7 @@ func withWriters(set, some []*plan.Txn, by map[plan.Want][]plan.Writer) []*plan.
 		wrote[x.Place] = false
 	}
 	set = slices.Clip(set)
-	for _, x := range some {
-		if wrote[x.Place] {
-			set = append(set, x)
-		}
-	}
-	return set
+	return append(set, slice.Filter(some, func(x *plan.Txn) bool { return wrote[x.Place] })...)
 }
 
 // wroteBytes estimates the memory for a version's writers.
@@ -219,10 +209,7 @@ func (e *engine) sources(ctx context.Context, txns []*plan.Txn) (by map[plan.Wan
 
 // nameOf identifies a proof by the ids of its transactions.
 func nameOf(r *evidence.Result) string {
-	var ids []int64
-	for _, t := range r.Anomalies[0].Txns {
-		ids = append(ids, r.H.Txns.ID[t])
-	}
+	ids := slice.Pick(r.H.Txns.ID, r.Anomalies[0].Txns)
 	slices.Sort(ids)
 	return fmt.Sprint(r.Anomalies[0].Kind, ids)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/check/spill/plan"
+	"isovet/internal/slice"
 )
 
 // solveAll solves windows, moves the transactions that solutions move, and refutes the windows that have no order.
@@ -15,11 +16,7 @@ func (e *engine) solveAll(ctx context.Context, a *Answer, ws []window, t *troubl
 		for ; hi < len(ws) && (hi == lo || n < e.held()); hi++ {
 			n += e.count(ws[hi].span)
 		}
-		spans := make([]plan.Span, 0, hi-lo)
-		for _, w := range ws[lo:hi] {
-			spans = append(spans, w.span)
-		}
-		in, err := e.within(ctx, spans)
+		in, err := e.within(ctx, slice.Map(ws[lo:hi], func(w window) plan.Span { return w.span }))
 		if err != nil {
 			return err
 		}

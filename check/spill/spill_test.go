@@ -40,7 +40,7 @@ func cut(h *history.History, r *rand.Rand) *Input {
 		size := 1 + r.IntN(5)
 		p.Each = func(ctx context.Context, f func(*history.History, uint64) error) error {
 			for lo := from; lo < hi; lo += size {
-				if err := f(slice(h, lo, min(lo+size, hi)), uint64(lo)); err != nil {
+				if err := f(sliced(h, lo, min(lo+size, hi)), uint64(lo)); err != nil {
 					return err
 				}
 			}
@@ -55,8 +55,8 @@ func cut(h *history.History, r *rand.Rand) *Input {
 	return in
 }
 
-// slice is some transactions as a history of their own.
-func slice(h *history.History, lo, hi int) *history.History {
+// sliced is some transactions as a history of their own.
+func sliced(h *history.History, lo, hi int) *history.History {
 	b := history.NewBuilder()
 	b.Initial = h.Own(h.Initial).In(b)
 	for t := uint32(lo); t < uint32(hi); t++ {

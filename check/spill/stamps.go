@@ -13,6 +13,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // byStamps is the checker that trusts timestamps.
@@ -36,12 +37,7 @@ type stamped struct {
 	count map[timestamp.Axiom]int64
 }
 
-func (s *stamped) total() (n int64) {
-	for _, c := range s.count {
-		n += c
-	}
-	return n
-}
+func (s *stamped) total() int64 { return slice.Sum(maps.Values(s.count)) }
 
 func (s *stamped) add(axiom timestamp.Axiom, n int64) {
 	if n > 0 {

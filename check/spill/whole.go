@@ -7,6 +7,7 @@ import (
 	"isovet/check/spill/plan"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -16,11 +17,7 @@ func (e *engine) whole(ctx context.Context, a *Answer) (decided bool, err error)
 	if e.total.Txns > int64(e.o.MaxWindow) || 200*e.total.Txns+80*e.total.Ops > e.o.Memory/8 {
 		return false, nil
 	}
-	var places []uint64
-	for p := range uint64(e.total.Txns) {
-		places = append(places, p)
-	}
-	by, err := e.txnsAt(ctx, places)
+	by, err := e.txnsAt(ctx, slice.Numbers[uint64](int(e.total.Txns)))
 	if err != nil {
 		return false, err
 	}

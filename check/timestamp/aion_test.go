@@ -38,19 +38,13 @@ func TestAionIsChronos(t *testing.T) {
 							t.Fatalf("seed %d, %v, arrival %v: Aion finds\n%s\nChronos\n%s", seed, o, order,
 								describe(h, got.Violations), describe(h, want.Violations))
 						}
-						if !slices.Equal(got.Order, want.Order) {
-							t.Fatalf("seed %d, %v: orders differ", seed, o)
-						}
+						must.Hold(t, slices.Equal(got.Order, want.Order), "seed %d, %v: orders differ", seed, o)
 						flips += got.Online.Flips
 						wrong += len(got.Violations)
-						if got.Online.Late > 0 {
-							t.Fatalf("seed %d: late", seed)
-						}
+						must.Hold(t, got.Online.Late <= 0, "seed %d: late", seed)
 					}
 				})
-			if flips < 100 || wrong < 1000 {
-				t.Errorf("%d flips, %d violations: too few to say anything", flips, wrong)
-			}
+			must.Be(t, flips >= 100 && wrong >= 1000, "%d flips, %d violations: too few to say anything", flips, wrong)
 		})
 	}
 }
@@ -158,8 +152,6 @@ func TestAionErrata(t *testing.T) {
 		for _, f := range a.Take() {
 			got = append(got, f.Axiom)
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v; expected %v", c.name, got, c.want)
-		}
+		must.Be(t, slices.Equal(got, c.want), "%s: %v; expected %v", c.name, got, c.want)
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/predicates"
 )
 
 // Feed turns the transactions of a history into arrivals, one at a time.
 type Feed struct {
 	h   *history.History
-	seq []int64 // place in the session
+	seq []uint32 // place in the session
 	buf Arrival
 }
 
@@ -27,12 +28,7 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 		}
 		a.KeepRows(func(p uint64, key uint32, val uint64) predicates.Truth { return x.Of(uint32(p), key, uint32(val)) })
 	}
-	f := &Feed{h: h, seq: make([]int64, h.NumTxns())}
-	for n := range h.NumSessions() {
-		for i, t := range h.SessTxn[h.SessOff[n]:h.SessOff[n+1]] {
-			f.seq[t] = int64(i)
-		}
-	}
+	f := &Feed{h: h, seq: h.SessionPlaces()}
 	for k, v := range h.InitVer {
 		a.SetInitial(uint32(k), uint64(v))
 		a.Name(uint32(k))
@@ -55,8 +51,8 @@ func NewFeed(h *history.History, a *Aion) (*Feed, error) {
 // Arrival returns transaction t, with the history's indices as its name and values. It is valid until the next call.
 func (f *Feed) Arrival(t uint32) *Arrival {
 	h, x := f.h, &f.buf
-	*x = Arrival{ID: int64(t), Session: h.Txns.Sess[t], Seq: f.seq[t], Start: h.StartTS(t), Commit: commitTS(h, t),
-		Ops: x.Ops[:0], Lists: x.Lists[:0], Preds: x.Preds[:0]}
+	*x = Arrival{ID: int64(t), Session: h.Txns.Sess[t], Seq: int64(f.seq[t]), Start: h.StartTS(t),
+		Commit: commitTS(h, t), Ops: x.Ops[:0], Lists: x.Lists[:0], Preds: x.Preds[:0]}
 	x.NoPart = x.Commit == history.NoTime
 	for op, v := range h.EachOp(t) {
 		o := ArrivalOp{Kind: h.Ops.Kind[op]}
@@ -70,11 +66,7 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 			x.Preds = append(x.Preds, p)
 		case history.ReadList:
 			o.Key, o.Val = h.Lists.Key[v], uint64(len(x.Lists))
-			var l []uint64
-			for _, e := range h.Elems(v) {
-				l = append(l, uint64(e))
-			}
-			x.Lists = append(x.Lists, l)
+			x.Lists = append(x.Lists, slice.Map(h.Elems(v), func(e uint32) uint64 { return uint64(e) }))
 		default:
 			o.Key, o.Val = h.VerKey[v], uint64(v)
 		}
@@ -87,10 +79,7 @@ func (f *Feed) Arrival(t uint32) *Arrival {
 // other order. The watermark is the least start still to come, so that no transaction is late, and the violations are
 // the same as Chronos finds. Errors as Chronos.
 func AionOver(ctx context.Context, h *history.History, o Options) (*Report, error) {
-	order := make([]uint32, h.NumTxns())
-	for t := range order {
-		order[t] = uint32(t)
-	}
+	order := slice.Numbers[uint32](h.NumTxns())
 	// NoTime first
 	slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(commitTS(h, a), commitTS(h, b)) })
 	return aionOver(ctx, h, o, order, func(int) bool { return true })

@@ -234,11 +234,8 @@ func writesKey(h *history.History, op, key uint32) bool {
 	case history.Write:
 		return h.VerKey[v] == key
 	case history.PredWrite:
-		for _, n := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
-			if h.VerKey[n] == key {
-				return true
-			}
-		}
+		made := h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]]
+		return slices.ContainsFunc(made, func(n uint32) bool { return h.VerKey[n] == key })
 	}
 	return false
 }

@@ -3,6 +3,7 @@ package weak
 import (
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 )
 
 var (
@@ -232,11 +233,7 @@ func (p *past) makeChains() {
 	}
 	p.now = make([]int32, p.chains)
 	if loners {
-		txns := make([]uint32, p.n)
-		for t := range txns {
-			txns[t] = uint32(t)
-		}
-		p.rdOff, p.rd = v.Readers(txns)
+		p.rdOff, p.rd = v.Readers(slice.Numbers[uint32](int(p.n)))
 	}
 }
 

@@ -267,22 +267,20 @@ func (x *choice) learn(a evidence.Anomaly) {
 			}
 		}
 	}
-	for _, c := range slices.Concat([][]evidence.Edge{a.Cycle}, a.Cycles) {
-		for _, e := range c {
-			txn(e.From)
-			txn(e.To)
-			switch e.Dep {
-			case evidence.PWR:
-				note(e.To, e.Key)
-			case evidence.PRW:
-				txn(e.Writer)
-				note(e.From, e.Key)
-			case evidence.WR:
-				from(e.To, e.Ver, e.From)
-			case evidence.RW:
-				txn(e.Writer)
-				from(e.From, e.Ver, e.Writer)
-			}
+	for _, e := range a.Edges() {
+		txn(e.From)
+		txn(e.To)
+		switch e.Dep {
+		case evidence.PWR:
+			note(e.To, e.Key)
+		case evidence.PRW:
+			txn(e.Writer)
+			note(e.From, e.Key)
+		case evidence.WR:
+			from(e.To, e.Ver, e.From)
+		case evidence.RW:
+			txn(e.Writer)
+			from(e.From, e.Ver, e.Writer)
 		}
 	}
 	slices.Sort(lits)
@@ -316,11 +314,8 @@ func (x *choice) proof() (a evidence.Anomaly, twice bool) {
 	if x.level != level.ReadCommitted && !x.level.IsMixed() {
 		return a, false // a transaction that reads a key twice reads from one writer
 	}
-	for _, c := range slices.Concat([][]evidence.Edge{a.Cycle}, a.Cycles) {
-		for _, e := range c {
-			twice = twice || e.Dep == evidence.WR && x.again(e.To, e.Ver) || e.Dep == evidence.RW && x.again(e.From,
-				e.Ver)
-		}
+	for _, e := range a.Edges() {
+		twice = twice || e.Dep == evidence.WR && x.again(e.To, e.Ver) || e.Dep == evidence.RW && x.again(e.From, e.Ver)
 	}
 	return a, twice
 }

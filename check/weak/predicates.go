@@ -8,6 +8,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/predicates"
 	"isovet/solver"
@@ -118,10 +119,7 @@ func (x *seeker) look(c *checker, order []uint32) (impossible *evidence.Anomaly)
 	}
 	c.sources()
 	p := newPast(c)
-	topo := make([]int32, len(order))
-	for i, t := range order {
-		topo[i] = int32(t)
-	}
+	topo := slice.Map(order, func(t uint32) int32 { return int32(t) })
 	p.order(topo)
 	if x.causal {
 		p.startClocks()

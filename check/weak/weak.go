@@ -44,6 +44,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -332,9 +333,9 @@ func (c *checker) holds(topo []int32) Answer {
 func (c *checker) violated(g *graph.CSR) Answer {
 	a := c.answer(Violated)
 	c.sources()
-	for _, d := range c.broken {
-		c.found = append(c.found, evidence.Anomaly{Cycle: c.missed(d)})
-	}
+	c.found = append(c.found, slice.Map(c.broken, func(d demand) evidence.Anomaly {
+		return evidence.Anomaly{Cycle: c.missed(d)}
+	})...)
 	if len(c.broken) == 0 {
 		c.cycles(g)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"isovet/history/operations"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 )
 
 // transfer is an amount of money that goes from one account to another.
@@ -37,11 +38,7 @@ func bank(_ context.Context, j *judge) error {
 	}
 	reads, sums := 0, map[int64]bool{}
 	var right []balances
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
-		if op.F != "read" || op.Status != operations.OK {
-			continue
-		}
+	for i := range j.each("read", operations.OK) {
 		reads++
 		b, err := j.balances(i)
 		if err != nil {
@@ -119,24 +116,21 @@ func account(v any) string {
 
 // transfers returns the transfers that may have taken effect, and the accounts named in any transfer.
 func (j *judge) transfers() (all []transfer, named []string, err error) {
-	j.each("transfer", func(i int, op *operations.Op) {
+	for i, op := range j.each("transfer") {
 		m, _ := op.In.(operations.Map)
 		n, ok := m.Get("amount").(int64)
 		if !ok || m.Get("from") == nil || m.Get("to") == nil {
-			if err == nil {
-				at := *op
-				at.Lines = 0
-				err = j.bad(&at, "value", op.In, "a transfer such as {:from 0, :to 1, :amount 5}")
-			}
-			return
+			at := *op
+			at.Lines = 0
+			return nil, nil, j.bad(&at, "value", op.In, "a transfer such as {:from 0, :to 1, :amount 5}")
 		}
 		t := transfer{i, account(m.Get("from")), account(m.Get("to")), n}
 		named = append(named, t.from, t.to)
 		if op.Status != operations.Failed {
 			all = append(all, t)
 		}
-	})
-	return all, named, err
+	}
+	return all, named, nil
 }
 
 // balances is the result of a read: a balance for each account.
@@ -203,12 +197,10 @@ func (j *judge) halfSeen(b *balances, right []balances, transfers []transfer) (w
 	if base == nil {
 		return "", nil
 	}
-	var window []transfer
-	for _, t := range transfers {
-		if op := &j.h.Ops[t.op]; op.Return >= j.h.Ops[base.op].Call && op.Call <= read.Return {
-			window = append(window, t)
-		}
-	}
+	window := slice.Filter(transfers, func(t transfer) bool {
+		op := &j.h.Ops[t.op]
+		return op.Return >= j.h.Ops[base.op].Call && op.Call <= read.Return
+	})
 	delta := map[string]int64{}
 	for k, n := range b.of {
 		delta[k] += n

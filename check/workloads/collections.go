@@ -3,11 +3,13 @@ package workloads
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"isovet/evidence"
 	"isovet/history/operations"
+	"isovet/internal/slice"
 )
 
 // bag counts values, and keeps for each the last operation that had it.
@@ -29,28 +31,23 @@ func (b *bag) add(v any, op int) {
 }
 
 // size returns the number of values.
-func (b *bag) size() (n int) {
-	for _, c := range b.count {
-		n += c
-	}
-	return n
-}
+func (b *bag) size() int { return slice.Sum(maps.Values(b.count)) }
 
 // set is Jepsen's set: the last read must have every element whose add succeeded, and none that nobody tried to add.
 func set(_ context.Context, j *judge) error {
 	tried, acked := newBag(), newBag()
-	j.each("add", func(i int, op *operations.Op) {
+	for i, op := range j.each("add") {
 		tried.add(op.In, i)
 		if op.Status == operations.OK {
 			acked.add(op.In, i)
 		}
-	})
+	}
 	last := -1
-	j.each("read", func(i int, op *operations.Op) {
-		if op.Status == operations.OK && (last < 0 || op.Return > j.h.Ops[last].Return) {
+	for i, op := range j.each("read", operations.OK) {
+		if last < 0 || op.Return > j.h.Ops[last].Return {
 			last = i
 		}
-	})
+	}
 	if last < 0 || j.h.Ops[last].Out == nil {
 		j.unknown("the set was never read")
 		return nil
@@ -109,8 +106,7 @@ func setFull(_ context.Context, j *judge) error {
 		op   int
 	}
 	var events []event
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
+	for i, op := range j.each("") {
 		if op.F != "read" {
 			events = append(events, event{op.Call, 0, i})
 		}
@@ -223,8 +219,7 @@ func (j *judge) weighElements(all []*element) {
 func totalQueue(_ context.Context, j *judge) error {
 	tried, acked, out, maybe := newBag(), newBag(), newBag(), newBag()
 	drained, open, crashed := false, false, 0
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
+	for i, op := range j.each("") {
 		switch {
 		case op.F == "enqueue":
 			tried.add(op.In, i)
@@ -308,10 +303,10 @@ func uniqueIDs(_ context.Context, j *judge) error {
 		}
 		return operations.Text(a) < operations.Text(b)
 	}
-	j.each("generate", func(i int, op *operations.Op) {
+	for i, op := range j.each("generate") {
 		tried++
 		if op.Status != operations.OK {
-			return
+			continue
 		}
 		if acked++; acked == 1 || less(op.Out, low) {
 			low = op.Out
@@ -324,10 +319,10 @@ func uniqueIDs(_ context.Context, j *judge) error {
 			if twice[k]++; twice[k] == 1 {
 				j.found("duplicate", []int{of, i}, "the id %s was given twice", k)
 			}
-			return
+			continue
 		}
 		first[k] = i
-	})
+	}
 	j.stat("attempted-count", tried)
 	j.stat("acknowledged-count", acked)
 	j.stat("duplicated-count", len(twice))

@@ -39,12 +39,8 @@ func (s *sums) through(at int64) int64 {
 // tooLarge leaves the verdict open if a sum of additions may not fit in 64 bits.
 func (j *judge) tooLarge() bool {
 	size := uint64(0)
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
+	for _, op := range j.each("add", operations.OK, operations.Unknown) {
 		n, _ := op.In.(int64)
-		if op.F != "add" || op.Status == operations.Failed {
-			continue
-		}
 		if size += uint64(max(n, -n)); n == math.MinInt64 || size > math.MaxInt64 {
 			j.unknown("line %d: the sum of the additions may exceed 64 bits", op.Line)
 			return true
@@ -64,11 +60,7 @@ func counter(_ context.Context, j *judge) error {
 	var done, tried, less, lessTried [][2]int64 // by returns and calls; of additions, and of what was taken away
 	var sure int64
 	var open []int64
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
-		if op.F != "add" || op.Status == operations.Failed {
-			continue
-		}
+	for _, op := range j.each("add", operations.OK, operations.Unknown) {
 		n, ok := op.In.(int64)
 		if !ok {
 			return j.bad(op, "value", op.In, "an integer to add")
@@ -87,10 +79,11 @@ func counter(_ context.Context, j *judge) error {
 	}
 	up, most, down, least := newSums(done), newSums(tried), newSums(less), newSums(lessTried)
 	reads, skipped, finals := 0, 0, false
-	j.each("read", func(_ int, op *operations.Op) { finals = finals || op.Extra.Get("final?") == true })
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
-		if op.F != "read" || op.Status != operations.OK || finals && op.Extra.Get("final?") != true {
+	for _, op := range j.each("read") {
+		finals = finals || op.Extra.Get("final?") == true
+	}
+	for i, op := range j.each("read", operations.OK) {
+		if finals && op.Extra.Get("final?") != true {
 			continue
 		}
 		if op.Out == nil {

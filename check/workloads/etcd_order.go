@@ -9,6 +9,7 @@ import (
 
 	"isovet/check/linear"
 	"isovet/history/operations"
+	"isovet/internal/slice"
 )
 
 // etcdLog replays the answers in the order of their revisions.
@@ -86,12 +87,7 @@ func (l *etcdLog) read(i int) error {
 
 // found reports a violation shown by the operations of core.
 func (l *etcdLog) found(why string, core ...int) {
-	var list []linear.Op
-	var at []int
-	for _, i := range core {
-		list, at = append(list, l.ops[i]), append(at, l.at[i])
-	}
-	l.j.shows("non-linearizable", why, list, at, etcdText)
+	l.j.shows("non-linearizable", why, slice.Pick(l.ops, core), slice.Pick(l.at, core), etcdText)
 }
 
 // branch returns the operations of the transaction's branch that was executed.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"isovet/check/linear"
+	"isovet/internal/slice"
 )
 
 // etcdWatching is a watch with its events. It says that from revision from to revision to there are no others.
@@ -40,8 +41,8 @@ func (w *etcdWatching) of(key string) bool {
 // report adds a violation that a watch shows at a revision, perhaps together with some operations.
 func (l *etcdLog) report(kind string, w *etcdWatching, rev int64, core []int, format string, args ...any) {
 	why := fmt.Sprintf("the watch's event of revision %d %s", rev, fmt.Sprintf(format, args...))
-	ops := append(linear.Pick(l.ops, core), linear.Op{Input: w.etcdRequest, Output: &etcdAnswer{Revision: rev}})
-	l.j.shows(kind, why, ops, append(linear.Pick(l.at, core), w.op), etcdText)
+	ops := append(slice.Pick(l.ops, core), linear.Op{Input: w.etcdRequest, Output: &etcdAnswer{Revision: rev}})
+	l.j.shows(kind, why, ops, append(slice.Pick(l.at, core), w.op), etcdText)
 }
 
 func etcdText(op *linear.Op) string { return describeEtcd(op.Input, op.Output) }

@@ -60,10 +60,8 @@ func kafka(_ context.Context, j *judge) error {
 	k.between()
 	k.cycles()
 	sent, polled := 0, 0
-	for i := range j.h.Ops {
-		if j.h.Ops[i].Status == operations.OK {
-			sent, polled = sent+len(k.moved[i].sent), polled+len(k.moved[i].polled)
-		}
+	for i := range j.each("", operations.OK) {
+		sent, polled = sent+len(k.moved[i].sent), polled+len(k.moved[i].polled)
 	}
 	j.stat("sent-count", sent)
 	j.stat("polled-count", polled)
@@ -86,8 +84,7 @@ func kafka(_ context.Context, j *judge) error {
 
 // read parses what each operation sends and polls.
 func (k *kafkaRun) read() error {
-	for i := range k.h.Ops {
-		op := &k.h.Ops[i]
+	for i, op := range k.each("") {
 		switch op.F {
 		case "subscribe":
 			k.sub = k.sub || k.o.Settings["sub-via"] == ""

@@ -27,9 +27,9 @@ func (l kafkaLag) String() string {
 func (k *kafkaRun) lag() {
 	type expiry struct{ offset, time int64 }
 	known := map[string][]expiry{} // by key, the latest offset that was known from a time on
-	for i := range k.h.Ops {
+	for i, op := range k.each("", operations.OK, operations.Unknown) {
 		for _, m := range slices.Concat(k.moved[i].sent, k.moved[i].polled) {
-			if op := &k.h.Ops[i]; op.Status != operations.Failed && op.End != operations.NoTime {
+			if op.End != operations.NoTime {
 				known[m.key] = append(known[m.key], expiry{m.offset, op.End})
 			}
 		}
@@ -41,10 +41,8 @@ func (k *kafkaRun) lag() {
 		}
 	}
 	latest, worst := map[int64]map[string]int64{}, kafkaLag{} // by process and key, the offset after the last
-	for i := range k.h.Ops {
-		op := &k.h.Ops[i]
-		if !slices.Contains(fs("assign", "subscribe", "poll", "txn"), op.F) || op.Status != operations.OK ||
-			op.Time == operations.NoTime {
+	for i, op := range k.each("", operations.OK) {
+		if !slices.Contains(fs("assign", "subscribe", "poll", "txn"), op.F) || op.Time == operations.NoTime {
 			continue
 		}
 		was, now := latest[op.Process], map[string]int64{}

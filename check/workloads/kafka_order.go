@@ -100,8 +100,7 @@ type lastMessage struct {
 // between judges values of a key in successive operations of a process, polled or sent.
 func (k *kafkaRun) between() {
 	polled, sent := map[int64]map[string]lastMessage{}, map[int64]map[string]lastMessage{}
-	for i := range k.h.Ops {
-		op := &k.h.Ops[i]
+	for i, op := range k.each("") {
 		ok, failed := op.Status == operations.OK, op.Status == operations.Failed
 		if polled[op.Process] == nil {
 			polled[op.Process], sent[op.Process] = map[string]lastMessage{}, map[string]lastMessage{}
@@ -241,8 +240,7 @@ func (k *kafkaRun) orders() (sessions, time []graph.Edge, aux int) {
 	n := len(k.moved)
 	rel, due := make([]int64, n), make([]int64, n)
 	last := map[int64]int{}
-	for i := range k.h.Ops {
-		op := &k.h.Ops[i]
+	for i, op := range k.each("") {
 		rel[i], due[i] = op.Call, graph.NoEnd
 		if op.Status != operations.OK {
 			if !k.committed(i) {

@@ -32,8 +32,6 @@ func TestKinds(t *testing.T) {
 		}
 	}
 	for kind := range words {
-		if !found[kind] {
-			t.Errorf("no rule reports kind %s", kind)
-		}
+		must.Be(t, found[kind], "no rule reports kind %s", kind)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"isovet/check/linear"
 	"isovet/evidence"
 	"isovet/history/operations"
+	"isovet/internal/slice"
 )
 
 // objectFs are the functions of each object that must be linearizable.
@@ -116,9 +117,7 @@ func (j *judge) linear(ctx context.Context, o linear.Object, ops []linear.Op, at
 	case evidence.Unknown:
 		j.unknown("%s", a.Reason)
 	case evidence.Holds:
-		for _, i := range a.Order {
-			j.a.Order = append(j.a.Order, at[i])
-		}
+		j.a.Order = append(j.a.Order, slice.Pick(at, a.Order)...)
 	default:
 		j.refuted(&a, ops, at, text)
 	}
@@ -135,7 +134,7 @@ func (j *judge) refuted(a *linear.Answer, ops []linear.Op, at []int, text func(o
 	case a.Why != "":
 		why += " (" + a.Why + ")"
 	}
-	j.shows("non-linearizable", why+j.given, linear.Pick(ops, a.Core), linear.Pick(at, a.Core), text)
+	j.shows("non-linearizable", why+j.given, slice.Pick(ops, a.Core), slice.Pick(at, a.Core), text)
 }
 
 // shows reports a violation, with the operations involved in words; at has their indexes in the history.
@@ -163,11 +162,7 @@ func (j *judge) linearOps(object string) (ops []linear.Op, at []int, skipped int
 	for i := range j.h.Ops {
 		j.holdsEmpty = j.holdsEmpty || j.h.Ops[i].In == "empty"
 	}
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
-		if op.Status == operations.Failed {
-			continue
-		}
+	for i, op := range j.each("", operations.OK, operations.Unknown) {
 		x := linear.Op{Client: op.Process, Call: op.Call, Return: op.Return, Maybe: op.Status == operations.Unknown}
 		skip, err := j.action(object, op, &x)
 		if err != nil {
@@ -280,10 +275,7 @@ func (j *judge) allValues(op *operations.Op, x *linear.Op, set bool) error {
 	if !is && op.Out != nil {
 		return j.bad(op, "value", op.Out, "a collection of all values")
 	}
-	list := make(linear.List, 0, len(items))
-	for _, v := range items {
-		list = append(list, operations.Text(v))
-	}
+	list := linear.List(slice.Map(items, operations.Text))
 	if set {
 		slices.Sort(list)
 		list = slices.Compact(list)

@@ -44,8 +44,7 @@ func longFork(_ context.Context, j *judge) error {
 	groups := map[string][]int{}
 	values := map[int]map[string]string{}
 	early, late := 0, 0
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
+	for i, op := range j.each("") {
 		reads, keys, why, ok := once.reads(op)
 		switch {
 		case why != "":
@@ -188,10 +187,8 @@ func causal(_ context.Context, j *judge) error {
 
 // byReturn returns the successful operations in the order of their returns.
 func (j *judge) byReturn() (list []int) {
-	for i := range j.h.Ops {
-		if j.h.Ops[i].Status == operations.OK {
-			list = append(list, i)
-		}
+	for i := range j.each("", operations.OK) {
+		list = append(list, i)
 	}
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(j.h.Ops[a].Return, j.h.Ops[b].Return) })
 	return list
@@ -201,8 +198,8 @@ func (j *judge) byReturn() (list []int) {
 // called.
 func causalReverse(_ context.Context, j *judge) error {
 	var writes, reads []int
-	for i := range j.h.Ops {
-		switch op := &j.h.Ops[i]; {
+	for i, op := range j.each("") {
+		switch {
 		case op.F == "write":
 			writes = append(writes, i)
 		case op.Status == operations.OK && op.Out != nil:
@@ -252,8 +249,7 @@ func causalReverse(_ context.Context, j *judge) error {
 func g2(_ context.Context, j *judge) error {
 	by := map[string][]int{}
 	var keys []string
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
+	for i, op := range j.each("") {
 		pair, is := operations.Items(op.In)
 		if !is || len(pair) != 2 {
 			return j.bad(op, "value", op.In, "a key and the ids of its rows, as in [5 [1 nil]]")
@@ -285,11 +281,7 @@ func g2(_ context.Context, j *judge) error {
 // first. If the read sees a part, it must see all parts after it in the list, which were written earlier.
 func sequential(_ context.Context, j *judge) error {
 	all, some, none := 0, 0, 0
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
-		if op.F != "read" || op.Status != operations.OK {
-			continue
-		}
+	for i, op := range j.each("read", operations.OK) {
 		pair, is := operations.Items(op.Out)
 		var keys []any
 		if is && len(pair) == 2 {
@@ -372,7 +364,7 @@ func monotonic(_ context.Context, j *judge) error {
 		}
 		before = m
 	}
-	j.each("add", func(i int, op *operations.Op) {
+	for i, op := range j.each("add") {
 		v := val(op.In)
 		if op.Out != nil {
 			v = val(op.Out)
@@ -384,7 +376,7 @@ func monotonic(_ context.Context, j *judge) error {
 		case op.Status == operations.Failed && row && has[v] > 0:
 			j.found("revived", []int{i, last}, "the addition of %s failed, but the last read has it", v)
 		}
-	})
+	}
 	j.stat("row-count", len(rows))
 	return nil
 }
@@ -397,17 +389,11 @@ func integer(v any) (*big.Int, bool) {
 // dirtyReads is Jepsen's of Galera: a write sets all rows to one value, and no read sees the value of a failed write.
 func dirtyReads(_ context.Context, j *judge) error {
 	failed := map[string]int{}
-	j.each("write", func(i int, op *operations.Op) {
-		if op.Status == operations.Failed {
-			failed[operations.Text(op.In)] = i
-		}
-	})
+	for i, op := range j.each("write", operations.Failed) {
+		failed[operations.Text(op.In)] = i
+	}
 	differ := 0
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
-		if op.F != "read" || op.Status != operations.OK {
-			continue
-		}
+	for i, op := range j.each("read", operations.OK) {
 		rows, is := operations.Items(op.Out)
 		if !is && op.Out != nil {
 			return j.bad(op, "value", op.Out, "the values of all rows")
@@ -431,17 +417,14 @@ func dirtyReads(_ context.Context, j *judge) error {
 // before.
 func dirtyRead(_ context.Context, j *judge) error {
 	var strong []int
-	all := map[string]bool{}
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
-		if op.F != "strong-read" || op.Status != operations.OK {
-			continue
-		}
+	set, all := "", map[string]bool{}
+	for i, op := range j.each("strong-read", operations.OK) {
 		items, is := operations.Items(op.Out)
 		if !is {
 			return j.bad(op, "value", op.Out, "a collection of all values")
 		}
-		if len(strong) > 0 && operations.Text(operations.Set(items)) != operations.Text(asSet(j.h.Ops[strong[0]].Out)) {
+		text := operations.Text(operations.Set(items))
+		if set = cmp.Or(set, text); text != set {
 			j.found("nodes-disagree", []int{strong[0], i}, "two strong reads differ")
 		}
 		for _, v := range items {
@@ -453,10 +436,8 @@ func dirtyRead(_ context.Context, j *judge) error {
 		j.unknown("inconclusive: there is no strong read")
 		return nil
 	}
-	for i := range j.h.Ops {
-		op := &j.h.Ops[i]
+	for i, op := range j.each("", operations.OK) {
 		switch {
-		case op.Status != operations.OK:
 		case op.F == "read" && op.Out != nil && !all[operations.Text(op.Out)]:
 			j.found("dirty", []int{i}, "%s was read, but no strong read has it", operations.Text(op.Out))
 		case op.F == "write" && !all[operations.Text(op.In)]:
@@ -465,9 +446,4 @@ func dirtyRead(_ context.Context, j *judge) error {
 	}
 	j.stat("strong-read-count", len(strong))
 	return nil
-}
-
-func asSet(v any) operations.Set {
-	items, _ := operations.Items(v)
-	return operations.Set(items)
 }

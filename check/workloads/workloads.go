@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/operations"
+	"isovet/internal/slice"
 )
 
 // Finding is an anomaly that the history shows.
@@ -93,12 +95,7 @@ func All() []Workload {
 func fs(names ...string) []string { return names }
 
 // Names returns the names of all workloads.
-func Names() (names []string) {
-	for _, w := range All() {
-		names = append(names, w.Name)
-	}
-	return names
-}
+func Names() []string { return slice.Map(All(), func(w Workload) string { return w.Name }) }
 
 // Lookup returns a workload by name; settings may follow the name, as in bank:total=100,negative=yes.
 func Lookup(name string) (w Workload, settings map[string]string, err error) {
@@ -158,9 +155,7 @@ func checkSetting(name, value string) (err error) {
 // Check judges a history. One of independent keys (values [k v], of Jepsen's independent tests) is judged key by key.
 // Operations that do not belong to the workload give a *history.InputError.
 func (w *Workload) Check(ctx context.Context, h *operations.History, o Options) (*Answer, error) {
-	if o.Examples == 0 {
-		o.Examples = 10
-	}
+	o.Examples = cmp.Or(o.Examples, 10)
 	if h.Go {
 		h = w.fromGo(h)
 	}
@@ -220,10 +215,7 @@ func (w *Workload) settings(h *operations.History, given map[string]string) (map
 		}
 		text := operations.Text(p.Value)
 		if items, is := operations.Items(p.Value); is {
-			names := make([]string, len(items))
-			for i, v := range items {
-				names[i] = account(v)
-			}
+			names := slice.Map(items, account)
 			text = strings.Join(names, "|")
 			if name == "sub-via" && slices.Contains(names, "subscribe") {
 				text = "subscribe" // prefer it to the other ways listed
@@ -243,10 +235,8 @@ func (w *Workload) settings(h *operations.History, given map[string]string) (map
 // part judges a history of one object.
 func (w *Workload) part(ctx context.Context, h *operations.History, o Options) (*Answer, error) {
 	j := &judge{h: h, o: o, a: &Answer{Workload: w.Name, Verdict: evidence.Holds, Counts: map[string]int{}}}
-	for i := range h.Ops {
-		if h.Ops[i].Status == operations.OK {
-			j.ok++
-		}
+	for range j.each("", operations.OK) {
+		j.ok++
 	}
 	if err := w.check(ctx, j); err != nil {
 		return nil, err
@@ -388,11 +378,14 @@ func (j *judge) found(kind string, ops []int, format string, args ...any) {
 
 func (j *judge) stat(name string, value any) { j.a.Stats = append(j.a.Stats, Stat{name, value}) }
 
-// each calls f with each operation of a function.
-func (j *judge) each(name string, f func(i int, op *operations.Op)) {
-	for i := range j.h.Ops {
-		if op := &j.h.Ops[i]; op.F == name {
-			f(i, op)
+// each returns the operations of a function, "" meaning any, with one of some outcomes, none meaning any.
+func (j *judge) each(name string, of ...operations.Status) iter.Seq2[int, *operations.Op] {
+	return func(yield func(int, *operations.Op) bool) {
+		for i := range j.h.Ops {
+			op := &j.h.Ops[i]
+			if (name == "" || name == op.F) && (of == nil || slices.Contains(of, op.Status)) && !yield(i, op) {
+				return
+			}
 		}
 	}
 }

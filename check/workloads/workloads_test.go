@@ -97,9 +97,7 @@ type verdicts map[evidence.Verdict]int
 
 func (v verdicts) mixed(t *testing.T) {
 	t.Helper()
-	if v[evidence.Holds] == 0 || v[evidence.Violated] == 0 {
-		t.Fatalf("%v: the histories say nothing", v)
-	}
+	must.Hold(t, v[evidence.Holds] != 0 && v[evidence.Violated] != 0, "%v: the histories say nothing", v)
 }
 
 func want(bad bool) evidence.Verdict {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"isovet/datasets/workload"
+	"isovet/internal/slice"
 )
 
 // Telling describes how a database reports the rows that an update or delete changed, with their earlier values. The
@@ -73,10 +74,7 @@ const keysVariable = "@isovet_keys"
 // assignments from left to right (manual, UPDATE), while the standard evaluates all on the old row.
 func (c *ColumnsSQL) whereDirect(t *Table, where []workload.Range, change Change) (found []Match, err error) {
 	name, all := TableName(t.ID), columnsOf(t)
-	old := make([]string, len(all))
-	for i, column := range all {
-		old[i] = oldColumn(column)
-	}
+	old := slice.Map(all, oldColumn)
 	before := strings.Join(all, ", ")
 	if !change.Delete {
 		before = strings.Join(old, ", ") + ", " + before

@@ -6,6 +6,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -23,9 +24,5 @@ func Anomaly(name string) (*Instance, error) {
 
 // AnomalyNames returns the names that Anomaly knows.
 func AnomalyNames() []string {
-	var names []string
-	for _, a := range datasets.SynthesizedAnomalies() {
-		names = append(names, a.Name)
-	}
-	return names
+	return slice.Map(datasets.SynthesizedAnomalies(), func(a datasets.Synthesized) string { return a.Name })
 }

@@ -13,6 +13,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -100,12 +101,7 @@ func Instances() []Instance {
 }
 
 // Names lists the instances.
-func Names() (names []string) {
-	for _, in := range Instances() {
-		names = append(names, in.Name)
-	}
-	return names
-}
+func Names() []string { return slice.Map(Instances(), func(in Instance) string { return in.Name }) }
 
 // Lookup finds an instance by name. "php" means pigeonhole.
 func Lookup(name string) (*Instance, error) {

@@ -130,9 +130,7 @@ func TestFromFormula(t *testing.T) {
 func TestRandomFormula(t *testing.T) {
 	for seed := range uint64(50) {
 		f := RandomFormula(seed, 8, 40, true)
-		if !satisfiable(f) {
-			t.Fatalf("seed %d: the hidden assignment satisfies nothing", seed)
-		}
+		must.Hold(t, satisfiable(f), "seed %d: the hidden assignment satisfies nothing", seed)
 		if len(f.Clauses) != 40 || len(f.Clauses[0]) != 3 {
 			t.Fatalf("%d clauses of %d", len(f.Clauses), len(f.Clauses[0]))
 		}

@@ -164,9 +164,7 @@ func TestAppendixCAsPrinted(t *testing.T) {
 	now := map[int]int64{}
 	for _, n := range order {
 		for _, m := range txns[n] {
-			if now[m.key] != m.from {
-				t.Fatalf("%s reads %d, which is not there", n, m.from)
-			}
+			must.Hold(t, now[m.key] == m.from, "%s reads %d, which is not there", n, m.from)
 			now[m.key] = m.to
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"isovet/datasets/workload"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 )
 
 // Script is a few fixed transactions that run on keys of the workload. In an operation, value 0 of a key means the
@@ -397,11 +398,9 @@ func (s *scriptValues) of(sess int32, k int, val int64) int64 {
 }
 
 func (s *scriptValues) is(sess int32, ms []ScriptMatch) []LogIs {
-	var out []LogIs
-	for _, m := range ms {
-		out = append(out, LogIs{uint32(s.keys[m.Key]), s.of(sess, m.Key, m.Old), m.Not})
-	}
-	return out
+	return slice.Map(ms, func(m ScriptMatch) LogIs {
+		return LogIs{uint32(s.keys[m.Key]), s.of(sess, m.Key, m.Old), m.Not}
+	})
 }
 
 func (s *scriptValues) matches(sess int32, ms []ScriptMatch, kind OpKind) []LogMatch {

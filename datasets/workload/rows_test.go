@@ -45,17 +45,13 @@ func TestRows(t *testing.T) {
 					if gone[place(op.Key, op.Row)] {
 						again++
 					}
-					if was[op.Key] || op.Key.PK() < 40 {
-						t.Errorf("%s: key %v is inserted again", v.Name, op.Key)
-					}
+					must.Be(t, !was[op.Key] && op.Key.PK() >= 40, "%s: key %v is inserted again", v.Name, op.Key)
 					was[op.Key] = true
 				}
 			}
 			if x.Name == "look" {
 				looks++
-				if !only {
-					t.Errorf("%s: a transaction that only looks writes", v.Name)
-				}
+				must.Be(t, only, "%s: a transaction that only looks writes", v.Name)
 			}
 		})
 		want := 6 // no appends
@@ -82,9 +78,7 @@ func TestRows(t *testing.T) {
 			}
 			unique[u] = true
 		}
-		if rows < 15 || rows > 110 {
-			t.Errorf("%s: %d rows at the end; expected about 50", v.Name, rows)
-		}
+		must.Be(t, rows >= 15 && rows <= 110, "%s: %d rows at the end; expected about 50", v.Name, rows)
 	}
 }
 
@@ -98,9 +92,7 @@ func TestColumnsOfTables(t *testing.T) {
 			must.OK(t, err)
 			for _, table := range w.Tables() {
 				for _, c := range table.Columns {
-					if seen[c.Name] {
-						t.Errorf("%s %s: two tables have a column %s", in.Name, v.Name, c.Name)
-					}
+					must.Be(t, !seen[c.Name], "%s %s: two tables have a column %s", in.Name, v.Name, c.Name)
 					seen[c.Name] = true
 				}
 				for _, u := range table.Unique {

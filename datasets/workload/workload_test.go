@@ -103,9 +103,7 @@ func TestSmallBank(t *testing.T) {
 		if name == "WriteCheck" {
 			share = 0.25
 		}
-		if math.Abs(float64(c)/n-share) > 0.03 {
-			t.Errorf("%s: %d of %d", name, c, n)
-		}
+		must.Be(t, !(math.Abs(float64(c)/n-share) > 0.03), "%s: %d of %d", name, c, n)
 	}
 }
 
@@ -152,13 +150,9 @@ func TestDist(t *testing.T) {
 			hot += got
 		}
 	}
-	if math.Abs(hot-0.8) > 0.01 {
-		t.Errorf("hotspot: a fifth of the keys has %.3f of the draws", hot)
-	}
+	must.Be(t, !(math.Abs(hot-0.8) > 0.01), "hotspot: a fifth of the keys has %.3f of the draws", hot)
 	for k, got := range count(Uniform(n), n) {
-		if math.Abs(got-1.0/n) > 0.004 {
-			t.Errorf("uniform: key %d has share %.4f", k, got)
-		}
+		must.Be(t, !(math.Abs(got-1.0/n) > 0.004), "uniform: key %d has share %.4f", k, got)
 	}
 	if NewZipf(1, 1).Draw(rng) != 0 || Hotspot(1).Draw(rng) != 0 {
 		t.Error("one key only, and another one drawn")
@@ -211,14 +205,10 @@ func TestBooking(t *testing.T) {
 			}
 		}
 		for c, n := range owed {
-			if n > creditLimit {
-				t.Errorf("%s: customer %d owes %d", v, c, n)
-			}
+			must.Be(t, n <= creditLimit, "%s: customer %d owes %d", v, c, n)
 		}
 		for _, name := range []string{"Book", "Cancel", "booked"} {
-			if found[name] == 0 {
-				t.Errorf("%s: %s never finds anything", v, name)
-			}
+			must.Be(t, found[name] != 0, "%s: %s never finds anything", v, name)
 		}
 		if v == "default" && (found["Move"] == 0 || found["Agenda"] == 0 || found["Pay"] == 0 ||
 			found["Archive"] == 0) {
@@ -329,9 +319,7 @@ func TestTPCC(t *testing.T) {
 			t.Errorf("%s: %v of %d", name, count[name], n)
 		}
 	}
-	if rollbacks == 0 || delivered < 500 {
-		t.Errorf("%d rollbacks, %d orders delivered", rollbacks, delivered)
-	}
+	must.Be(t, rollbacks != 0 && delivered >= 500, "%d rollbacks, %d orders delivered", rollbacks, delivered)
 	for d := range int64(tpccDistricts) {
 		next := state.payload[MakeKey(tpccDistrict, d)]
 		first, last := unpackPair(state.payload[MakeKey(tpccNewOrders, d)])

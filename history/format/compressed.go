@@ -17,6 +17,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/bounds"
+	"isovet/internal/slice"
 )
 
 // Histories are repetitive text and numbers, which gzip makes 10 to 30 times smaller. A file that grows hundreds of
@@ -211,12 +212,7 @@ func theHistory(all []*zip.File) (*zip.File, error) {
 		return files[0], nil
 	}
 	for _, name := range parts() {
-		var found []*zip.File
-		for _, f := range files {
-			if path.Base(f.Name) == name {
-				found = append(found, f)
-			}
-		}
+		found := slice.Filter(files, func(f *zip.File) bool { return path.Base(f.Name) == name })
 		switch {
 		case len(found) == 1:
 			return found[0], nil

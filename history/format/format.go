@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // Confidence says how certain a format is that an input is in this format.
@@ -145,14 +146,13 @@ func ByName(name string) (Format, bool) {
 	return All()[i], true
 }
 
+// Names returns the names of formats.
+func Names(of []Format) []string { return slice.Map(of, func(f Format) string { return f.Name }) }
+
 func named(name string) (Format, error) {
 	f, ok := ByName(name)
 	if !ok {
-		var names []string
-		for _, f := range All() {
-			names = append(names, f.Name)
-		}
-		return f, fmt.Errorf("unknown format %q; expected one of auto, %s", name, strings.Join(names, ", "))
+		return f, fmt.Errorf("unknown format %q; expected one of auto, %s", name, strings.Join(Names(All()), ", "))
 	}
 	return f, nil
 }

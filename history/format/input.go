@@ -257,13 +257,9 @@ func Detect(in *Input) (Format, error) {
 	if len(best) == 1 {
 		return best[0], nil
 	}
-	var names []string
-	for _, f := range best {
-		names = append(names, f.Name)
-	}
 	if best != nil {
 		return Format{}, &history.InputError{File: in.Name, Off: -1,
-			Msg: "the format could be " + strings.Join(names, " or ") + "; name it with --format"}
+			Msg: "the format could be " + strings.Join(Names(best), " or ") + "; name it with --format"}
 	}
 	return Format{}, unknown(in, head)
 }

@@ -11,6 +11,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 )
 
 // parts returns the names of the files that may have the history in a Jepsen run's folder, the best first: plain, then
@@ -88,12 +89,7 @@ func few(names []string) string {
 
 // unknown returns the error for an input in no known format. It says what the input seems to be, and what was expected.
 func unknown(in *Input, head []byte) error {
-	var names []string
-	for _, f := range All() {
-		if f.Dir == in.Dir {
-			names = append(names, f.Name)
-		}
-	}
+	names := Names(slice.Filter(All(), func(f Format) bool { return f.Dir == in.Dir }))
 	if runs := runsIn(in.Path); in.Dir && len(runs) > 0 {
 		return &history.InputError{File: in.Name, Off: -1, Msg: fmt.Sprintf("a folder of %s of Jepsen's (%s); "+
 			"expected one of them, or a link latest to one", plural.Of(len(runs), "run"), few(runs))}

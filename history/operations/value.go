@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"isovet/history/format/edn"
+	"isovet/internal/slice"
 )
 
 // A value is nil, a bool, an int64, a Number, a string (keywords and symbols too), a []any, a Set or a Map.
@@ -81,10 +82,7 @@ func rest(s *edn.Scanner, t edn.Token) (any, error) {
 // Text returns a value as EDN. Equal values have the same text: members of sets and maps are sorted.
 func Text(v any) string {
 	list := func(open, end string, vs []any, sorted bool) string {
-		words := make([]string, len(vs))
-		for i, v := range vs {
-			words[i] = Text(v)
-		}
+		words := slice.Map(vs, Text)
 		if sorted {
 			slices.Sort(words)
 			words = slices.Compact(words) // JSON has lists where EDN has sets
@@ -104,10 +102,7 @@ func Text(v any) string {
 	case Set:
 		return list("#{", "}", v, true)
 	case Map:
-		pairs := make([]string, len(v))
-		for i, p := range v {
-			pairs[i] = Text(p.Key) + " " + Text(p.Value)
-		}
+		pairs := slice.Map(v, func(p Pair) string { return Text(p.Key) + " " + Text(p.Value) })
 		slices.Sort(pairs)
 		return "{" + strings.Join(pairs, ", ") + "}"
 	}

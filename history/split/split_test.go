@@ -84,9 +84,7 @@ func read(t *testing.T, paths []string, o Options, first *history.History) (out 
 				first.Meta, first.Texts.AppendValue(nil, first.Initial))
 		}
 		for k, v := range h.InitVer {
-			if v != history.None && h.VerKey[v] != uint32(k) {
-				t.Errorf("initial version of another key")
-			}
+			must.Be(t, v == history.None || h.VerKey[v] == uint32(k), "initial version of another key")
 		}
 		for s := range h.NumSessions() {
 			in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]

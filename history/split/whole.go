@@ -116,14 +116,10 @@ func (s *Set) whole(ctx context.Context, ordered bool, told func(done, total int
 		h.AddNote(n.Kind, n.Count, "%s", n.Text)
 	}
 	h.Positions = positions
-	return h, s.override(h)
-}
-
-func (s *Set) override(h *history.History) error {
 	if len(s.Pieces) == 0 {
-		return nil
+		return h, nil
 	}
-	return s.Pieces[0].Override.Apply(h)
+	return h, s.Pieces[0].Override.Apply(h)
 }
 
 // partOf is a file's part of a session.

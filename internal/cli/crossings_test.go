@@ -83,7 +83,5 @@ func TestCrossings(t *testing.T) {
 			}
 		}
 	}
-	if n < 70 {
-		t.Errorf("%d flags exclude others; the test reads the wrong part of commands.txt", n)
-	}
+	must.Be(t, n >= 70, "%d flags exclude others; the test reads the wrong part of commands.txt", n)
 }

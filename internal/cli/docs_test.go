@@ -146,9 +146,7 @@ func TestPagesCommands(t *testing.T) {
 			}
 		}
 	}
-	if seen < 100 {
-		t.Errorf("%d commands", seen)
-	}
+	must.Be(t, seen >= 100, "%d commands", seen)
 }
 
 // shown is a command that the page shows, and what it prints by what stands there.
@@ -226,9 +224,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%s\nprints\n%s\nthe page shows\n%s", c.line, stdout, strings.Join(c.output, "\n"))
 		}
 	}
-	if compared < 4 {
-		t.Errorf("%d outputs were compared; the page shows more", compared)
-	}
+	must.Be(t, compared >= 4, "%d outputs were compared; the page shows more", compared)
 }
 
 // TestReadmeTable runs the tour's comparison, and compares what does not depend on the machine.

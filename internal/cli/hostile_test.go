@@ -69,9 +69,7 @@ func hostile(t *testing.T) (dir string) {
 // harmless looks at what a command printed or wrote.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
-	if !utf8.ValidString(text) {
-		t.Errorf("%s: no UTF-8", what)
-	}
+	must.Be(t, utf8.ValidString(text), "%s: no UTF-8", what)
 	for _, r := range text {
 		if r != '\n' && r != '\t' && r != '\r' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028') {
 			t.Errorf("%s: has %U", what, r)
@@ -93,9 +91,7 @@ func harmless(t *testing.T, what, text string) {
 			continue
 		}
 		for _, bad := range []string{"::error::EVIL", "# EVIL", "| EVIL", "EVIL", "`EVIL"} {
-			if strings.HasPrefix(line, bad) && !page {
-				t.Errorf("%s: a line begins with %q", what, line)
-			}
+			must.Be(t, !strings.HasPrefix(line, bad) || page, "%s: a line begins with %q", what, line)
 		}
 		switch {
 		case strings.HasSuffix(what, ".md"):
@@ -263,9 +259,7 @@ func TestHostile(t *testing.T) {
 		return err
 	})
 	must.OK(t, err)
-	if written < 10 {
-		t.Errorf("%d files were written", written)
-	}
+	must.Be(t, written >= 10, "%d files were written", written)
 }
 
 // heavyRuns are the runs of commands that need databases, a watch or a table of checkers.

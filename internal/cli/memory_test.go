@@ -167,9 +167,7 @@ func TestMillion(t *testing.T) {
 			}
 			left = slices.Delete(left, i, i+1)
 		}
-		if planted == 0 || len(left) > 0 {
-			t.Errorf("%s: %d planted; reported beside them: %v", level, planted, left)
-		}
+		must.Be(t, planted != 0 && len(left) <= 0, "%s: %d planted; reported beside them: %v", level, planted, left)
 		run(0, "verify", "--memory", "64MiB", "cert", "parts")
 	}
 }

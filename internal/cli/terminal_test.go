@@ -23,9 +23,7 @@ func TestTableFits(t *testing.T) {
 		var b bytes.Buffer
 		must.OK(t, console.TableWithin(&b, most, header, rows))
 		text := b.String()
-		if most == 0 && strings.Count(text, "\n") != 4 {
-			t.Errorf("folded without a terminal:\n%s", text)
-		}
+		must.Be(t, most != 0 || strings.Count(text, "\n") == 4, "folded without a terminal:\n%s", text)
 		for line := range strings.Lines(text) {
 			line = strings.TrimSuffix(line, "\n")
 			if n := utf8.RuneCountInString(line); most > 0 && n > most || strings.HasSuffix(line, " ") {

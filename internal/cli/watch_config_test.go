@@ -89,9 +89,7 @@ func TestWatchLeftRunning(t *testing.T) {
 	parse("Containerfile", words)
 	// Nothing is there but what is copied, and check --spill, bench and temporary servers need a place for files.
 	for _, file := range []string{"Containerfile", filepath.Join("..", "..", "Containerfile")} {
-		if !strings.Contains(read(file), " /empty /tmp\n") {
-			t.Errorf("the image of %s has no /tmp", file)
-		}
+		must.Be(t, strings.Contains(read(file), " /empty /tmp\n"), "the image of %s has no /tmp", file)
 	}
 }
 

@@ -82,9 +82,7 @@ func TestWatchFilesAreOwn(t *testing.T) {
 		must.OK(t, err)
 		for _, kind := range []string{"segment", "checkpoint", "violations", "incidents", "options", "lock", "evidence",
 			"README", "manifest"} {
-			if kinds[kind] == 0 && was == 0 {
-				t.Errorf("there is no %s: %v", kind, kinds)
-			}
+			must.Be(t, kinds[kind] != 0 || was != 0, "there is no %s: %v", kind, kinds)
 		}
 	}
 }

@@ -27,13 +27,9 @@ func seed(f *testing.F) {
 // seen demands that a text has nothing hidden but what may stay, and is UTF-8.
 func seen(t *testing.T, s, but string) {
 	t.Helper()
-	if !utf8.ValidString(s) {
-		t.Fatalf("%q is no UTF-8", s)
-	}
+	must.Hold(t, utf8.ValidString(s), "%q is no UTF-8", s)
 	for _, r := range s {
-		if hidden(r) && !strings.ContainsRune(but, r) {
-			t.Fatalf("%q has %U", s, r)
-		}
+		must.Hold(t, !hidden(r) || strings.ContainsRune(but, r), "%q has %U", s, r)
 	}
 }
 
@@ -169,9 +165,7 @@ func FuzzDOT(f *testing.F) {
 				} else if got[i] == '"' {
 					t.Fatalf("%q ends %q early", s, got)
 				}
-				if i == len(got)-1 {
-					t.Fatalf("%q does not end %q", s, got)
-				}
+				must.Hold(t, i != len(got)-1, "%q does not end %q", s, got)
 			}
 		}
 		for i, r := 0, Record(s); i < len(r); i++ {

@@ -201,9 +201,7 @@ func TestFlat(t *testing.T) {
 		var other grouped
 		path := filepath.Join(dir, name)
 		must.OK(t, errors.Join(Load(path, &one), Load(path, &other)))
-		if !reflect.DeepEqual(one, was) || !reflect.DeepEqual(other, want) {
-			t.Errorf("%s: %+v, %+v", name, one, other)
-		}
+		must.Be(t, reflect.DeepEqual(one, was) && reflect.DeepEqual(other, want), "%s: %+v, %+v", name, one, other)
 	}
 	type twice struct {
 		c uint8

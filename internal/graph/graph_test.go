@@ -89,9 +89,7 @@ func TestBuildIsStable(t *testing.T) {
 			t.Errorf("Build(%d, %v) = %+v", n, edges, g)
 		}
 		for s, i := range from {
-			if want[s] != edges[i] {
-				t.Errorf("slot %d is said to hold edge %d of %v in %+v", s, i, edges, g)
-			}
+			must.Be(t, want[s] == edges[i], "slot %d is said to hold edge %d of %v in %+v", s, i, edges, g)
 		}
 		h := BuildFunc(n, func(emit func(u, v int32)) {
 			for _, e := range edges {
@@ -126,9 +124,7 @@ func TestBuilderRefusesWrongEdges(t *testing.T) {
 	mustPanic := func(name string, f func()) {
 		t.Helper()
 		defer func() {
-			if recover() == nil {
-				t.Errorf("%s: no panic", name)
-			}
+			must.Be(t, recover() != nil, "%s: no panic", name)
 		}()
 		f()
 	}
@@ -243,13 +239,9 @@ func TestComponents(t *testing.T) {
 			}
 		}
 		for _, e := range edges {
-			if comp[e.From] > comp[e.To] {
-				t.Errorf("edge %v goes back: components %v of %v", e, comp, edges)
-			}
+			must.Be(t, comp[e.From] <= comp[e.To], "edge %v goes back: components %v of %v", e, comp, edges)
 		}
-		if slices.Contains(used, false) {
-			t.Errorf("component numbers of %v have gaps: %v of %d", edges, comp, count)
-		}
+		must.Be(t, !slices.Contains(used, false), "component numbers of %v have gaps: %v of %d", edges, comp, count)
 	})
 }
 
@@ -316,9 +308,7 @@ func TestPaths(t *testing.T) {
 					t.Errorf("ShortestPath(%v, %d, %d) = %v; length is %d", edges, u, v, p, want)
 				}
 				for i := 1; i < len(p); i++ {
-					if !hasEdge(edges, p[i-1], p[i]) {
-						t.Errorf("ShortestPath(%v, %d, %d) = %v", edges, u, v, p)
-					}
+					must.Be(t, hasEdge(edges, p[i-1], p[i]), "ShortestPath(%v, %d, %d) = %v", edges, u, v, p)
 				}
 			}
 		}
@@ -374,9 +364,7 @@ func TestWindowsEqualExplicitRealTime(t *testing.T) {
 		if !ok {
 			fails++
 			for i := 1; i < len(path); i++ {
-				if !hasEdge(edges, path[i-1], path[i]) {
-					t.Errorf("witness %v is no path of %v", path, edges)
-				}
+				must.Be(t, hasEdge(edges, path[i-1], path[i]), "witness %v is no path of %v", path, edges)
 			}
 			if first, last := path[0], path[len(path)-1]; dl[last] >= rel[first] {
 				t.Errorf("witness %v of %v: %d does not precede %d in %v, %v", path, edges, last, first, rel, dl)

@@ -66,9 +66,7 @@ func TestShortCycle(t *testing.T) {
 					many++
 				}
 			}
-			if (many > 1) != (in == 1) || in > 1 {
-				t.Fatalf("seed %d: node %d is in %d of %v", seed, v, in, parts)
-			}
+			must.Hold(t, (many > 1) == (in == 1) && in <= 1, "seed %d: node %d is in %d of %v", seed, v, in, parts)
 		}
 		if len(parts) == 0 {
 			return
@@ -83,9 +81,7 @@ func TestShortCycle(t *testing.T) {
 		for _, work := range []int{0, 1, 1 << 20} {
 			c := ShortCycle(g, work)
 			for i, u := range c {
-				if !slices.Contains(g.Succ(u), c[(i+1)%len(c)]) {
-					t.Fatalf("seed %d: %v is no cycle", seed, c)
-				}
+				must.Hold(t, slices.Contains(g.Succ(u), c[(i+1)%len(c)]), "seed %d: %v is no cycle", seed, c)
 			}
 			if work == 1 {
 				continue
@@ -94,9 +90,7 @@ func TestShortCycle(t *testing.T) {
 			must.Same(t, len(c), len(exact), "seed %d: nodes of the cycle", seed)
 		}
 	})
-	if randtest.Whole() && cyclic < 60 {
-		t.Fatalf("%d graphs with a cycle", cyclic)
-	}
+	must.Hold(t, !randtest.Whole() || cyclic >= 60, "%d graphs with a cycle", cyclic)
 }
 
 // TestBeside: edges that two builders add are those of one that adds the first one's first.

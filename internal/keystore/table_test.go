@@ -127,9 +127,7 @@ func TestTable(t *testing.T) {
 		}
 		must.OK(t, store.Close())
 	}
-	if moved < 100 {
-		t.Errorf("%d texts have another number", moved)
-	}
+	must.Be(t, moved >= 100, "%d texts have another number", moved)
 }
 
 // compact has the table compacted, and says how many texts have another number.
@@ -152,9 +150,7 @@ func (o *owner) compact(t *testing.T) (moved int) {
 		o.count = o.count[:is]
 	}
 	for n, pinned := range o.pin {
-		if pinned && int(n) >= is {
-			t.Fatalf("%d is pinned, and there are %d", n, is)
-		}
+		must.Hold(t, !pinned || int(n) < is, "%d is pinned, and there are %d", n, is)
 	}
 	return moved
 }
@@ -176,7 +172,5 @@ func TestFilter(t *testing.T) {
 			wrong++
 		}
 	}
-	if wrong > 800 {
-		t.Errorf("%d of 10,000 pass a filter of 10 bits a key", wrong)
-	}
+	must.Be(t, wrong <= 800, "%d of 10,000 pass a filter of 10 bits a key", wrong)
 }

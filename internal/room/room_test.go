@@ -70,9 +70,7 @@ func TestLeft(t *testing.T) {
 	}
 	debug.SetMemoryLimit(1 << 30)
 	before := Left()
-	if before <= 0 || before > 1<<30 {
-		t.Errorf("%d bytes of 1 GiB are left", before)
-	}
+	must.Be(t, before > 0 && before <= 1<<30, "%d bytes of 1 GiB are left", before)
 	keep := make([]byte, 64<<20)
 	if after := Left(); after > before-60<<20 {
 		t.Errorf("%d bytes are left, %d before 64 MiB were taken", after, before)

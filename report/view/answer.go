@@ -174,11 +174,7 @@ func (b *book) anomaly(r *evidence.Result, a *evidence.Anomaly) anomalyJSON {
 	for _, op := range a.Ops {
 		add(r.H.TxnOf(op), true)
 	}
-	cycles := a.Cycles
-	if len(a.Cycle) > 0 {
-		cycles = append(cycles[:len(cycles):len(cycles)], a.Cycle)
-	}
-	for i, c := range cycles {
+	for i, c := range a.AllCycles() {
 		if i == maxCycles {
 			break
 		}

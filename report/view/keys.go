@@ -9,6 +9,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/escape"
+	"isovet/internal/slice"
 	"isovet/report"
 )
 
@@ -267,17 +268,11 @@ func (k *keys) order(column string) []uint32 {
 	if o, ok := k.orders[column]; ok {
 		return o
 	}
-	o := make([]uint32, len(k.stat))
-	for i := range o {
-		o[i] = uint32(i)
-	}
+	o := slice.Numbers[uint32](len(k.stat))
 	if known {
 		slices.SortFunc(o, func(a, b uint32) int { return cmp.Or(cmp.Compare(of(k, b), of(k, a)), cmp.Compare(a, b)) })
 	} else {
-		names := make([]string, len(o))
-		for i := range o {
-			names[i] = report.KeyName(k.h, uint32(i))
-		}
+		names := slice.Map(o, func(key uint32) string { return report.KeyName(k.h, key) })
 		slices.SortFunc(o, func(a, b uint32) int { return cmp.Or(k.byName(names, b, a), cmp.Compare(a, b)) })
 	}
 	k.orders[column] = o

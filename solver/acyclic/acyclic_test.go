@@ -159,9 +159,7 @@ func TestSequences(t *testing.T) {
 				more = slices.DeleteFunc(more, func(g acyclic.Guard) bool { return g.From == g.To && r.IntN(8) > 0 })
 				in.guards = append(in.guards, more...)
 				if c := th.Add(more...); c != nil {
-					if !th.Lemma(c) {
-						t.Fatalf("seed %d, %s: %v is no lemma", seed, w.name, c)
-					}
+					must.Hold(t, th.Lemma(c), "seed %d, %s: %v is no lemma", seed, w.name, c)
 					s.AddClause(c...)
 				}
 			case k == 4:
@@ -230,9 +228,7 @@ func TestTwoChoicesNoUnit(t *testing.T) {
 				one = append(one, graph.Edge{From: g.From, To: g.To})
 			}
 		}
-		if naiveCycle(in.nodes, append(one, in.known...)) {
-			t.Fatalf("literal %v alone closes a cycle", l)
-		}
+		must.Hold(t, !naiveCycle(in.nodes, append(one, in.known...)), "literal %v alone closes a cycle", l)
 	}
 	for _, w := range ways {
 		s := solver.New(solver.Options{})
@@ -319,9 +315,7 @@ func TestArrange(t *testing.T) {
 				priority[i] = r.Int64()
 			}
 			other, ok := graph.TopologicalBy(graph.Build(in.nodes, edges), priority)
-			if !ok {
-				t.Fatalf("seed %d: the model has a cycle", seed)
-			}
+			must.Hold(t, ok, "seed %d: the model has a cycle", seed)
 			pk.Arrange(other)
 			must.OK(t, pk.CheckIntegrity(), "seed %d", seed)
 			arranged++

@@ -49,9 +49,7 @@ func TestLemmas(t *testing.T) {
 		}
 		_, acyclic := graph.Topological(graph.Build(int(n), all))
 		closing, path, ok := NewLemmas(guards, vars).Cycle(ord, clause)
-		if ok == acyclic {
-			t.Fatalf("seed %d: a cycle is found: %v, the graph is acyclic: %v", seed, ok, acyclic)
-		}
+		must.Hold(t, ok != acyclic, "seed %d: a cycle is found: %v, the graph is acyclic: %v", seed, ok, acyclic)
 		must.Equal(t, ord.Mark(), 0, "seed %d: edges that the order keeps", seed)
 		if !ok {
 			return
@@ -75,12 +73,8 @@ func TestLemmas(t *testing.T) {
 		}
 		must.Equal(t, at, guards[closing].From, "seed %d: where the path ends", seed)
 		for _, i := range use {
-			if !slices.Contains(clause, guards[i].Lit.Not()) {
-				t.Fatalf("seed %d: guard %d is not the clause's", seed, i)
-			}
+			must.Hold(t, slices.Contains(clause, guards[i].Lit.Not()), "seed %d: guard %d is not the clause's", seed, i)
 		}
 	})
-	if randtest.Whole() && found < 50 {
-		t.Fatalf("%d cycles", found)
-	}
+	must.Hold(t, !randtest.Whole() || found >= 50, "%d cycles", found)
 }

@@ -98,17 +98,13 @@ func TestWindowPropagatesAll(t *testing.T) {
 			if c := w.Assign(l); c != nil {
 				conflicts++
 				// Of two edges of one literal each may be fine and both together not.
-				if !w.Reaches(0, 0) || !slices.Contains(c, l.Not()) {
-					t.Fatalf("seed %d: conflict %v", seed, c)
-				}
+				must.Hold(t, w.Reaches(0, 0) && slices.Contains(c, l.Not()), "seed %d: conflict %v", seed, c)
 				w.Backtrack(len(trail) - 1)
 				value[v] = false
 				trail, impossible = trail[:len(trail)-1], impossible[:len(impossible)-1]
 				continue
 			}
-			if bad {
-				t.Fatalf("seed %d: %v was impossible and is accepted", seed, l)
-			}
+			must.Hold(t, !bad, "seed %d: %v was impossible and is accepted", seed, l)
 			impossible[len(trail)] = slices.Clone(w.Propagate())
 			propagated += len(impossible[len(trail)])
 			must.OK(t, w.CheckIntegrity(), "seed %d", seed)

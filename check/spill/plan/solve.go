@@ -9,6 +9,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -230,15 +231,9 @@ func Late(txns []*Txn, events []int32) []int32 {
 		}, func(*Op) {})
 		at[b] = 2 * to
 	}
-	by := make([]int, len(events))
-	for p := range by {
-		by[p] = p
-	}
+	by := slice.Numbers[int](len(events))
 	slices.SortStableFunc(by, func(x, y int) int { return at[x] - at[y] })
-	out := make([]int32, len(events))
-	for i, p := range by {
-		out[i] = events[p]
-	}
+	out := slice.Pick(events, by)
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // At asks for the value of a key just before a place.
@@ -18,10 +19,7 @@ type At struct {
 func States(ctx context.Context, chunks []Chunk, f Filter, initial Value, asked []At) (out []Value, err error) {
 	defer recoverDamaged(&err)
 	out = make([]Value, len(asked))
-	left := make([]int, len(asked))
-	for i := range left {
-		left[i] = i
-	}
+	left := slice.Numbers[int](len(asked))
 	slices.SortFunc(left, func(i, j int) int { return asked[i].Before.Compare(asked[j].Before) })
 	b := newBefore(chunks)
 	for deep := 4; len(left) > 0; deep *= 8 { // the number of chunks before a place that are searched

@@ -95,15 +95,10 @@ func (t *table) grow() {
 
 func (t *table) key(i uint32) Value {
 	if int(i) < len(t.text) {
-		if s := t.text[i]; s != "" || t.isText(s, i) {
+		s := t.text[i]
+		if j, ok := t.texts[s]; s != "" || ok && i == j { // which tells the empty text from an integer
 			return Value{Kind: history.String, Text: s}
 		}
 	}
 	return Value{Kind: history.Int, N: t.ints[i]}
-}
-
-// isText distinguishes the empty text from an integer.
-func (t *table) isText(s string, i uint32) bool {
-	j, ok := t.texts[s]
-	return ok && i == j
 }

@@ -305,9 +305,7 @@ func (r *reader) build() (*history.History, error) {
 	if err := r.choose(); err != nil {
 		return nil, err
 	}
-	if err := r.sort(); err != nil {
-		return nil, err
-	}
+	r.sort()
 	if err := r.pair(); err != nil {
 		return nil, err
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 // sort orders the operations by their indices, if all have one and all differ.
-func (r *reader) sort() error {
+func (r *reader) sort() {
 	before := int64(math.MinInt64)
 	back := 0
 	for i := range r.events {
 		switch x := r.events[i].index; {
 		case x == history.NoTime:
-			return nil
+			return
 		case x <= before:
 			back++
 		default:
@@ -26,7 +26,7 @@ func (r *reader) sort() error {
 		}
 	}
 	if r.indexed = true; back == 0 {
-		return nil
+		return
 	}
 	byIndex := slices.Clone(r.events)
 	sorts.Stable(byIndex, func(a, b event) int { return cmp.Compare(a.index, b.index) })
@@ -35,13 +35,12 @@ func (r *reader) sort() error {
 			r.indexed = false
 			r.b.Note(history.NoteTimes, 0, "the index %d occurs at lines %d and %d; isovet ignores indices",
 				byIndex[i].index, byIndex[i-1].line, byIndex[i].line)
-			return nil
+			return
 		}
 	}
 	r.events = byIndex
 	r.b.Note(history.NoteTimes, back, "%s not where its index says; isovet sorted all operations by their indices",
 		plural.Phrase(back, "operation was", "operations were"))
-	return nil
 }
 
 // dropped marks an operation that belongs to no client.

@@ -14,14 +14,8 @@ import (
 func Write(w io.Writer, h *history.History) error {
 	e := writer{w: w, h: h, buf: make([]byte, 0, writeBuffer+4096)}
 	e.header()
-	pos := make([]uint32, h.NumTxns())
-	for s := range h.NumSessions() {
-		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			pos[t] = uint32(i)
-		}
-	}
-	for t := range uint32(h.NumTxns()) {
-		e.txn(t, pos[t])
+	for t, pos := range h.SessionPlaces() {
+		e.txn(uint32(t), pos)
 		if e.err != nil {
 			return e.err
 		}

@@ -134,12 +134,7 @@ func (e *Writer) places(h *history.History) {
 	if ordered {
 		return
 	}
-	e.seq = make([]uint32, h.NumTxns())
-	for s := range h.NumSessions() {
-		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			e.seq[t] = uint32(i)
-		}
-	}
+	e.seq = h.SessionPlaces()
 }
 
 // flush hands the rows on.

@@ -23,6 +23,7 @@ import (
 	"isovet/internal/cli/workloads"
 	"isovet/internal/escape"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -107,7 +108,7 @@ func newCompare(e *console.Env) *cobra.Command {
 // variation adds the flags that vary the choices that contenders leave open.
 func (f *compareFlags) variation(c *cobra.Command) {
 	f.vary = map[string]*string{}
-	choices := append(check.Settings(), check.Setting{Name: check.ChoiceSolver, Values: console.SolverNames()},
+	choices := append(check.Settings(), check.Setting{Name: check.ChoiceSolver, Values: check.SolverNames()},
 		check.Setting{Name: check.ChoiceTheory, Values: check.Theories()})
 	for _, s := range choices {
 		what := s.Name + "s"
@@ -125,18 +126,6 @@ func (f *compareFlags) variation(c *cobra.Command) {
 		console.Complete(c, s.Name, append([]string{"all"}, s.Values...))
 	}
 	c.Flags().BoolVar(&f.one, "one-at-a-time", false, "vary one choice at a time, from the first of each list")
-}
-
-// varied returns the values of such a flag.
-func varied(list string) []string {
-	if list == "" {
-		return nil
-	}
-	var out []string
-	for _, w := range strings.Split(list, ",") {
-		out = append(out, strings.TrimSpace(w))
-	}
-	return out
 }
 
 // measuring adds the flags of histories, repeats, time-out and output.
@@ -197,14 +186,10 @@ func (f *compareFlags) validate() error {
 
 // others returns the programs of --program, whose names differ from the contenders'.
 func (f *compareFlags) others(contenders []bench.Contender) (programs []bench.Program, err error) {
-	for _, text := range f.programs {
-		p, err := bench.ParseProgram(text)
-		if err != nil {
-			return nil, console.Usagef("--program: %v", err)
-		}
-		programs = append(programs, p)
+	if programs, err = slice.Try(f.programs, bench.ParseProgram); err == nil {
+		err = bench.Distinct(programs, contenders)
 	}
-	if err := bench.Distinct(programs, contenders); err != nil {
+	if err != nil {
 		return nil, console.Usagef("--program: %v", err)
 	}
 	return programs, nil
@@ -223,7 +208,9 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	}
 	vary := bench.Variation{Values: map[string][]string{}, OneAtATime: f.one}
 	for choice, list := range f.vary {
-		vary.Values[choice] = varied(*list)
+		if *list != "" {
+			vary.Values[choice] = slice.Map(strings.Split(*list, ","), strings.TrimSpace)
+		}
 	}
 	if f.one && slices.IndexFunc(bench.VariedChoices(), func(c string) bool { return *f.vary[c] != "" }) < 0 {
 		return console.Usagef("--one-at-a-time: no choice is varied; expected some, such as --encoding all")
@@ -461,15 +448,10 @@ func (f *compareFlags) print(e *console.Env, sources []bench.Source, rows []benc
 }
 
 func (f *compareFlags) caption(sources []bench.Source, rows []bench.Row) string {
-	var names []string
-	for _, s := range sources {
-		name := s.Name()
-		if f.markdown {
-			name = escape.Markdown(name)
-		}
-		names = append(names, name)
+	s := strings.Join(slice.Map(sources, bench.Source.Name), ", ")
+	if f.markdown {
+		s = strings.Join(slice.Map(sources, func(s bench.Source) string { return escape.Markdown(s.Name()) }), ", ")
 	}
-	s := strings.Join(names, ", ")
 	r := &rows[0]
 	switch {
 	case len(sources) > 1 && sources[0].File == "":

@@ -14,6 +14,7 @@ import (
 	"isovet/bench"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
+	"isovet/internal/slice"
 )
 
 type reproduceFlags struct {
@@ -58,10 +59,7 @@ func newReproduce(e *console.Env) *cobra.Command {
 		return runReproduce(c.Context(), e, &f, args)
 	})
 	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		var ids []string
-		for _, g := range bench.Figures() {
-			ids = append(ids, g.ID+"\t"+g.Title)
-		}
+		ids := slice.Map(bench.Figures(), func(g bench.Figure) string { return g.ID + "\t" + g.Title })
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
 	fl := c.Flags()
@@ -88,11 +86,8 @@ func (f *reproduceFlags) figures(args []string) ([]string, error) {
 	case f.all && len(args) > 0:
 		return nil, console.Usagef("--all measures the figures of all papers; leave the names out")
 	case f.all:
-		for _, g := range bench.Figures() {
-			if !g.Own {
-				args = append(args, g.ID)
-			}
-		}
+		papers := slice.Filter(bench.Figures(), func(g bench.Figure) bool { return !g.Own })
+		args = append(args, slice.Map(papers, func(g bench.Figure) string { return g.ID })...)
 	case len(args) == 0:
 		return nil, console.Usagef("which figure? isovet bench reproduce --list names them all, --all measures all")
 	}

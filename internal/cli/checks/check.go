@@ -66,7 +66,10 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 		if f.all {
 			return runLattice(c.Context(), e, &f, args)
 		}
-		return runCheck(c.Context(), e, &f, args)
+		if err := f.validate(args); err != nil {
+			return err
+		}
+		return f.around(e, len(args), 1, func() (console.Tally, error) { return f.checkAll(c.Context(), e, args) })
 	})
 	c.ValidArgsFunction = console.HistoryFiles
 	f.spill.engine = x
@@ -106,7 +109,7 @@ func (f *CheckFlags) judging(c *cobra.Command) {
 	console.CompleteDescribed(c, "checker", "checker", console.CheckerNames())
 	c.Flags().Var(console.Solver(&f.solver), "solver",
 		"a SAT-based checker's solver, or external:COMMAND (isovet solvers)")
-	console.CompleteDescribed(c, "solver", "solver", console.SolverNames())
+	console.CompleteDescribed(c, "solver", "solver", check.SolverNames())
 	fl := c.Flags()
 	fl.DurationVar(&f.Skew, "clock-skew", 0, "widen client intervals by this at both ends")
 	fl.BoolVar(&f.AtStart, "read-only-at-start", false, "timestamps: read-only transactions commit at their start_ts")
@@ -160,13 +163,6 @@ func (f *CheckFlags) validate(args []string) error {
 		f.level = p.Level
 	}
 	return errors.Join(f.workload.validate(f), f.validateSolver())
-}
-
-func runCheck(ctx context.Context, e *console.Env, f *CheckFlags, args []string) error {
-	if err := f.validate(args); err != nil {
-		return err
-	}
-	return f.around(e, len(args), 1, func() (console.Tally, error) { return f.checkAll(ctx, e, args) })
 }
 
 // checkAll checks histories one after the other and returns their totals.
@@ -278,21 +274,17 @@ func checkOne(ctx context.Context, e *console.Env, f *CheckFlags, path string, p
 			}
 			return r, nil
 		})
-	var stopped *guard.StoppedError
-	if errors.As(err, &stopped) {
+	if stopped, ok := errors.AsType[*guard.StoppedError](err); ok {
 		if guard.LeftBehind.Load() {
 			e.Kept.Leaves(stopped.Cause)
 		}
 		k := *soFar.Load()
-		if r, err = &k, nil; k.Verdict == evidence.Unknown {
+		if r, err = &k, console.Interrupted(stopped); k.Verdict == evidence.Unknown {
 			k.Reason = stopped.Text
-		}
-		if errors.Is(stopped, guard.ErrInterrupted) {
-			err = &console.ExitError{Status: console.StatusInterrupted}
 		}
 	}
 	if r != nil && r.Verdict == evidence.Unknown && ctx.Err() != nil && err == nil {
-		err = &console.ExitError{Status: console.StatusInterrupted}
+		err = console.Status(console.StatusInterrupted)
 	}
 	if r != nil && r.Verdict == evidence.Unknown && ctx.Err() == nil && r.Reason == "" {
 		err = console.Faultf("checker %s: the verdict is unknown without a reason", r.Checker)
@@ -395,8 +387,7 @@ func (f *CheckFlags) outputs(ctx context.Context, e *console.Env, o outcome, i, 
 			}
 			return struct{}{}, errors.Join(errs...)
 		})
-	var stopped *guard.StoppedError
-	if errors.As(err, &stopped) {
+	if stopped, ok := errors.AsType[*guard.StoppedError](err); ok {
 		stopped.Text = strings.Replace(stopped.Text, f.reasonOf(left), f.reasonOf(f.limits), 1)
 		return console.Exit(console.StoppedStatus(stopped), fmt.Errorf("%s; it was not written", stopped.Text))
 	}

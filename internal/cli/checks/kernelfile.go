@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"isovet/certify/elaborate"
 	"isovet/certify/kernel"
@@ -25,15 +24,11 @@ func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {
 	}
 	a, err := guard.Run(ctx, f.limits, func() string { return "verifying " + path },
 		func(context.Context) (j judged, err error) {
-			in := e.Stdin
-			if path != "-" {
-				file, err := os.Open(path)
-				if err != nil {
-					return j, err
-				}
-				defer file.Close()
-				in = file
+			in, err := e.Open(path)
+			if err != nil {
+				return j, err
 			}
+			defer in.Close()
 			if j.file, err = kernel.ReadFile(in); err == nil {
 				j.proved, j.where, j.err = j.file.Judge()
 			}
@@ -41,18 +36,12 @@ func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {
 		})
 	v := verifyResult{Certificate: path}
 	s := console.StatusOK
-	var stopped *guard.StoppedError
 	var unread *kernel.SyntaxError
 	switch {
-	case errors.As(err, &stopped):
-		v.Answer, v.Reason = unanswered, stopped.Text
-		if s = console.StatusUnknown; errors.Is(stopped, guard.ErrInterrupted) {
-			s = console.StatusInterrupted
-		}
 	case errors.As(err, &unread):
 		return fmt.Errorf("%s:%d: %s", path, unread.Line, unread.What)
 	case err != nil:
-		return err
+		return v.stopped(e, f, err)
 	case a.err != nil:
 		v.Answer, v.Reason, s = unanswered, a.err.Error(), console.StatusUnknown
 	case a.proved:
@@ -60,27 +49,8 @@ func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {
 	default:
 		v.Answer, v.Reason, s = refuted, a.where, console.StatusViolation
 	}
-	if a.file != nil {
-		v.Level, v.Verdict = a.file.Level, a.file.Verdict()
-	}
-	if f.json {
-		err = console.JSONLine(e.Stdout, v)
-	} else {
-		says := ""
-		switch v.Answer {
-		case certified:
-			says = fmt.Sprintf("certified: %s %s, by the kernel", v.Verdict, v.Level)
-		case refuted:
-			says = fmt.Sprintf("REFUTED: it does not prove %s %s: %s", v.Verdict, v.Level, v.Reason)
-		default:
-			says = "unknown: " + v.Reason
-		}
-		_, err = fmt.Fprintf(e.Stdout, "%s: %s\n", path, says)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write the answer: %w", err)
-	}
-	return console.Status(s)
+	v.Level, v.Verdict = a.file.Level, a.file.Verdict()
+	return v.end(e, f, s, v.Verdict+" "+v.Level)
 }
 
 func (f *CheckFlags) writeCertificate(e *console.Env, o outcome,

@@ -3,7 +3,6 @@ package checks
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"isovet/history/format"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/report"
 )
@@ -50,7 +50,7 @@ func (v latticeValue) Set(s string) error {
 
 // runLattice checks histories at every level. The exit status is the worst of all levels that some checker decides.
 func runLattice(ctx context.Context, e *console.Env, f *CheckFlags, args []string) error {
-	if f.judge.name != console.Auto && trustsTimestamps(f.judge.name) {
+	if f.judge.name != console.Auto && check.TrustsTimestamps(f.judge.name) {
 		return console.Usagef("checker %s judges database timestamps, where no level implies another; leave --level "+
 			"all out", f.judge.name)
 	}
@@ -62,12 +62,6 @@ func runLattice(ctx context.Context, e *console.Env, f *CheckFlags, args []strin
 		return err
 	}
 	return f.around(e, len(args), len(level.All()), func() (console.Tally, error) { return f.latticeAll(ctx, e, args) })
-}
-
-// trustsTimestamps reports whether a checker's verdicts are about database timestamps.
-func trustsTimestamps(checker string) bool {
-	c, err := check.ByName(checker)
-	return err == nil && c.Info().Timestamps
 }
 
 // latticeAll checks histories one after the other and returns their totals.
@@ -137,11 +131,9 @@ func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []stri
 
 // unknownLattice is the answer if no level has one.
 func unknownLattice(reason string) *check.Lattice {
-	l := &check.Lattice{}
-	for _, at := range level.All() {
-		l.Results = append(l.Results, &evidence.Result{Level: at, Checker: console.Auto, Reason: reason})
-	}
-	return l
+	return &check.Lattice{Results: slice.Map(level.All(), func(at level.Level) *evidence.Result {
+		return &evidence.Result{Level: at, Checker: console.Auto, Reason: reason}
+	})}
 }
 
 // latticeOf loads a history and checks it at all levels. If a limit ends the work, the remaining levels are unknown
@@ -194,13 +186,10 @@ func latticeOf(ctx context.Context, e *console.Env, f *CheckFlags, path string, 
 			}
 			l.H, l.Holding, l.Failing = k.H, k.Holding, k.Failing
 		}
-		err = nil
-		if errors.Is(stopped, guard.ErrInterrupted) {
-			err = &console.ExitError{Status: console.StatusInterrupted}
-		}
+		err = console.Interrupted(stopped)
 	}
-	if errors.Is(context.Cause(ctx), guard.ErrInterrupted) && err == nil {
-		err = &console.ExitError{Status: console.StatusInterrupted}
+	if err == nil {
+		err = console.Interrupted(context.Cause(ctx))
 	}
 	return l, load, err
 }
@@ -239,12 +228,7 @@ func printLattice(e *console.Env, f *CheckFlags, o outcome, l *check.Lattice, lo
 		for _, r := range l.Results {
 			out.Levels = append(out.Levels, evidence.NewReport(r, path))
 		}
-		b, err := json.Marshal(out)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(append(b, '\n'))
-		return err
+		return console.JSONLine(w, out)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", path)
@@ -278,11 +262,8 @@ func printLattice(e *console.Env, f *CheckFlags, o outcome, l *check.Lattice, lo
 
 // trimLines removes blanks at the ends of lines.
 func trimLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		lines[i] = strings.TrimRight(l, " ")
-	}
-	return strings.Join(lines, "\n")
+	trimmed := func(line string) string { return strings.TrimRight(line, " ") }
+	return strings.Join(slice.Map(strings.Split(s, "\n"), trimmed), "\n")
 }
 
 // addLattice adds the result for a history at every level to the totals.

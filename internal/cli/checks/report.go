@@ -16,7 +16,6 @@ import (
 	"isovet/internal/atomicfile"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
-	"isovet/internal/guard"
 	"isovet/report"
 )
 
@@ -104,10 +103,7 @@ func runReport(ctx context.Context, e *console.Env, f *shrinkFlags, args []strin
 	if early != "" {
 		fmt.Fprintf(e.Stderr, "isovet: %s: %s; the report has the smallest history found by then\n", path, early)
 	}
-	if errors.Is(r.Ended, guard.ErrInterrupted) {
-		return console.Status(console.StatusInterrupted)
-	}
-	return nil
+	return console.Interrupted(r.Ended)
 }
 
 // issue returns the report about the smallest history, with the flags for judging it.

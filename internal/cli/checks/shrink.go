@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"isovet/internal/escape"
 	"isovet/internal/guard"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/report"
 )
 
@@ -174,11 +176,7 @@ func (f *CheckFlags) shrinkCommand(o outcome) string {
 	add(f.loading.Format != console.Auto, "--format", f.loading.Format)
 	add(f.loading.RealTime != console.Auto, "--real-time", f.loading.RealTime)
 	add(f.loading.Initial != "", "--initial", f.loading.Initial)
-	words = append(words, "-o", "small.jsonl")
-	for i, w := range words {
-		words[i] = escape.Shell(w)
-	}
-	return strings.Join(words, " ")
+	return strings.Join(slice.Map(append(words, "-o", "small.jsonl"), escape.Shell), " ")
 }
 
 // judgedBy returns the flags by which a history is judged, except for the level.
@@ -263,15 +261,10 @@ func (f *shrinkFlags) write(e *console.Env, path string, r *shrink.Result, early
 		if err != nil {
 			return err
 		}
-		j := shrinkJSON{History: path, Level: r.Answer.Label(), Out: f.out, Verdict: evidence.Violated.String(),
+		j := shrinkJSON{History: path, Level: r.Answer.Label(), Out: f.out, Verdict: r.Answer.Verdict.String(),
 			From: &shrinkSize{r.From.Txns, r.From.Ops}, To: &shrinkSize{r.To.Txns, r.To.Ops}, Tried: r.Tried,
-			Complete: r.Ended == nil, MS: console.Milliseconds(time.Since(start)), Result: b}
-		if r.Answer.Verdict != evidence.Violated {
-			j.Verdict = r.Answer.Verdict.String()
-		}
-		if j.Reason = early; early == "" {
-			j.Reason = r.Answer.Reason
-		}
+			Complete: r.Ended == nil, MS: console.Milliseconds(time.Since(start)), Result: b,
+			Reason: cmp.Or(early, r.Answer.Reason)}
 		if err := console.JSONLine(to, &j); err != nil {
 			return err
 		}
@@ -286,10 +279,7 @@ func (f *shrinkFlags) write(e *console.Env, path string, r *shrink.Result, early
 			fmt.Fprintf(e.Stderr, "isovet: %s: %s; %s has the smallest history found by then\n", path, early, f.out)
 		}
 	}
-	if errors.Is(r.Ended, guard.ErrInterrupted) {
-		return console.Status(console.StatusInterrupted)
-	}
-	return nil
+	return console.Interrupted(r.Ended)
 }
 
 // Note notes the origin of a shrunk history in its header.

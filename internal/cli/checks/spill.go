@@ -135,19 +135,14 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 			fmt.Fprintf(e.Stderr, "isovet: %s: an earlier run read %d of %d parts; their files in %s are used again\n",
 				path, n, of, dir)
 		}})
-	var stopped *guard.StoppedError
-	switch {
-	case errors.As(err, &stopped):
-		err = nil
-		if errors.Is(stopped, guard.ErrInterrupted) {
-			err = &console.ExitError{Status: console.StatusInterrupted}
-		}
+	if stopped, ok := errors.AsType[*guard.StoppedError](err); ok {
 		if !f.spill.forced {
 			fmt.Fprintf(e.Stderr, "isovet: %s: finished parts are in %s; the same command continues from them\n", path,
 				dir)
 		}
-		return outcome{path, r, err, began, nil}, true
-	case err != nil:
+		return outcome{path, r, console.Interrupted(stopped), began, nil}, true
+	}
+	if err != nil {
 		return outcome{path, nil, err, began, nil}, true
 	}
 	if !f.spill.keep {
@@ -255,14 +250,19 @@ func (f *CheckFlags) certifySpilled(e *console.Env, path string, i, n int, a *sp
 
 // IsLarge reports whether a file is a certificate of a history that was checked out of core.
 func IsLarge(path string) bool {
+	return large.Is(start(path, 4096))
+}
+
+// start returns the first n bytes of a file, fewer if it has fewer or cannot be read.
+func start(path string, n int) []byte {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer f.Close()
-	start := make([]byte, 4096)
-	n, _ := io.ReadFull(f, start)
-	return large.Is(start[:n])
+	b := make([]byte, n)
+	n, _ = io.ReadFull(f, b)
+	return b[:n]
 }
 
 // verifyLarge replays a certificate of a history that was checked out of core, also out of core.
@@ -303,26 +303,10 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 			return r, console.Named(err, cert)
 		})
 	p.Hide()
-	var stopped *guard.StoppedError
-	code := console.StatusOK
-	switch {
-	case err == nil:
-		v.Level, v.Checker, v.Verdict = evidence.Label(r.Level, r.Timestamps), r.Checker, r.Verdict.String()
-		code = v.say(r.Refuted)
-	case errors.As(err, &stopped):
-		v.Answer, v.Reason = unanswered, stopped.Text
-		if code = console.StatusUnknown; errors.Is(stopped, guard.ErrInterrupted) {
-			code = console.StatusInterrupted
-		}
-	default:
-		return err
+	if err != nil {
+		return v.stopped(e, f, err)
 	}
-	var says *evidence.Result
-	if r != nil {
-		says = &evidence.Result{Level: r.Level, Verdict: r.Verdict, Timestamps: r.Timestamps}
-	}
-	if err := v.print(e, f, says); err != nil {
-		return fmt.Errorf("cannot write the answer: %w", err)
-	}
-	return console.Status(code)
+	says := &evidence.Result{Level: r.Level, Verdict: r.Verdict, Timestamps: r.Timestamps}
+	v.Level, v.Checker, v.Verdict = says.Label(), r.Checker, r.Verdict.String()
+	return v.end(e, f, v.say(r.Refuted), v.claim(says))
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -91,14 +91,7 @@ func IsCertificate(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	start := make([]byte, 256)
-	n, _ := io.ReadFull(f, start)
-	return bytes.Contains(start[:n], []byte(`"isovet-certificate"`))
+	return bytes.Contains(start(path, 256), []byte(`"isovet-certificate"`))
 }
 
 // The answers of isovet verify.
@@ -139,15 +132,11 @@ func runVerify(ctx context.Context, e *console.Env, f *verifyFlags, cert, path s
 			}
 			e.SayNotes(path, h)
 			set("verifying " + cert)
-			in := e.Stdin
-			if cert != "-" {
-				file, err := os.Open(cert)
-				if err != nil {
-					return replayed{}, err
-				}
-				defer file.Close()
-				in = file
+			in, err := e.Open(cert)
+			if err != nil {
+				return replayed{}, err
 			}
+			defer in.Close()
 			r, err := check.Verify(ctx, in, h, certify.Options{ClockSkew: f.skew.Nanoseconds(),
 				Stop: func() bool { return ctx.Err() != nil }})
 			if r == nil {
@@ -169,28 +158,15 @@ func runVerify(ctx context.Context, e *console.Env, f *verifyFlags, cert, path s
 			}
 			return replayed{r, err}, nil
 		})
-	var stopped *guard.StoppedError
-	s := console.StatusOK
-	switch {
-	case err == nil:
-		v.Level, v.Checker, v.Verdict = a.r.Label(), a.r.Checker, a.r.Verdict.String()
-		v.Notes = a.r.H.Notes
-		s = v.say(a.err)
-		if v.Certified && f.kernel {
-			v.By = evidence.ByKernel
-		}
-	case errors.As(err, &stopped):
-		v.Answer, v.Reason = unanswered, stopped.Text
-		if s = console.StatusUnknown; errors.Is(stopped, guard.ErrInterrupted) {
-			s = console.StatusInterrupted
-		}
-	default:
-		return err
+	if err != nil {
+		return v.stopped(e, f, err)
 	}
-	if err := v.print(e, f, a.r); err != nil {
-		return fmt.Errorf("cannot write the answer: %w", err)
+	v.Level, v.Checker, v.Verdict, v.Notes = a.r.Label(), a.r.Checker, a.r.Verdict.String(), a.r.H.Notes
+	s := v.say(a.err)
+	if v.Certified && f.kernel {
+		v.By = evidence.ByKernel
 	}
-	return console.Status(s)
+	return v.end(e, f, s, v.claim(a.r))
 }
 
 // replayed is a certificate, with the certifier's answer.
@@ -219,32 +195,42 @@ func (v *verifyResult) say(err error) int {
 	return console.StatusViolation
 }
 
-func (v *verifyResult) print(e *console.Env, f *verifyFlags, r *evidence.Result) error {
-	if f.json {
-		return console.JSONLine(e.Stdout, v)
+// claim returns in words what a certificate claims.
+func (v *verifyResult) claim(r *evidence.Result) string {
+	verdict := r.Verdict.String()
+	if r.Verdict == evidence.Violated {
+		verdict = "a violation"
 	}
-	says := ""
-	if r != nil {
-		says = fmt.Sprintf("%s is %s at %s", v.History, verdictWords(r.Verdict), r.Label())
+	return fmt.Sprintf("that %s is %s at %s", v.History, verdict, r.Label())
+}
+
+// stopped ends a run that failed; the answer is unknown if it was stopped.
+func (v *verifyResult) stopped(e *console.Env, f *verifyFlags, err error) error {
+	stopped, ok := errors.AsType[*guard.StoppedError](err)
+	if !ok {
+		return err
 	}
-	var err error
-	switch v.Answer {
-	case certified:
-		if v.By == evidence.ByKernel {
-			says += ", by the kernel"
+	v.Answer, v.Reason = unanswered, stopped.Text
+	return v.end(e, f, console.StoppedStatus(stopped), "")
+}
+
+// end prints the answer and returns the exit status.
+func (v *verifyResult) end(e *console.Env, f *verifyFlags, status int, claim string) (err error) {
+	switch {
+	case f.json:
+		err = console.JSONLine(e.Stdout, v)
+	case v.Answer == certified:
+		if claim = strings.TrimPrefix(claim, "that "); v.By == evidence.ByKernel {
+			claim += ", by the kernel"
 		}
-		_, err = fmt.Fprintf(e.Stdout, "%s: certified: %s\n", v.Certificate, says)
-	case refuted:
-		_, err = fmt.Fprintf(e.Stdout, "%s: REFUTED: it does not prove that %s: %s\n", v.Certificate, says, v.Reason)
+		_, err = fmt.Fprintf(e.Stdout, "%s: certified: %s\n", v.Certificate, claim)
+	case v.Answer == refuted:
+		_, err = fmt.Fprintf(e.Stdout, "%s: REFUTED: it does not prove %s: %s\n", v.Certificate, claim, v.Reason)
 	default:
 		_, err = fmt.Fprintf(e.Stdout, "%s: unknown: %s\n", v.Certificate, v.Reason)
 	}
-	return err
-}
-
-func verdictWords(v evidence.Verdict) string {
-	if v == evidence.Violated {
-		return "a violation"
+	if err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
 	}
-	return v.String()
+	return console.Status(status)
 }

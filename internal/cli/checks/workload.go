@@ -25,6 +25,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/internal/guard"
+	"isovet/internal/slice"
 	"isovet/report"
 )
 
@@ -37,11 +38,9 @@ type workloadFlag struct {
 
 func (f *workloadFlag) flag(c *cobra.Command) {
 	c.Flags().StringVar(&f.name, "workload", "", "check operations by the rules of workload `NAME`")
-	var names []cobra.Completion
-	for _, w := range workloads.All() {
-		names = append(names, cobra.CompletionWithDesc(w.Name, w.About))
-	}
-	console.Complete(c, "workload", names)
+	console.Complete(c, "workload", slice.Map(workloads.All(), func(w workloads.Workload) cobra.Completion {
+		return cobra.CompletionWithDesc(w.Name, w.About)
+	}))
 }
 
 // validate looks the workload up.
@@ -78,16 +77,15 @@ func namesWorkloads(err error) error {
 	if !is || in.Field != "f" || !strings.Contains(in.Msg, "--workload") {
 		return err
 	}
-	var know []string
-	for _, w := range workloads.All() {
-		if slices.ContainsFunc(w.Operations, func(f string) bool { return strings.HasPrefix(in.Msg, "found "+f+";") }) {
-			know = append(know, w.Name)
-		}
+	found := func(f string) bool { return strings.HasPrefix(in.Msg, "found "+f+";") }
+	knows := slice.Filter(workloads.All(), func(w workloads.Workload) bool {
+		return slices.ContainsFunc(w.Operations, found)
+	})
+	names := slice.Map(knows, func(w workloads.Workload) string { return w.Name })
+	if names == nil {
+		names = workloads.Names()
 	}
-	if know == nil {
-		know = workloads.Names()
-	}
-	in.Msg += ": " + strings.Join(know, ", ")
+	in.Msg += ": " + strings.Join(names, ", ")
 	return err
 }
 
@@ -143,16 +141,12 @@ func (f *CheckFlags) workloadOf(ctx context.Context, e *console.Env, path string
 		ms := console.Milliseconds(time.Since(began))
 		return judged{report.Work{H: h, Answer: a, MS: ms, Note: note}, !named}, err
 	})
-	var stopped *guard.StoppedError
-	switch {
-	case !named && !told && err == nil:
+	if !named && !told && err == nil {
 		e.Kept.SayJSON(console.SaysKnown, knownSoFar{})
 		return o, false
-	case errors.As(err, &stopped):
-		j.Answer, err = &workloads.Answer{Workload: w.Name, Reason: stopped.Text}, nil
-		if errors.Is(stopped, guard.ErrInterrupted) {
-			err = &console.ExitError{Status: console.StatusInterrupted}
-		}
+	}
+	if stopped, ok := errors.AsType[*guard.StoppedError](err); ok {
+		j.Answer, err = &workloads.Answer{Workload: w.Name, Reason: stopped.Text}, console.Interrupted(stopped)
 	}
 	if j.Answer == nil {
 		return outcome{path: path, err: &notJudged{err, w.Name}, began: began}, true
@@ -253,11 +247,8 @@ func (j *judged) json(w io.Writer, path string) error {
 	}
 	anomalies := []anomaly{}
 	for _, f := range j.Answer.Findings {
-		a := anomaly{f.Kind, f.Text, []report.Operation{}}
-		for _, i := range f.Ops {
-			a.Operations = append(a.Operations, j.Operation(i))
-		}
-		anomalies = append(anomalies, a)
+		ops := append([]report.Operation{}, slice.Map(f.Ops, j.Operation)...)
+		anomalies = append(anomalies, anomaly{f.Kind, f.Text, ops})
 	}
 	stats := map[string]any{"check_ms": j.MS}
 	if j.H != nil {
@@ -266,10 +257,7 @@ func (j *judged) json(w io.Writer, path string) error {
 	for _, s := range j.Answer.Stats {
 		stats[s.Name] = s.Value
 	}
-	var order []int
-	for _, i := range j.Answer.Order {
-		order = append(order, j.H.Ops[i].Line)
-	}
+	order := slice.Map(j.Answer.Order, func(i int) int { return j.H.Ops[i].Line })
 	return console.JSONLine(w, struct {
 		History   string         `json:"history"`
 		Workload  string         `json:"workload"`

@@ -101,7 +101,7 @@ func (f *campaignFlags) run(ctx context.Context, e *console.Env, plan string) er
 		k := &keptFind{to: filepath.Join(f.out, dir, "violation.jsonl"), groups: g, answer: x.Answer}
 		k.command = again(&collectFlags{cfg: x.Config, fault: cell.FaultFlag()}, x.Level,
 			&hunt.Round{Seed: x.Config.Seed, Keys: x.Config.Keys})
-		err = k.keep(e)
+		err = keep(e, k.answer, k.to)
 		if err == nil && (f.in.dir != noIncident || f.small) {
 			err = k.make(ctx, e, &f.in, x, f.small, 1, p)
 		}

@@ -302,9 +302,7 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 	p.Hide()
 	var found error // an exit status
 	if live.on {
-		if found = live.end(e, quiet); found == nil {
-			found = broken
-		}
+		found = cmp.Or(live.end(e, quiet), broken)
 	}
 	j := summaryJSON(out, r)
 	if after.name != "" && err == nil && !r.Interrupted {
@@ -315,9 +313,7 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 		if x != nil && x.Replay != nil {
 			j.ReplayRuns, j.ReplayViolated = x.Replay.Runs, x.Replay.Violated
 		}
-		if found == nil {
-			found = checked
-		}
+		found = cmp.Or(found, checked)
 	}
 	if asJSON || !quiet {
 		if err := f.sayCollected(e, out, r, j, asJSON); err != nil {
@@ -398,23 +394,21 @@ func (f *collectFlags) sayCollected(e *console.Env, out string, r *collect.Resul
 
 // writeHistory writes the file. An error names the file instead of the temporary one.
 func writeHistory(out string, r *collect.Result, to string) error {
-	if err := format.Write(out, r.History, to, false); err != nil {
-		if p, ok := errors.AsType[*os.PathError](err); ok && out != "-" {
-			return fmt.Errorf("cannot write %s: %w", out, p.Err)
-		}
-		return fmt.Errorf("cannot write %s: %w", out, err)
+	err := format.Write(out, r.History, to, false)
+	if p, ok := errors.AsType[*os.PathError](err); ok && out != "-" {
+		err = p.Err
 	}
-	return nil
+	if err != nil {
+		err = fmt.Errorf("cannot write %s: %w", out, err)
+	}
+	return err
 }
 
 // PartialEnding is the ending of a history's name while it is being recorded.
 const PartialEnding = ".partial"
 
 func removePartial(path string) error {
-	if path == "" {
-		return nil
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(path); path != "" && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/collect/server"
 	"isovet/internal/cli/console"
+	"isovet/internal/slice"
 )
 
 // databaseItem is a database that --db accepts.
@@ -21,10 +22,9 @@ type databaseItem struct {
 func NewDatabases(e *console.Env) *cobra.Command {
 	var asJSON bool
 	c := console.Command("databases", console.Exactly(), func(*cobra.Command, []string) error {
-		var all []databaseItem
-		for _, d := range driver.All() {
-			all = append(all, databaseItem{d.URLs[0] + ":", d.About, d.Isolations})
-		}
+		all := slice.Map(driver.All(), func(d driver.Scheme) databaseItem {
+			return databaseItem{d.URLs[0] + ":", d.About, d.Isolations}
+		})
 		for _, s := range server.All() {
 			name, about, _ := strings.Cut(s.About, " (")
 			all = append(all, databaseItem{name, strings.TrimSuffix("a server to start: "+about, ")"), nil})

@@ -55,11 +55,6 @@ func numberedFind(out string, n int) string {
 	return base + "-" + strconv.Itoa(n) + strings.TrimPrefix(out, base)
 }
 
-// keep writes the history with its explanation.
-func (k *keptFind) keep(e *console.Env) error {
-	return keep(e, k.answer, k.to)
-}
-
 // make shrinks the history and writes the incident's folder. It only reports errors, since they do not change the
 // hunt's outcome.
 func (k *keptFind) make(ctx context.Context, e *console.Env, in *findFlags, x *collect.Found, small bool, n int,
@@ -164,12 +159,12 @@ func sayHunt(e *console.Env, h *hunt.Hunted, finds []*keptFind, j *huntJSON, asJ
 	if asJSON {
 		return console.JSONLine(e.Stdout, j)
 	}
-	if len(h.Rounds) == 0 {
-		if j.Reason != "" {
-			_, err := fmt.Fprintf(e.Stdout, "inconclusive at %s: %s\n", j.Level, j.Reason)
-			return err
-		}
+	if len(h.Rounds) == 0 && j.Reason == "" {
 		return nil
+	}
+	if len(h.Rounds) == 0 {
+		_, err := fmt.Fprintf(e.Stdout, "inconclusive at %s: %s\n", j.Level, j.Reason)
+		return err
 	}
 	what := fmt.Sprintf("%s, %s: %s, %s in %.1f s", j.DB, j.Isolation,
 		plural.Of(j.Rounds, "round"), plural.Of(j.Committed, "committed transaction"), h.Elapsed.Seconds())
@@ -177,11 +172,11 @@ func sayHunt(e *console.Env, h *hunt.Hunted, finds []*keptFind, j *huntJSON, asJ
 		if j.Undecided > 0 {
 			what += "; " + plural.Of(j.Undecided, "undecided round")
 		}
+		found := fmt.Sprintf("no violation of %s found: ", j.Level)
 		if j.Reason != "" {
-			_, err := fmt.Fprintf(e.Stdout, "inconclusive at %s: %s; %s\n", j.Level, j.Reason, what)
-			return err
+			found = fmt.Sprintf("inconclusive at %s: %s; ", j.Level, j.Reason)
 		}
-		_, err := fmt.Fprintf(e.Stdout, "no violation of %s found: %s\n", j.Level, what)
+		_, err := fmt.Fprintln(e.Stdout, found+what)
 		return err
 	}
 	for i, k := range finds {

@@ -142,7 +142,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 		r := hunt.Round{Seed: x.Config.Seed, Keys: x.Config.Keys, Workload: x.Config.Workload,
 			Variant: x.Config.Variant, Send: x.Config.Send, Fault: x.Config.Fault}
 		k.command = again(f, x.Level, &r)
-		if broken = k.keep(e); broken == nil && (in.dir != noIncident || small) {
+		if broken = keep(e, k.answer, k.to); broken == nil && (in.dir != noIncident || small) {
 			broken = k.make(ctx, e, in, x, small, len(finds), p)
 		}
 		return broken

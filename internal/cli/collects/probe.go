@@ -26,6 +26,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/report/incident"
 )
@@ -163,12 +164,9 @@ func NewProbeTable(p *probe.Probed) *ProbeTable {
 	t := &ProbeTable{probeJSON: probeJSON{DB: p.DB, Nodes: p.Nodes, ElapsedMS: console.Milliseconds(p.Elapsed),
 		Interrupted: p.Interrupted, Cells: []probeCell{}}}
 	for _, in := range p.Isolations {
-		j := probeIsolation{Isolation: in.Name, Said: in.Said, Documentation: in.Source, Commits: in.Commits,
-			Aborts: in.Aborts, Undecided: in.Undecided}
-		for _, k := range in.Other {
-			j.Other = append(j.Other, string(k))
-		}
-		t.Isolations = append(t.Isolations, j)
+		t.Isolations = append(t.Isolations, probeIsolation{Isolation: in.Name, Said: in.Said, Documentation: in.Source,
+			Commits: in.Commits, Aborts: in.Aborts, Undecided: in.Undecided,
+			Other: slice.Map(in.Other, func(k level.Anomaly) string { return string(k) })})
 	}
 	for _, ph := range probe.Phenomena() {
 		t.names = append(t.names, ph.Name)
@@ -204,12 +202,8 @@ func (t *ProbeTable) cell(anomaly, isolation string) *probeCell {
 // kindOf returns the kind of that anomaly of a result that belongs to the cell. If none does, it returns the first
 // anomaly's.
 func (c *probeCell) kindOf(r *evidence.Result) level.Anomaly {
-	for i := range r.Anomalies {
-		if slices.Contains(c.kinds, r.Anomalies[i].Kind) {
-			return r.Anomalies[i].Kind
-		}
-	}
-	return r.Anomalies[0].Kind
+	i := slices.IndexFunc(r.Anomalies, func(a evidence.Anomaly) bool { return slices.Contains(c.kinds, a.Kind) })
+	return r.Anomalies[max(0, i)].Kind
 }
 
 func (c *probeCell) mark() string {
@@ -235,16 +229,12 @@ func (c *probeCell) mark() string {
 
 // rows returns the table of phenomena by isolation.
 func (t *ProbeTable) rows() (header []string, rows [][]string) {
-	header = []string{"anomaly"}
-	for _, in := range t.Isolations {
-		header = append(header, in.Isolation)
+	each := func(first string, cell func(probeIsolation) string) []string {
+		return append([]string{first}, slice.Map(t.Isolations, cell)...)
 	}
+	header = each("anomaly", func(in probeIsolation) string { return in.Isolation })
 	for _, name := range t.names {
-		row := []string{name}
-		for _, in := range t.Isolations {
-			row = append(row, t.cell(name, in.Isolation).mark())
-		}
-		rows = append(rows, row)
+		rows = append(rows, each(name, func(in probeIsolation) string { return t.cell(name, in.Isolation).mark() }))
 	}
 	return header, rows
 }

@@ -21,6 +21,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/cli/watches"
 	"isovet/internal/escape"
+	"isovet/internal/slice"
 	"isovet/internal/sqlstmt"
 	"isovet/level"
 	"isovet/record"
@@ -215,19 +216,14 @@ func (f *proxyFlags) diagnose(ctx context.Context, e *console.Env, config *pgx.C
 			return nil, err
 		}
 		return pgx.CollectRows(rows, func(r pgx.CollectableRow) ([]string, error) {
-			var out []string
-			for _, v := range r.RawValues() {
-				out = append(out, string(v))
-			}
-			return out, nil
+			return slice.Map(r.RawValues(), func(v []byte) string { return string(v) }), nil
 		})
 	})
 	if err != nil {
 		return err
 	}
-	rows := make([][]string, len(tables))
-	for i, t := range tables {
-		rows[i] = []string{escape.Line(t.Table), cmp.Or(t.Read, "recorded"), cmp.Or(t.Write, "recorded")}
-	}
+	rows := slice.Map(tables, func(t sqlstmt.Diagnosis) []string {
+		return []string{escape.Line(t.Table), cmp.Or(t.Read, "recorded"), cmp.Or(t.Write, "recorded")}
+	})
 	return console.Table(e.Stdout, []string{"table", "reads", "writes"}, rows)
 }

@@ -182,12 +182,7 @@ func (f *replayFlags) run(ctx context.Context, e *console.Env, path string) erro
 }
 
 // name returns the name of the history that violates the level.
-func (j *replayJSON) name() string {
-	if j.History != "" {
-		return j.History
-	}
-	return j.Schedule
-}
+func (j *replayJSON) name() string { return cmp.Or(j.History, j.Schedule) }
 
 func (j *replayJSON) say(e *console.Env, r *collect.Replayed) error {
 	if r.Last != nil {

@@ -10,6 +10,7 @@ import (
 	"isovet/collect"
 	"isovet/internal/cli/console"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 )
 
 // headline describes a run in a sentence.
@@ -106,11 +107,9 @@ type abortJSON struct {
 }
 
 func abortsJSON(all []collect.Abort) []abortJSON {
-	var out []abortJSON
-	for _, a := range all {
-		out = append(out, abortJSON{a.Class, a.Code, a.Text, a.Count, a.Unknown})
-	}
-	return out
+	return slice.Map(all, func(a collect.Abort) abortJSON {
+		return abortJSON{a.Class, a.Code, a.Text, a.Count, a.Unknown}
+	})
 }
 
 // mostAborts bounds the reasons in a text; --json has all.

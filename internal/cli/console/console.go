@@ -27,6 +27,7 @@ import (
 	"isovet/internal/escape"
 	"isovet/internal/guard"
 	"isovet/internal/room"
+	"isovet/internal/slice"
 )
 
 // Terminated is errInterrupted for SIGTERM, by which a service's supervisor ends it.
@@ -230,13 +231,8 @@ func SetUp(root *cobra.Command, e *Env) {
 }
 
 func subcommands(c *cobra.Command) []string {
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() && sub.Name() != "help" {
-			names = append(names, sub.Name())
-		}
-	}
-	return names
+	shown := func(c *cobra.Command) bool { return c.IsAvailableCommand() && c.Name() != "help" }
+	return slice.Map(slice.Filter(c.Commands(), shown), (*cobra.Command).Name)
 }
 
 func unknownCommand(c *cobra.Command, word string) error {

@@ -87,6 +87,14 @@ func Worse(a, b int) int {
 	return a
 }
 
+// Interrupted returns the exit status of interrupted work as an error; nil if the work ended for another cause.
+func Interrupted(cause error) error {
+	if errors.Is(cause, guard.ErrInterrupted) {
+		return Status(StatusInterrupted)
+	}
+	return nil
+}
+
 // StoppedStatus is the exit status of work that was stopped.
 func StoppedStatus(s *guard.StoppedError) int {
 	if errors.Is(s.Cause, guard.ErrInterrupted) {

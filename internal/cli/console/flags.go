@@ -13,6 +13,7 @@ import (
 	"isovet/check/mechanism"
 	_ "isovet/check/papers" // are among check.All
 	"isovet/history/format"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -87,14 +88,10 @@ type Choice struct{ Name, About string }
 
 // DescribedFlag is EnumFlag with descriptions that the shell shows.
 func DescribedFlag(c *cobra.Command, value *string, name, what, usage string, choices []Choice) {
-	var names []string
-	var offered []cobra.Completion
-	for _, x := range choices {
-		names = append(names, x.Name)
-		offered = append(offered, cobra.CompletionWithDesc(x.Name, x.About))
-	}
-	c.Flags().Var(&Enum{value, what, names}, name, usage)
-	Complete(c, name, offered)
+	c.Flags().Var(&Enum{value, what, slice.Map(choices, func(x Choice) string { return x.Name })}, name, usage)
+	Complete(c, name, slice.Map(choices, func(x Choice) cobra.Completion {
+		return cobra.CompletionWithDesc(x.Name, x.About)
+	}))
 }
 
 // SolverValue is the value of --solver: a listed solver, or another program.
@@ -153,11 +150,10 @@ func (v LevelValue) Set(s string) error {
 }
 
 // LevelCompletions returns the levels with descriptions.
-func LevelCompletions() (out []cobra.Completion) {
-	for _, l := range level.All() {
-		out = append(out, cobra.CompletionWithDesc(l.String(), l.About()))
-	}
-	return out
+func LevelCompletions() []cobra.Completion {
+	return slice.Map(level.All(), func(l level.Level) cobra.Completion {
+		return cobra.CompletionWithDesc(l.String(), l.About())
+	})
 }
 
 func LevelFlag(c *cobra.Command, l *level.Level) {
@@ -207,22 +203,7 @@ func (v SizeValue) Set(s string) error {
 const Auto = check.AutoName
 
 // CheckerNames are the values of --checker.
-func CheckerNames() []string {
-	names := []string{Auto}
-	for _, c := range check.All() {
-		names = append(names, c.Info().Name)
-	}
-	return names
-}
-
-// SolverNames are the values of --solver.
-func SolverNames() []string {
-	var names []string
-	for _, s := range check.Solvers() {
-		names = append(names, s.Name)
-	}
-	return names
-}
+func CheckerNames() []string { return append([]string{Auto}, check.Names(check.All())...) }
 
 // Size returns a flag's value for a number of bytes with an optional unit.
 func Size(n *int64) SizeValue { return SizeValue{n} }
@@ -231,4 +212,6 @@ func Size(n *int64) SizeValue { return SizeValue{n} }
 func Level(l *level.Level) LevelValue { return LevelValue{l} }
 
 // Solver returns a flag's value for a solver, or another program.
-func Solver(name *string) *SolverValue { return &SolverValue{Enum{name, "solver", SolverNames()}} }
+func Solver(name *string) *SolverValue {
+	return &SolverValue{Enum{name, "solver", check.SolverNames()}}
+}

@@ -20,6 +20,7 @@ import (
 	"isovet/internal/atomicfile"
 	"isovet/internal/escape"
 	"isovet/internal/guard"
+	"isovet/internal/slice"
 )
 
 // Loading has the flags for reading histories. The zero value means auto for all.
@@ -47,15 +48,12 @@ func (l *Loading) Histories(args []string) []string {
 }
 
 // Paths returns the files of a history by its name.
-func (l *Loading) Paths(name string) (paths []string) {
+func (l *Loading) Paths(name string) []string {
 	args := []string{name}
 	if set, ok := l.Sets[name]; ok {
 		args = set
 	}
-	for _, a := range args {
-		paths = append(paths, split.Paths(a)...)
-	}
-	return paths
+	return slices.Concat(slice.Map(args, split.Paths)...)
 }
 
 // Flags adds the flags. name is the name of the flag for the format; of says of what.
@@ -173,11 +171,7 @@ func OrStopped(ctx context.Context, err error, while string) error {
 
 // FormatNames are the values of --format.
 func FormatNames() []string {
-	names := []string{Auto}
-	for _, f := range format.All() {
-		names = append(names, f.Name)
-	}
-	return names
+	return append([]string{Auto}, format.Names(format.All())...)
 }
 
 // Named sets the file's name in an input error that has none.
@@ -186,6 +180,14 @@ func Named(err error, file string) error {
 		in.File = file
 	}
 	return err
+}
+
+// Open opens a file, "-" being standard input.
+func (e *Env) Open(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(e.Stdin), nil
+	}
+	return os.Open(path)
 }
 
 // WriteText writes a history as WriteFile does, compressed as the ending of its name says.

@@ -70,18 +70,9 @@ func newKept(interrupted func()) *kept {
 	k := &kept{may: make(chan struct{}, 1)}
 	var tell, hear, crash uintptr
 	var began int64
-	at := 0 // where the tally begins
-	for range 5 {
-		next := strings.IndexByte(s[at:], ' ')
-		if next < 0 {
-			return nil
-		}
-		at += next + 1
-	}
-	if n, err := fmt.Sscanf(s[:at], "%d %d %d %d %d", &tell, &hear, &crash, &k.held, &began); err != nil || n != 5 {
-		return nil
-	}
-	if err := json.Unmarshal([]byte(s[at:]), &k.First); err != nil {
+	words := strings.SplitN(s, " ", 6)
+	if _, err := fmt.Sscan(s, &tell, &hear, &crash, &k.held, &began); err != nil || len(words) < 6 ||
+		json.Unmarshal([]byte(words[5]), &k.First) != nil {
 		return nil
 	}
 	k.began = time.Unix(0, began)

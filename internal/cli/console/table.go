@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"isovet/internal/escape"
+	"isovet/internal/slice"
 )
 
 // LeastColumn is the least width of a column. If that is not enough, a table is wider than its terminal.
@@ -34,7 +35,7 @@ func TableWithin(w io.Writer, most int, header []string, rows [][]string) error 
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for total := 2*len(widths) - 2 + sum(widths); most > 0 && total > most; total-- {
+	for total := 2*len(widths) - 2 + slice.Sum(slices.Values(widths)); most > 0 && total > most; total-- {
 		widest := slices.Index(widths, slices.Max(widths))
 		if widths[widest] <= LeastColumn {
 			break
@@ -64,13 +65,6 @@ func TableWithin(w io.Writer, most int, header []string, rows [][]string) error 
 	}
 	_, err := w.Write(out.Bytes())
 	return err
-}
-
-func sum(n []int) (s int) {
-	for _, x := range n {
-		s += x
-	}
-	return s
 }
 
 // fold breaks a text at blanks into lines of a width. It cuts longer words.

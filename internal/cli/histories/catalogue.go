@@ -9,6 +9,7 @@ import (
 
 	"isovet/docs"
 	"isovet/internal/cli/console"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -31,16 +32,10 @@ func levelInfo(l level.Level) levelJSON {
 	if l.RealTime() {
 		j.Orders = append(j.Orders, "real time")
 	}
-	for _, m := range level.All() {
-		if m != l && l.Implies(m) {
-			j.Implies = append(j.Implies, m.String())
-		}
-	}
-	for _, a := range level.Anomalies() {
-		if l.Forbids(a) {
-			j.Forbids = append(j.Forbids, string(a))
-		}
-	}
+	weaker := slice.Filter(level.All(), func(m level.Level) bool { return m != l && l.Implies(m) })
+	j.Implies = append(j.Implies, slice.Map(weaker, level.Level.String)...)
+	forbidden := slice.Filter(level.Anomalies(), l.Forbids)
+	j.Forbids = append(j.Forbids, slice.Map(forbidden, func(a level.Anomaly) string { return string(a) })...)
 	return j
 }
 
@@ -115,11 +110,8 @@ func anomalyInfos() (out []anomalyJSON) {
 		a := level.Anomaly(d.Kind)
 		j := anomalyJSON{Kind: d.Kind, Name: a.Name(), About: d.About, Weakest: strings.Split(d.Weakest, ", "),
 			Example: d.Example}
-		for _, l := range level.All() {
-			if l.Forbids(a) {
-				j.Forbids = append(j.Forbids, l.String())
-			}
-		}
+		forbid := slice.Filter(level.All(), func(l level.Level) bool { return l.Forbids(a) })
+		j.Forbids = slice.Map(forbid, level.Level.String)
 		out = append(out, j)
 	}
 	for _, a := range stampKinds {

@@ -179,10 +179,7 @@ func newHistoryStats(path string, h *history.History) *historyStats {
 	}
 	written := make([]uint8, h.NumVersions())
 	note := func(v uint32) {
-		if h.VerKind[v] == history.Null {
-			return
-		}
-		if written[v] < 2 {
+		if h.VerKind[v] != history.Null && written[v] < 2 {
 			written[v]++
 		}
 	}
@@ -282,12 +279,8 @@ func newTimeStats(h *history.History) timeStats {
 			spans = append(spans, span{a, z})
 		}
 	}
-	if len(spans) == 0 {
-		return s
-	}
 	sorts.Func(spans, func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end,
-			b.end))
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
 	})
 	var o overlaps
 	for _, p := range spans {

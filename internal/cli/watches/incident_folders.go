@@ -22,6 +22,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/report/incident"
 	"isovet/watch"
@@ -82,12 +83,9 @@ func (f *IncidentFolders) end() {
 
 // Sweep writes the folders of the newest incidents that have none, and deletes the oldest beyond the bound.
 func (f *IncidentFolders) Sweep(ctx context.Context) {
-	var told []watch.Incident
-	for _, x := range f.Of.List() {
-		if slices.ContainsFunc(x.Evidence, hasCertificate) {
-			told = append(told, x)
-		}
-	}
+	told := slice.Filter(f.Of.List(), func(x watch.Incident) bool {
+		return slices.ContainsFunc(x.Evidence, hasCertificate)
+	})
 	told, was := told[max(0, len(told)-f.Most):], f.made
 	f.made = map[int64]*incident.Incident{}
 	for _, x := range told {
@@ -177,14 +175,9 @@ func (f *IncidentFolders) prune() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var names []string
-	for _, d := range entries { // in order, as long as there are less than a million
-		if d.IsDir() && folderNumber.MatchString(d.Name()) {
-			names = append(names, d.Name())
-		}
-	}
-	for i := 0; i < len(names)-f.Most; i++ {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(in, names[i])))
+	dirs := slice.Filter(entries, func(d fs.DirEntry) bool { return d.IsDir() && folderNumber.MatchString(d.Name()) })
+	for _, d := range dirs[:max(0, len(dirs)-f.Most)] { // in order, as long as there are less than a million
+		err = errors.Join(err, os.RemoveAll(filepath.Join(in, d.Name())))
 	}
 	return err
 }

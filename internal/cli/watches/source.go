@@ -16,6 +16,7 @@ import (
 
 	"isovet/internal/cli/console"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/watch"
 	"isovet/watch/kafka"
 )
@@ -121,12 +122,7 @@ func (f *sourceFlags) open(e *console.Env, state string, judge watch.Judge, log 
 // fits refuses flags that belong to other sources.
 func (f *sourceFlags) fits(scheme string) error {
 	of := func(given bool, name string, schemes ...string) error {
-		for _, s := range schemes {
-			if s == scheme {
-				return nil
-			}
-		}
-		if !given {
+		if !given || slices.Contains(schemes, scheme) {
 			return nil
 		}
 		return console.Usagef("--%s is for sources %s; --source is %s", name, strings.Join(schemes, ", "), f.said())
@@ -373,9 +369,7 @@ func numberRanges(s string) (out []int32, err error) {
 			return nil, fmt.Errorf("%q", part)
 		}
 		for n := a; n <= b; n++ {
-			if !slices.Contains(out, int32(n)) {
-				out = append(out, int32(n))
-			}
+			out = slice.Union(out, int32(n))
 		}
 	}
 	return out, nil

@@ -25,6 +25,7 @@ import (
 	"isovet/internal/escape"
 	"isovet/internal/plural"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/watch"
 	"isovet/watch/online"
@@ -212,21 +213,13 @@ func (f *watchFlags) shrinkCommand() string {
 			words = append(words, "--read-only-at-start")
 		}
 	}
-	words = append(words, "-o", "small.jsonl")
-	for i, w := range words {
-		words[i] = escape.Shell(w)
-	}
-	return strings.Join(words, " ")
+	return strings.Join(slice.Map(append(words, "-o", "small.jsonl"), escape.Shell), " ")
 }
 
 // verdict returns the exit status of the findings.
 func (f *watchFlags) verdict(s *watch.Snapshot) int {
-	total := int64(0)
-	for _, n := range s.Violations {
-		total += n
-	}
 	switch {
-	case total == 0:
+	case slice.Sum(maps.Values(s.Violations)) == 0:
 		return console.StatusOK
 	case (f.checker == "leopard" || f.checker == "replay") && s.Proved == 0:
 		return console.StatusUnknown
@@ -315,10 +308,7 @@ func runWatch(ctx context.Context, e *console.Env, f *watchFlags) error {
 	case out.err != nil:
 		return out.err
 	}
-	if status := console.Status(f.concluded(e, &m, &incidents)); status != nil {
-		return errors.Join(status, err)
-	}
-	return err
+	return errors.Join(console.Status(f.concluded(e, &m, &incidents)), err)
 }
 
 // config returns the watch's configuration. Violations go to out, and to hook, if there is one.

@@ -17,6 +17,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -32,10 +33,7 @@ type encodeFlags struct {
 
 func NewEncode(e *console.Env) *cobra.Command {
 	f := encodeFlags{encoding: check.FormulaEncodings()[0], to: encode.Exports()[0].Name}
-	var forms []string
-	for _, x := range encode.Exports() {
-		forms = append(forms, x.Name)
-	}
+	forms := slice.Map(encode.Exports(), func(x encode.Export) string { return x.Name })
 	c := console.Command("encode", console.OneHistory(&f.from, "HISTORY"), func(c *cobra.Command, args []string) error {
 		if err := console.Crossed(c); err != nil {
 			return err

@@ -21,6 +21,7 @@ import (
 	"isovet/internal/cli/histories"
 	"isovet/internal/guard"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 )
 
 // GenFlags are the flags that say which history to generate, for gen and bench compare.
@@ -84,7 +85,9 @@ func (g *GenFlags) Add(c *cobra.Command) {
 	g.times, g.hint = timesNames[0], hintNames[0]
 	fl := c.Flags()
 	fl.Var(NewWorkloadValue(&g.Spec.Workload), "workload", "workload (isovet workloads)")
-	console.Complete(c, "workload", workloadCompletions())
+	console.Complete(c, "workload", slice.Map(workload.All(), func(w workload.Info) cobra.Completion {
+		return cobra.CompletionWithDesc(w.Name, w.About)
+	}))
 	fl.IntVar(&g.Spec.Txns, "txns", g.Spec.Txns, "committed transactions")
 	fl.IntVar(&g.Spec.Sessions, "sessions", g.Spec.Sessions, "client sessions")
 	fl.IntVar(&g.Spec.Keys, "keys", 0, "size of the data: rows, users, rooms, … (default: the workload's)")
@@ -98,7 +101,9 @@ func (g *GenFlags) Add(c *cobra.Command) {
 	fl.Uint64Var(&g.Spec.Seed, "seed", g.Spec.Seed, "the same seed gives the same history")
 	fl.Var(&faultsValue{console.Enum{Value: &g.Spec.Fault, What: "fault", Choices: datasets.FaultNames()}}, "fault",
 		"list of anomalies to plant (docs/workloads.md)")
-	console.Complete(c, "fault", faultCompletions())
+	console.Complete(c, "fault", slice.Map(datasets.AllFaults(), func(a datasets.Anomaly) cobra.Completion {
+		return cobra.CompletionWithDesc(a.Name, a.About)
+	}))
 	fl.IntVar(&g.Spec.Faults, "faults", 0, "number of anomalies to plant (default: one of each)")
 	console.EnumFlag(c, &g.times, "times", "choice of times", "client times to write: all, txns, none", timesNames)
 	console.EnumFlag(c, &g.hint, "hint", "kind of times", "make client times true, reversed or random", hintNames)
@@ -285,22 +290,6 @@ func (o *genOut) say(e *console.Env, s genSummary) error {
 	}
 	_, err := fmt.Fprintf(e.Stderr, "%s; %s\n", words, s.Note)
 	return err
-}
-
-// workloadCompletions returns the values of --workload with descriptions.
-func workloadCompletions() (out []cobra.Completion) {
-	for _, w := range workload.All() {
-		out = append(out, cobra.CompletionWithDesc(w.Name, w.About))
-	}
-	return out
-}
-
-// faultCompletions returns the values of --fault with descriptions.
-func faultCompletions() (out []cobra.Completion) {
-	for _, f := range datasets.AllFaults() {
-		out = append(out, cobra.CompletionWithDesc(f.Name, f.About))
-	}
-	return out
 }
 
 func NewWorkloads(e *console.Env) *cobra.Command {

@@ -190,14 +190,10 @@ func TestOrderEqualsModelUnderRandomCalls(t *testing.T) {
 func TestPathDefaultsToOneEach(t *testing.T) {
 	o := New(4)
 	for _, e := range []Edge{{0, 1, 7}, {1, 2, 8}, {2, 3, 9}, {0, 3, 10}} {
-		if o.AddEdge(e.From, e.To, e.Tag) {
-			t.Fatalf("%v closes a cycle", e)
-		}
+		must.Hold(t, !o.AddEdge(e.From, e.To, e.Tag), "%v closes a cycle", e)
 	}
 	path, ok := o.Path(0, 3, nil)
-	if !ok || !slices.Equal(path, []Edge{{0, 3, 10}}) {
-		t.Errorf("Path = %v, %v", path, ok)
-	}
+	must.Be(t, ok && slices.Equal(path, []Edge{{0, 3, 10}}), "Path = %v, %v", path, ok)
 	if !o.AddEdge(3, 0, 11) || !o.AddEdge(2, 2, 12) {
 		t.Error("cycles not seen")
 	}

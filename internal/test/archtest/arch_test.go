@@ -144,16 +144,12 @@ func TestEveryPackageHasAFloor(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, r := range slices.Concat(floors...) {
-		if r.purpose == "" {
-			t.Errorf("%s has no purpose", r.packages)
-		}
+		must.Be(t, r.purpose != "", "%s has no purpose", r.packages)
 		for _, path := range r.names() {
 			if all[path] == nil && !strings.HasSuffix(path, "/*") {
 				t.Errorf("the table of floors names %s, which is not there", path)
 			}
-			if seen[path] {
-				t.Errorf("the table of floors names %s twice", path)
-			}
+			must.Be(t, !seen[path], "the table of floors names %s twice", path)
 			seen[path] = true
 		}
 	}
@@ -214,9 +210,7 @@ func TestRulesCatch(t *testing.T) {
 // TestReasons: every exception says why.
 func TestReasons(t *testing.T) {
 	for _, r := range alongFloor {
-		if r.why == "" {
-			t.Errorf("%s → %s is allowed without a reason", r.from, r.to)
-		}
+		must.Be(t, r.why != "", "%s → %s is allowed without a reason", r.from, r.to)
 	}
 }
 
@@ -229,9 +223,7 @@ func TestImportersAreReal(t *testing.T) {
 			for _, p := range all {
 				used = used || matches(pattern, p.path) && slices.Contains(p.imports, to)
 			}
-			if !used {
-				t.Errorf("%s may import %s, and does not", pattern, to)
-			}
+			must.Be(t, used, "%s may import %s, and does not", pattern, to)
 		}
 	}
 	for from, tos := range narrow {
@@ -241,9 +233,7 @@ func TestImportersAreReal(t *testing.T) {
 			continue
 		}
 		for _, to := range tos {
-			if !slices.Contains(p.imports, to) {
-				t.Errorf("%s may import %s, and does not", from, to)
-			}
+			must.Be(t, slices.Contains(p.imports, to), "%s may import %s, and does not", from, to)
 		}
 	}
 }
@@ -291,9 +281,7 @@ func TestGoroutines(t *testing.T) {
 		}
 	}
 	for name := range goroutines {
-		if !seen[name] {
-			t.Errorf("%s is excused and starts no goroutine", name)
-		}
+		must.Be(t, seen[name], "%s is excused and starts no goroutine", name)
 	}
 }
 

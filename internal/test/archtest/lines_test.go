@@ -59,20 +59,14 @@ func TestLines(t *testing.T) {
 		}
 		if n := strings.Count(string(text), "\n"); n > maxLines && filepath.Ext(path) == ".go" {
 			seen[rel] = true
-			if longFiles[rel] == "" {
-				t.Errorf("%s has %d lines, more than %d", rel, n, maxLines)
-			}
+			must.Be(t, longFiles[rel] != "", "%s has %d lines, more than %d", rel, n, maxLines)
 		}
 		return nil
 	})
 	must.OK(t, err)
-	if pages < 50 || files < 500 {
-		t.Errorf("%d pages and %d Go files; the test looks in the wrong place", pages, files)
-	}
+	must.Be(t, pages >= 50 && files >= 500, "%d pages and %d Go files; the test looks in the wrong place", pages, files)
 	for name := range longFiles {
-		if !seen[name] {
-			t.Errorf("%s is excused and not too long", name)
-		}
+		must.Be(t, seen[name], "%s is excused and not too long", name)
 	}
 }
 

@@ -48,9 +48,7 @@ func TestLinks(t *testing.T) {
 		return nil
 	})
 	must.OK(t, err)
-	if links < 50 {
-		t.Errorf("%d links; expected those of the README and the pages of docs", links)
-	}
+	must.Be(t, links >= 50, "%d links; expected those of the README and the pages of docs", links)
 }
 
 var update = flag.Bool("update", false, "write the lines of code that pages link to")

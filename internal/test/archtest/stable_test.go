@@ -45,15 +45,11 @@ func TestStability(t *testing.T) {
 		want := "\nExperimental: this package may still change.\n"
 		if slices.Contains(stable, dir) {
 			want = "\nStable: this package's API changes only with a new major version.\n"
-			if !example {
-				t.Errorf("package %s has no example", dir)
-			}
+			must.Be(t, example, "package %s has no example", dir)
 		}
 		if !strings.Contains(doc, want) {
 			t.Errorf("the documentation of package %s does not say %q", dir, strings.TrimSpace(want))
 		}
 	}
-	if seen < 30 {
-		t.Errorf("%d packages", seen)
-	}
+	must.Be(t, seen >= 30, "%d packages", seen)
 }

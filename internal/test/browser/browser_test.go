@@ -65,9 +65,7 @@ func TestFinds(t *testing.T) {
 		t.Helper()
 		must.Equal(t, len(all), len(want), "%s: %q", what, all)
 		for _, w := range want {
-			if !strings.Contains(strings.Join(all, "\n"), w) {
-				t.Errorf("%s: nothing of %q in %q", what, w, all)
-			}
+			must.Be(t, strings.Contains(strings.Join(all, "\n"), w), "%s: nothing of %q in %q", what, w, all)
 		}
 	}
 	for end := time.Now().Add(Patience); len(p.Problems()) < 3 && time.Now().Before(end); { // the exception comes later

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -23,6 +24,7 @@ import (
 	"isovet/internal/pattern"
 	"isovet/internal/plural"
 	"isovet/internal/saved"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/internal/test/histtest/collide"
 	"isovet/internal/test/histtest/randtest"
@@ -64,9 +66,7 @@ func TestBoundsSet(t *testing.T) {
 	}} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
+				must.Be(t, recover() != nil, "%s: no panic", name)
 			}()
 			f()
 		}()
@@ -79,18 +79,16 @@ func TestDdminSweep(t *testing.T) {
 	randtest.Seeds(t, 500, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		n := rng.IntN(200)
-		there, must := make([]bool, n), make([]bool, n)
+		there, needed := make([]bool, n), make([]bool, n)
 		for i := range n {
-			there[i], must[i] = true, rng.IntN(20) == 0
+			there[i], needed[i] = true, rng.IntN(20) == 0
 		}
 		tries := 0
 		ddmin.Sweep(n, func(i int) bool { return there[i] }, func(run []int) bool {
 			tries++
 			for _, i := range run {
-				if !there[i] {
-					t.Fatalf("seed %d: %d is tried though it went", seed, i)
-				}
-				if must[i] {
+				must.Hold(t, there[i], "seed %d: %d is tried though it went", seed, i)
+				if needed[i] {
 					return false
 				}
 			}
@@ -100,13 +98,11 @@ func TestDdminSweep(t *testing.T) {
 			return true
 		}, func() bool { return false })
 		for i := range n {
-			if there[i] != must[i] {
-				t.Fatalf("seed %d: %d there: %v; must stay: %v", seed, i, there[i], must[i])
+			if there[i] != needed[i] {
+				t.Fatalf("seed %d: %d there: %v; must stay: %v", seed, i, there[i], needed[i])
 			}
 		}
-		if tries > 4*n+4 {
-			t.Fatalf("seed %d: %d tries for %d things", seed, tries, n)
-		}
+		must.Hold(t, tries <= 4*n+4, "seed %d: %d tries for %d things", seed, tries, n)
 	})
 	there, tries := make([]bool, 10_000), 0
 	for i := range there {
@@ -124,9 +120,7 @@ func TestDdminSweep(t *testing.T) {
 		}
 		return true
 	}, func() bool { return false })
-	if tries > 100 {
-		t.Errorf("%d tries to find 2 things among 10,000", tries)
-	}
+	must.Be(t, tries <= 100, "%d tries to find 2 things among 10,000", tries)
 }
 
 // TestDdminSweepPairs: a thing that can go only after another one, which comes before it, goes too.
@@ -348,8 +342,26 @@ func TestSorts(t *testing.T) {
 		slices.SortStableFunc(b, byKey)
 		sorts.Func(c, whole)
 		slices.SortFunc(d, whole)
-		if !slices.Equal(a, b) || !slices.Equal(c, d) {
-			t.Fatalf("%d: %v %v %v %v", n, a, b, c, d)
-		}
+		must.Hold(t, slices.Equal(a, b) && slices.Equal(c, d), "%d: %v %v %v %v", n, a, b, c, d)
 	}
+}
+
+// TestSlice: the loops over lists, of which some keep nothing.
+func TestSlice(t *testing.T) {
+	even := func(n int) bool { return n%2 == 0 }
+	half := func(n int) (int, error) {
+		if !even(n) {
+			return 0, fmt.Errorf("%d is odd", n)
+		}
+		return n / 2, nil
+	}
+	halves, err := slice.Try([]int{2, 4}, half)
+	_, odd := slice.Try([]int{2, 3, 5}, half)
+	got := fmt.Sprint(slice.Map([]int{1, 2}, strconv.Itoa), slice.Filter([]int{1, 2, 4}, even), halves, err, odd,
+		slice.Places[int32]([]int{1, 2, 4}, even), slice.Pick([]string{"a", "b", "c"}, []uint32{2, 0, 2}),
+		slice.Union([]int{1, 2}, 3, 2, 3), slice.Set([]int{1, 1}), slice.Sum(slices.Values([]int{1, 2, 3})),
+		slice.Numbers[uint8](3), slice.Map(nil, even) == nil, slice.Filter([]int{1}, even) == nil,
+		slice.Pick([]int{1}, []int{}) == nil)
+	must.Equal(t, got, "[1 2] [2 4] [1 2] <nil> 3 is odd [1 2] [c a c] [1 2 3] map[1:true] 6 [0 1 2] true true true",
+		"the results")
 }

@@ -17,9 +17,7 @@ import (
 func TestReport(t *testing.T) {
 	judge := func(t testing.TB, seed uint64, h *history.History) {
 		for op := range uint32(h.NumOps()) {
-			if seed == 7 && h.Ops.Kind[op] == history.Write {
-				t.Fatalf("a write by seed %d", seed)
-			}
+			must.Hold(t, seed != 7 || h.Ops.Kind[op] != history.Write, "a write by seed %d", seed)
 		}
 	}
 	s := Search{Dir: t.TempDir(), Judge: func(text []byte) error {

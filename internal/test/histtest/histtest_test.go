@@ -20,9 +20,7 @@ func TestRandom(t *testing.T) {
 	has := map[string]int{}
 	for seed := range uint64(n) {
 		text := Random(seed, Shape{})
-		if !bytes.Equal(text, Random(seed, Shape{})) {
-			t.Fatalf("seed %d makes two histories", seed)
-		}
+		must.Hold(t, bytes.Equal(text, Random(seed, Shape{})), "seed %d makes two histories", seed)
 		h, err := Read(text)
 		if err != nil {
 			bad++
@@ -50,9 +48,7 @@ func TestRandom(t *testing.T) {
 		}
 		note("both ends", early && late)
 	}
-	if bad > n/20 {
-		t.Errorf("%d of %d histories are not legal", bad, n)
-	}
+	must.Be(t, bad <= n/20, "%d of %d histories are not legal", bad, n)
 	for _, what := range []string{"lists", "predicates", "initial", "init", "both ends", `"seq":`, `"clock_skew":`,
 		`"read_only_at_start":`, `"status":"aborted"`,
 		`"status":"unknown"`, `"commit":`, `"start_ts":`, `"pw"`, `"not"`, `"or"`, `"ops":[]`, `:-92233720368547758`,

@@ -76,6 +76,24 @@ func Same[T comparable](t testing.TB, got, want T, what string, args ...any) {
 	}
 }
 
+// Be reports where something does not hold; the test goes on. The arguments are evaluated in any case:
+//
+//	must.Be(t, files >= 100, "%d files", files)
+func Be(t testing.TB, holds bool, format string, args ...any) {
+	if !holds {
+		t.Helper()
+		t.Errorf(format, args...)
+	}
+}
+
+// Hold is Be, but ends the test where it does not hold.
+func Hold(t testing.TB, holds bool, format string, args ...any) {
+	if !holds {
+		t.Helper()
+		t.Fatalf(format, args...)
+	}
+}
+
 // said is a value as a failure shows it: a text of one line in quotation marks, one of several lines below the line.
 func said(v any) string {
 	s, ok := v.(string)

@@ -35,7 +35,7 @@ func Histories(a, b *history.History) string {
 	case a.NumSessions() != b.NumSessions():
 		return fmt.Sprintf("%d and %d sessions", a.NumSessions(), b.NumSessions())
 	}
-	posA, posB := positions(a), positions(b)
+	posA, posB := a.SessionPlaces(), b.SessionPlaces()
 	for t := range uint32(a.NumTxns()) {
 		if d := diffTxn(a, b, t); d != "" {
 			return fmt.Sprintf("transaction %d: %s", a.Txns.ID[t], d)
@@ -62,17 +62,6 @@ func Histories(a, b *history.History) string {
 		}
 	}
 	return ""
-}
-
-// positions returns each transaction's position in its session.
-func positions(h *history.History) []uint32 {
-	pos := make([]uint32, h.NumTxns())
-	for s := range h.NumSessions() {
-		for i, t := range h.SessTxn[h.SessOff[s]:h.SessOff[s+1]] {
-			pos[t] = uint32(i)
-		}
-	}
-	return pos
 }
 
 func sameValue(a, b *history.History, x, y history.Value) bool {

@@ -47,9 +47,7 @@ func TestTinyMix(t *testing.T) {
 				}
 			}
 			t.Logf("%s at %s: %d %% valid", c.name, l, 100*valid/n)
-			if valid < n/4 || valid > n*3/4 {
-				t.Errorf("%s at %s: %d of %d valid", c.name, l, valid, n)
-			}
+			must.Be(t, valid >= n/4 && valid <= n*3/4, "%s at %s: %d of %d valid", c.name, l, valid, n)
 		}
 	}
 }
@@ -118,16 +116,12 @@ func TestRunsAreValid(t *testing.T) {
 			g.serial()
 		}
 		h := g.build()
-		if !valid(t, h, l) {
-			t.Fatalf("seed %d: the run violates %s", seed, l)
-		}
+		must.Hold(t, valid(t, h, l), "seed %d: the run violates %s", seed, l)
 		if l.Snapshot() && !valid(t, h, level.Serializable) {
 			skewed++
 		}
 	}
-	if skewed < 30 {
-		t.Errorf("%d of 750 runs with snapshots are not serializable; expected more", skewed)
-	}
+	must.Be(t, skewed >= 30, "%d of 750 runs with snapshots are not serializable; expected more", skewed)
 }
 
 // valid decides a level by brute force.

@@ -39,9 +39,7 @@ func TestTry(t *testing.T) {
 			continue
 		}
 		f, ok := errors.AsType[*Failure](err)
-		if !ok || !strings.HasPrefix(f.Err.Error(), want) {
-			t.Fatalf("seed %d: %v; want %q", seed, err, want)
-		}
+		must.Hold(t, ok && strings.HasPrefix(f.Err.Error(), want), "seed %d: %v; want %q", seed, err, want)
 		classes[f.Class] = true
 	}
 	must.Equal(t, len(classes), 5, "classes %v", classes)
