@@ -6,7 +6,8 @@
 //	S txnId [begin, ms]    C txnId [commit, ms]    W writeId key value    R writerTxnId writeId key value
 //
 // A file does not say whether it has times: the reader tries first without them, then with them. A transaction is
-// logged when it has committed.
+// logged when it has committed, but its client takes the second time before it sends the commit: when the transaction
+// ended is not known.
 //
 // # Meaning
 //
@@ -28,6 +29,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"isovet/history"
@@ -164,6 +166,8 @@ func (l *log) walk() error {
 			return fail("found the begin of a transaction within transaction %d; expected its commit", open)
 		case c != 'S' && !inside:
 			return fail("found a record %c outside a transaction; expected S", c)
+		case n == 17 && binary.BigEndian.Uint64(l.data[pos+9:]) > math.MaxInt64/1_000_000:
+			return fail("found a time that is too far away; expected milliseconds since 1970")
 		}
 		id := binary.BigEndian.Uint64(l.data[pos+1:])
 		switch c {
@@ -221,7 +225,7 @@ func (f *folder) init() {
 		f.b.Write(f.b.Key(history.IntValue(int64(k))), f.b.StringValue(text))
 	}
 	h := history.NewTxnHead()
-	h.Init = true
+	h.HasID, h.ID, h.Init = true, initial, true
 	f.b.EndTxn(h)
 }
 
@@ -247,7 +251,7 @@ func (f *folder) add(l *log, session int64) {
 			}
 		case 'C', 'A':
 			if l.timed {
-				h.End = int64(at(1)) * 1e6
+				h.Commit = int64(at(1)) * 1e6
 			}
 			if l.data[pos] == 'A' {
 				h.Status = history.Aborted
