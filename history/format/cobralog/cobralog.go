@@ -55,7 +55,6 @@ func Is(dir string) bool {
 
 // folder collects the content of a folder's logs.
 type folder struct {
-	ctx  context.Context
 	b    *history.Builder
 	told logs.Numbers       // transactions that have a log
 	lost map[uint64][]write // by writer without a log (known at the end)
@@ -72,11 +71,8 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := folder{
-		ctx: ctx, b: history.NewBuilder(),
-		lost:   map[uint64][]write{},
-		before: map[uint64]struct{}{}, deletes: map[uint64]struct{}{},
-	}
+	f := folder{b: history.NewBuilder(), lost: map[uint64][]write{}, before: map[uint64]struct{}{},
+		deletes: map[uint64]struct{}{}}
 	f.b.File = dir
 	all := make([]log, len(files))
 	ops := 0
@@ -89,11 +85,10 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 			return nil, err
 		}
 		all[i] = log{data: data, file: l.Path}
-		if err := all[i].check(); err != nil {
+		if err := f.survey(&all[i]); err != nil {
 			return nil, err
 		}
 		ops += len(data) / 33
-		f.survey(&all[i])
 	}
 	if f.told.Len() == 0 {
 		return nil, &history.InputError{File: files[0].Path, Off: 0, Msg: "the file is empty, like all logs of the " +
@@ -188,25 +183,32 @@ func (l *log) walk() error {
 	return nil
 }
 
-// survey finds which transactions have a log, and which keys existed before the run.
-func (f *folder) survey(l *log) {
+// survey checks a log, and finds which transactions have a log, and which keys existed before the run.
+func (f *folder) survey(l *log) error {
+	if err := l.check(); err != nil {
+		return err
+	}
 	for pos := 0; pos < len(l.data); pos += l.size(l.data[pos]) {
 		rec := l.data[pos+1:]
 		switch l.data[pos] {
 		case 'S':
-			f.told.Add(binary.BigEndian.Uint64(rec))
+			id := binary.BigEndian.Uint64(rec)
+			if f.told.Has(id) {
+				return &history.InputError{File: l.file, Off: int64(pos), Field: "id",
+					Msg: fmt.Sprintf("found a second transaction %d; expected unique ids", id)}
+			}
+			f.told.Add(id)
 		case 'W':
 			if binary.BigEndian.Uint64(rec) == deleted {
 				f.deletes[binary.BigEndian.Uint64(rec[8:])] = struct{}{}
 			}
 		case 'R':
-			switch writer, key := binary.BigEndian.Uint64(rec), binary.BigEndian.Uint64(rec[16:]); {
-			case gc(binary.BigEndian.Uint64(rec[8:]), writer):
-			case writer == initial:
-				f.before[key] = struct{}{}
+			if writer := binary.BigEndian.Uint64(rec); writer == initial && !gc(binary.BigEndian.Uint64(rec[8:]), writer) {
+				f.before[binary.BigEndian.Uint64(rec[16:])] = struct{}{}
 			}
 		}
 	}
+	return nil
 }
 
 // gc reports whether an operation is on the garbage collection's key.
@@ -244,7 +246,6 @@ func (f *folder) add(l *log, session int64) {
 		case 'S':
 			h = history.NewTxnHead()
 			h.HasSess, h.Session = true, session
-			// Some clients' logs count from the same number. Build refuses ids that are not unique.
 			h.HasID, h.ID = true, int64(at(0))
 			if l.timed {
 				h.Start = int64(at(1)) * 1e6
@@ -291,10 +292,7 @@ func (f *folder) always(key uint64) bool {
 func (f *folder) strangers() int {
 	for _, id := range slices.Sorted(maps.Keys(f.lost)) {
 		seen := f.lost[id]
-		sorts.Func(seen, func(a, b write) int {
-			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id,
-				b.id))
-		})
+		sorts.Func(seen, func(a, b write) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id)) })
 		for _, w := range slices.Compact(seen) {
 			f.b.Write(f.b.Key(history.IntValue(int64(w.key))), history.IntValue(int64(w.id)))
 		}
