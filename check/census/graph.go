@@ -348,13 +348,7 @@ func (g *dependencies) time(skew int64, counts []bool) {
 		if !counts[t] || t == h.Init {
 			continue
 		}
-		from, to := int64(graph.NoStart), int64(graph.NoEnd)
-		if h.Start(t) != history.NoTime {
-			from = h.Start(t) - skew
-		}
-		if h.End(t) != history.NoTime && h.Txns.Status[t] == history.Committed {
-			to = h.End(t) + skew
-		}
+		from, to := h.Window(t, skew)
 		txns, start, end = append(txns, t), append(start, from), append(end, to)
 	}
 	aux, chain := graph.TimeChain(start, end)

@@ -2,8 +2,9 @@ package format_test
 
 import (
 	"fmt"
+	"math"
+	"math/big"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -34,18 +35,21 @@ func naive(data string) (h *history.History, ok bool) {
 		case len(f) != 3 || f[0] != "r" && f[0] != "w":
 			return nil, false
 		default:
-			key, err := strconv.ParseInt(f[1], 10, 64)
-			value, err2 := strconv.ParseInt(f[2], 10, 64)
-			if err != nil || err2 != nil {
-				return nil, false
+			var n [2]int64
+			for i, word := range f[1:] {
+				x, ok := new(big.Int).SetString(word, 10)
+				if !ok || !x.IsInt64() && !x.IsUint64() {
+					return nil, false
+				}
+				n[i] = int64(x.And(x, new(big.Int).SetUint64(math.MaxUint64)).Uint64())
 			}
 			if first == 0 {
 				first = uint32(i) + 1
 			}
-			if k := b.Key(history.IntValue(key)); f[0] == "w" {
-				b.Write(k, history.IntValue(value))
+			if k := b.Key(history.IntValue(n[0])); f[0] == "w" {
+				b.Write(k, history.IntValue(n[1]))
 			} else {
-				b.Read(k, history.IntValue(value))
+				b.Read(k, history.IntValue(n[1]))
 			}
 		}
 	}
@@ -68,7 +72,7 @@ func TestAwditNaive(t *testing.T) {
 			case 2:
 				data = append(data, [...]string{"\n", "r 1\n", "w  1 2\n",
 					"x 1 2\n", "r -1 +2\n", "w 1 2 3\n", " r 1 2\n",
-					"r 1 9223372036854775808\n", "w 9223372036854775807 1\n", "r 1 2\r\n", "w 1 x\n"}[rnd.IntN(11)]...)
+					"r 1 18446744073709551616\n", "w 9223372036854775808 18446744073709551615\n", "w 9223372036854775807 1\n", "r 1 2\r\n", "w 1 x\n"}[rnd.IntN(12)]...)
 			default:
 				data = fmt.Appendf(data, "%c %d %d\n", "rw"[rnd.IntN(2)], rnd.IntN(3), rnd.Int64N(1<<rnd.IntN(62)))
 			}

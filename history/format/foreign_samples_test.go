@@ -139,17 +139,17 @@ var binarySamples = []sample{
 	{"cobra", map[string]string{
 		"T10.log": string(be(be(be(be(nil, 'S', 5), 'R', 3, 77, 1, 0), 'R', 0xDEADBEEF, 0xDEADBEEF, 2, 0), 'C', 5)),
 		"T2.log": string(be(be(be(be(be(nil, 'S', 3), 'R', 0xBEBEEBEE, 0xBEBEEBEE, 1, 12), 'W', 77, 1, 13), 'C', 3),
-			'S', 4)) + string(be(be(nil, 'R', 99, 78, 2, 1), 'C', 4)),
+			'S', 0)) + string(be(be(nil, 'R', 99, 78, 2, 1), 'C', 0)),
 		"T2.debug":  "not a log",
 		"other.txt": "not a log",
 	}, `
-		{"init":true,"ops":[["w",1,"initial"]]}
+		{"id":3200183278,"init":true,"ops":[["w",1,"initial"]]}
 		{"id":3,"session":2,"ops":[["r",1,"initial"],["w",1,77]]}
-		{"id":4,"session":2,"ops":[["r",2,78]]}
+		{"id":0,"session":2,"ops":[["r",2,78]]}
 		{"id":5,"session":10,"ops":[["r",1,77],["r",2,null]]}
 		{"id":99,"status":"unknown","ops":[["w",2,78]]}`},
 	{"cobra", map[string]string{"T1.log": string(be(be(be(nil, 'S', 3, 1000), 'W', 7, 1, 0), 'C', 3, 1002))}, `
-		{"id":3,"session":1,"start":1000000000,"end":1002000000,"ops":[["w",1,7]]}`},
+		{"id":3,"session":1,"start":1000000000,"commit":1002000000,"ops":[["w",1,7]]}`},
 	// Columns parted by spaces, another logger, lines of others, why an operation failed.
 	{"porcupine", map[string]string{"": "2020-01-01 INFO  jepsen.core - starting\nINFO  jepsen.util - 1   :invoke " +
 		":write  3\nINFO [2020-01-01 10:00:00] jepsen.util: 1 :info :write 3 :timed-out\r\nINFO  jepsen.util - 2 " +

@@ -2,6 +2,7 @@ package format
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +67,8 @@ func TestForeignErrors(t *testing.T) {
 			"expected a record"},
 		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'C', 2))}, "T1.log:byte 9: found the end of " +
 			"transaction 2; expected that of 1"},
+		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'C', 1)), "T2.log": string(be(be(nil, 'S', 1), 'C', 1))},
+			`T2.log:byte 0: field "id": found a second transaction 1; expected unique ids`},
 		{map[string]string{"T1.log": string(be(nil, 'S', 1)[:7])}, "T1.log:byte 0: found the end of the file after " +
 			"7 bytes of a record S; expected 9"},
 		{map[string]string{"J1.log": ""}, "J1.log:1: the file is empty, like all logs of the folder"},
@@ -157,6 +160,17 @@ func TestForeignRoundTrip(t *testing.T) {
 	}
 }
 
+// At equal times Jepsen's lines say no more of real time than the history: an invocation comes before a completion.
+func TestJepsenEqualTimes(t *testing.T) {
+	h := must.Get(Read(t.Context(), write(t, "in", []byte(`{"session":1,"start":1,"end":5,"ops":[["w","x",1]]}
+		{"session":1,"start":5,"end":5,"ops":[["w","x",2]]}
+		{"session":2,"start":5,"end":9,"ops":[["r","x",null]]}`)), Options{}))(t)
+	path := filepath.Join(t.TempDir(), "out")
+	must.OK(t, Write(path, h, "jepsen-edn", false))
+	g := must.Get(Read(t.Context(), path, Options{RealTime: ByIndex}))(t)
+	must.Equal(t, fmt.Sprint(g.Txns.Start, g.Txns.End), "[0 1 3] [2 5 4]", "the lines' places")
+}
+
 // A session that is not in the file's order is written in its own.
 func TestJepsenSessionOrder(t *testing.T) {
 	h := must.Get(Read(t.Context(), write(t, "in", []byte(`{"session":3,"seq":1,"ops":[["r","x",1]]}
@@ -190,6 +204,7 @@ func TestLossy(t *testing.T) {
 			"the history has list operations"},
 		{"jepsen-edn", `{"session":1,"ops":[["w",1,1],["w",1,null]]}`, `the history deletes keys`,
 			`the history deletes keys`},
+		{"jepsen-edn", `{"session":1,"ops":[["a",1,null]]}`, `or appends null`, `or appends null`},
 		{"jepsen-edn", `{"session":1,"status":"unknown","ops":[["r",1,null],["w",1,2]]}`,
 			`transaction 0, of unknown outcome, says what it read`, ""},
 		{"jepsen-edn", `{"session":1,"start":1,"commit":2,"end":3,"ops":[["w",1,2]]}`,

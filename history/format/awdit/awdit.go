@@ -25,7 +25,7 @@ func Is(head []byte) bool {
 		if len(f) != 3 || (string(f[0]) != "r" && string(f[0]) != "w") {
 			return false
 		}
-		_, err := strconv.ParseUint(string(f[1]), 10, 63)
+		_, err := strconv.ParseUint(string(f[1]), 10, 64)
 		return err == nil
 	}
 	return false
@@ -52,7 +52,11 @@ func number(text []byte) (n int64, rest []byte, err error) {
 	if i == from || i-from > 18 || i < len(text) && text[i] != ' ' {
 		word, _, _ := bytes.Cut(text[from:], []byte(" "))
 		i = from + len(word)
-		n, err = strconv.ParseInt(string(word), 10, 64)
+		if n, err = strconv.ParseInt(string(word), 10, 64); err != nil { // Cobra's hashes have 64 bits
+			var u uint64
+			u, err = strconv.ParseUint(string(word), 10, 64)
+			n = int64(u)
+		}
 	}
 	return n, text[i:], err
 }

@@ -6,7 +6,8 @@
 //	S txnId [begin, ms]    C txnId [commit, ms]    W writeId key value    R writerTxnId writeId key value
 //
 // A file does not say whether it has times: the reader tries first without them, then with them. A transaction is
-// logged when it has committed.
+// logged when it has committed, but its client takes the second time before it sends the commit: when the transaction
+// ended is not known.
 //
 // # Meaning
 //
@@ -28,6 +29,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"isovet/history"
@@ -53,7 +55,6 @@ func Is(dir string) bool {
 
 // folder collects the content of a folder's logs.
 type folder struct {
-	ctx  context.Context
 	b    *history.Builder
 	told logs.Numbers       // transactions that have a log
 	lost map[uint64][]write // by writer without a log (known at the end)
@@ -70,11 +71,8 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := folder{
-		ctx: ctx, b: history.NewBuilder(),
-		lost:   map[uint64][]write{},
-		before: map[uint64]struct{}{}, deletes: map[uint64]struct{}{},
-	}
+	f := folder{b: history.NewBuilder(), lost: map[uint64][]write{}, before: map[uint64]struct{}{},
+		deletes: map[uint64]struct{}{}}
 	f.b.File = dir
 	all := make([]log, len(files))
 	ops := 0
@@ -87,11 +85,10 @@ func Read(ctx context.Context, dir string) (*history.History, error) {
 			return nil, err
 		}
 		all[i] = log{data: data, file: l.Path}
-		if err := all[i].check(); err != nil {
+		if err := f.survey(&all[i]); err != nil {
 			return nil, err
 		}
 		ops += len(data) / 33
-		f.survey(&all[i])
 	}
 	if f.told.Len() == 0 {
 		return nil, &history.InputError{File: files[0].Path, Off: 0, Msg: "the file is empty, like all logs of the " +
@@ -164,6 +161,8 @@ func (l *log) walk() error {
 			return fail("found the begin of a transaction within transaction %d; expected its commit", open)
 		case c != 'S' && !inside:
 			return fail("found a record %c outside a transaction; expected S", c)
+		case n == 17 && binary.BigEndian.Uint64(l.data[pos+9:]) > math.MaxInt64/1_000_000:
+			return fail("found a time that is too far away; expected milliseconds since 1970")
 		}
 		id := binary.BigEndian.Uint64(l.data[pos+1:])
 		switch c {
@@ -184,25 +183,32 @@ func (l *log) walk() error {
 	return nil
 }
 
-// survey finds which transactions have a log, and which keys existed before the run.
-func (f *folder) survey(l *log) {
+// survey checks a log, and finds which transactions have a log, and which keys existed before the run.
+func (f *folder) survey(l *log) error {
+	if err := l.check(); err != nil {
+		return err
+	}
 	for pos := 0; pos < len(l.data); pos += l.size(l.data[pos]) {
 		rec := l.data[pos+1:]
 		switch l.data[pos] {
 		case 'S':
-			f.told.Add(binary.BigEndian.Uint64(rec))
+			id := binary.BigEndian.Uint64(rec)
+			if f.told.Has(id) {
+				return &history.InputError{File: l.file, Off: int64(pos), Field: "id",
+					Msg: fmt.Sprintf("found a second transaction %d; expected unique ids", id)}
+			}
+			f.told.Add(id)
 		case 'W':
 			if binary.BigEndian.Uint64(rec) == deleted {
 				f.deletes[binary.BigEndian.Uint64(rec[8:])] = struct{}{}
 			}
 		case 'R':
-			switch writer, key := binary.BigEndian.Uint64(rec), binary.BigEndian.Uint64(rec[16:]); {
-			case gc(binary.BigEndian.Uint64(rec[8:]), writer):
-			case writer == initial:
-				f.before[key] = struct{}{}
+			if writer := binary.BigEndian.Uint64(rec); writer == initial && !gc(binary.BigEndian.Uint64(rec[8:]), writer) {
+				f.before[binary.BigEndian.Uint64(rec[16:])] = struct{}{}
 			}
 		}
 	}
+	return nil
 }
 
 // gc reports whether an operation is on the garbage collection's key.
@@ -221,7 +227,7 @@ func (f *folder) init() {
 		f.b.Write(f.b.Key(history.IntValue(int64(k))), f.b.StringValue(text))
 	}
 	h := history.NewTxnHead()
-	h.Init = true
+	h.HasID, h.ID, h.Init = true, initial, true
 	f.b.EndTxn(h)
 }
 
@@ -240,14 +246,13 @@ func (f *folder) add(l *log, session int64) {
 		case 'S':
 			h = history.NewTxnHead()
 			h.HasSess, h.Session = true, session
-			// Some clients' logs count from the same number. Build refuses ids that are not unique.
 			h.HasID, h.ID = true, int64(at(0))
 			if l.timed {
 				h.Start = int64(at(1)) * 1e6
 			}
 		case 'C', 'A':
 			if l.timed {
-				h.End = int64(at(1)) * 1e6
+				h.Commit = int64(at(1)) * 1e6
 			}
 			if l.data[pos] == 'A' {
 				h.Status = history.Aborted
@@ -287,10 +292,7 @@ func (f *folder) always(key uint64) bool {
 func (f *folder) strangers() int {
 	for _, id := range slices.Sorted(maps.Keys(f.lost)) {
 		seen := f.lost[id]
-		sorts.Func(seen, func(a, b write) int {
-			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id,
-				b.id))
-		})
+		sorts.Func(seen, func(a, b write) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id)) })
 		for _, w := range slices.Compact(seen) {
 			f.b.Write(f.b.Key(history.IntValue(int64(w.key))), history.IntValue(int64(w.id)))
 		}

@@ -264,8 +264,7 @@ func (n *Numbers) fits(init Explicit) error {
 				h.KeyString(k))
 		}
 	}
-	// In dbcop's binary format 0 is the initial value and may be written too. In its text formats a key to which 0
-	// is written is absent at first.
+	// In dbcop's format 0 is the initial value and may be written too. PolySI refuses such writes, Plume ignores them.
 	for t := uint32(0); init != AllKeys && t < uint32(h.NumTxns()); t++ {
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < hi && t != h.Init; op++ {

@@ -3,6 +3,8 @@ package jepsen
 import (
 	"bytes"
 	"cmp"
+	"math"
+	"strconv"
 
 	"isovet/history"
 	"isovet/history/format/edn"
@@ -68,6 +70,38 @@ func (r *reader) independent(at int) (key edn.Token, in int, appends bool, err e
 		return key, -1, false, err
 	}
 	return key, in, appends, nil
+}
+
+// number returns the integer that a text stands for, or a number with a point or exponent in JSON, which has one kind
+// of numbers.
+func (r *reader) number(t edn.Token) (int64, bool) {
+	if t.Kind == edn.Number && r.s.JSON {
+		x, err := strconv.ParseFloat(string(t.Text), 64)
+		return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= 1<<53
+	}
+	if !r.numbers {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(t.Text), 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == string(t.Text)
+}
+
+// scalar makes a key or value from a token.
+func (r *reader) scalar(t edn.Token, field string) (history.Value, error) {
+	switch t.Kind {
+	case edn.Int:
+		return history.IntValue(t.N), nil
+	case edn.Nil:
+		return history.Value{Kind: history.Null}, nil
+	case edn.Bool:
+		return history.BoolValue(t.N == 1), nil
+	case edn.Word, edn.Text, edn.Number:
+		if n, is := r.number(t); is {
+			return history.IntValue(n), nil
+		}
+		return r.b.StringValue(t.Text), nil
+	}
+	return history.Value{}, r.s.Errorf(t.Pos, field, "found %v; expected a number, a word or nil", t)
 }
 
 // oneForm returns an error if a key or value stood before as a text where it now is a keyword or a number, or the
@@ -149,7 +183,7 @@ func (r *reader) mayWrite() bool {
 	return false
 }
 
-// findRegisters finds the keys of a history of lists that some micro-operation writes. A read of such a key returns the
+// findRegisters finds the keys that some micro-operation writes. In a history of lists a read of such a key returns the
 // value of a register; every other read returns a list.
 func (r *reader) findRegisters() error {
 	for i := range r.events {
@@ -157,7 +191,8 @@ func (r *reader) findRegisters() error {
 		if at < 0 {
 			continue
 		}
-		if micro, _, err := r.micro(at); err != nil {
+		at, micro, err := r.microAt(at)
+		if err != nil {
 			return err
 		} else if !micro {
 			continue

@@ -3,7 +3,6 @@ package jepsen
 import (
 	"bytes"
 	"cmp"
-	"strconv"
 	"sync"
 
 	"isovet/history"
@@ -23,6 +22,11 @@ const (
 func (r *reader) choose() error {
 	collection, number, balances, hasVersions := false, false, false, false
 	lists := sync.OnceValue(func() bool { return bytes.Contains(r.s.Data, []byte("append")) })
+	if bytes.Contains(r.s.Data, []byte("[:read ")) || bytes.Contains(r.s.Data, []byte(`["read"`)) {
+		if err := r.findRegisters(); err != nil {
+			return err
+		}
+	}
 	shaped := false // a write has shown whether values have versions
 	for i := range r.events {
 		e := &r.events[i]
@@ -311,38 +315,11 @@ func (r *reader) ops(e *event, status history.Status) (bool, error) {
 		"delete, acquire, release and add; --workload NAME judges tests of other objects", r.other)
 }
 
-// number returns the integer that a text stands for.
-func (r *reader) number(t edn.Token) (int64, bool) {
-	if !r.numbers {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(t.Text), 10, 64)
-	return n, err == nil && strconv.FormatInt(n, 10) == string(t.Text)
-}
-
 // unjudged counts a read without meaning, and notes the place of the first.
 func (r *reader) unjudged(pos int) {
 	if r.nils++; r.nils == 1 {
 		r.nilLine = uint32(r.s.Line(pos))
 	}
-}
-
-// scalar makes a key or value from a token.
-func (r *reader) scalar(t edn.Token, field string) (history.Value, error) {
-	switch t.Kind {
-	case edn.Int:
-		return history.IntValue(t.N), nil
-	case edn.Nil:
-		return history.Value{Kind: history.Null}, nil
-	case edn.Bool:
-		return history.BoolValue(t.N == 1), nil
-	case edn.Word, edn.Text, edn.Number:
-		if n, is := r.number(t); is {
-			return history.IntValue(n), nil
-		}
-		return r.b.StringValue(t.Text), nil
-	}
-	return history.Value{}, r.s.Errorf(t.Pos, field, "found %v; expected a number, a word or nil", t)
 }
 
 // value is scalar for the value of a micro-operation, which has one form in the file.
@@ -409,7 +386,8 @@ func (r *reader) microOps(at int, status history.Status) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		register := r.model != listModel || r.registers != nil && r.registers[string(trimmed(r.s.Data[from:r.s.Pos()]))]
+		written := r.registers != nil && r.registers[string(trimmed(r.s.Data[from:r.s.Pos()]))]
+		register, multi := r.model != listModel || written, written && f.Is("read") // of Knossos's multi-register
 		k, err := r.microKey(kt)
 		if err != nil {
 			return false, err
@@ -438,7 +416,7 @@ func (r *reader) microOps(at int, status history.Status) (bool, error) {
 			if err := r.leave(v, nil); err != nil {
 				return false, err
 			}
-		case short || v.Kind == edn.Nil && r.nilMeans == "unknown":
+		case short || v.Kind == edn.Nil && (r.nilMeans == "unknown" || multi && r.nilMeans == ""):
 			r.unjudged(kt.Pos)
 		case !register:
 			if err := r.list(k, v); err != nil {

@@ -49,9 +49,9 @@ func Check(h *history.History, lossy bool) error {
 			case (k == history.Read || k == history.ReadList) && h.Txns.Status[t] == history.Unknown && !lossy:
 				return fmt.Errorf("transaction %d, of unknown outcome, says what it read; Jepsen's info operations "+
 					"do not", h.Txns.ID[t])
-			case k != history.Write || t == h.Init:
+			case k != history.Write && k != history.Append || t == h.Init:
 			case h.VerKind[v] == history.Null:
-				return errors.New("the history deletes keys; Jepsen's registers have no deletes")
+				return errors.New("the history deletes keys, or appends null; Jepsen's operations do not")
 			case h.InitVer[h.VerKey[v]] == v:
 				return fmt.Errorf("key %s is written as %s, which it holds at first", h.KeyString(h.VerKey[v]),
 					h.ValueString(v))
@@ -111,6 +111,7 @@ func span(h *history.History, t uint32) (start, end int64) {
 // line is a line to write: an invocation, or its completion.
 type line struct {
 	time int64
+	rank int // among lines of the same time
 	txn  uint32
 	done bool
 }
@@ -131,15 +132,24 @@ func Write(w io.Writer, h *history.History) error {
 			switch start, end := span(h, t); {
 			case t == h.Init:
 			case timed:
-				lines = append(lines, line{start, t, false}, line{end, t, true})
+				lines = append(lines, line{time: start, txn: t}, line{time: end, txn: t, done: true})
 			default:
-				lines = append(lines, line{0, t, true})
+				lines = append(lines, line{txn: t, done: true})
 			}
 		}
 	}
-	// A session's own lines keep their order: it has at most one operation open.
+	// A session's own lines keep their order: it has at most one operation open. At equal times invocations come first,
+	// since readers that take the order for real time must not see more of it than there is.
 	if timed {
-		sorts.Stable(lines, func(a, b line) int { return cmp.Compare(a.time, b.time) })
+		for i := range lines {
+			switch l := &lines[i]; {
+			case i > 0 && lines[i-1].time == l.time && h.Txns.Sess[lines[i-1].txn] == h.Txns.Sess[l.txn]:
+				l.rank = lines[i-1].rank + 1
+			case l.done:
+				l.rank = 1
+			}
+		}
+		sorts.Stable(lines, func(a, b line) int { return cmp.Or(cmp.Compare(a.time, b.time), a.rank-b.rank) })
 	} else if inOrder {
 		sorts.Func(lines, func(a, b line) int { return cmp.Compare(a.txn, b.txn) })
 	}

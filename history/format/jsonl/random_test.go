@@ -172,6 +172,9 @@ func TestTimeScan(t *testing.T) {
 		} else if rnd.IntN(8) == 0 {
 			b = append(b, "059"[rnd.IntN(3)])
 		}
+		if i == 0 {
+			b = []byte("\x00\x00\x00\x00\x00\x00\x00\x0012345678901") // no digits, as no time was before
+		}
 		b = append(append(b, ",]}x./:;\xff\x00 "[rnd.IntN(11):]...), make([]byte, 32)...)
 		got, end := p.time(b, 0)
 		if want, behind := integer(b, 0); got != want || end != behind {

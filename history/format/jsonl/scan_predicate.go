@@ -188,7 +188,7 @@ const century = 100_000_000_000
 // time is integer for times. Most have 19 digits and share the first eight.
 func (p *parser) time(data []byte, i int) (int64, int) {
 	head := binary.LittleEndian.Uint64(data[i:])
-	if head == p.head {
+	if head == p.head && p.headTime > 0 {
 		t := binary.LittleEndian.Uint64(data[i+8:]) ^ 0x3030303030303030
 		u := binary.LittleEndian.Uint64(data[i+16:]) ^ 0x3030303030303030
 		if digits(t) == 8 && digits(u) == 3 {

@@ -4,12 +4,12 @@
 // # Meaning
 //
 // Operations of a transaction are in program order. A session's transactions are in the order of their first lines;
-// lines of several transactions may interleave. Every key is 0 at first, with two exceptions: the file may begin with
-// an explicit initial transaction (session 0, transaction 0, writes only, every key of the file, nothing else in
-// session 0), as IsoVista's files do; and a key to which another transaction writes 0 is absent at first, since a
-// value names one version. Transaction -1 is aborted (Plume, C4, AWDIT): its writes stay, so that reads of them are
-// aborted reads; its reads say nothing. Transaction ids are unique in the file. If they are not (a file of MTC counts
-// in each session), they are unique in a session, and a transaction's id here is its ordinal.
+// lines of several transactions may interleave. Every key is 0 at first, unless the file begins with an explicit
+// initial transaction (session 0, transaction 0, writes only, every key of the file, with nothing else in session 0 or
+// only 0), as IsoVista's files do. If another transaction writes 0, a read of 0 may be of either. Transaction -1 is
+// aborted (Plume, C4, AWDIT): its writes stay, so that reads of them are aborted reads; its reads say nothing.
+// Transaction ids are unique in the file. If they are not (a file of MTC counts in each session), they are unique in a
+// session, and a transaction's id here is its ordinal.
 //
 // Experimental: this package may still change.
 package plume
@@ -100,7 +100,7 @@ func Read(data []byte, file string) (*history.History, error) {
 	unique := uniqueIDs(txns)
 	explicit := explicitInit(txns, sorted)
 	if !explicit {
-		initial(b, sorted)
+		b.Initial = history.IntValue(0)
 	}
 	for i, t := range txns {
 		for _, o := range sorted[off[i]:off[i+1]] {
@@ -125,33 +125,6 @@ func Read(data []byte, file string) (*history.History, error) {
 	return b.Build()
 }
 
-// initial gives all keys the initial value 0. If some transaction writes 0, only keys to which none does get it.
-func initial(b *history.Builder, ops []op) {
-	written := make(map[int64]bool) // key → 0 is written to it
-	zero := false
-	for _, o := range ops {
-		if o.write && o.value == 0 {
-			written[o.key], zero = true, true
-		}
-	}
-	if !zero {
-		b.Initial = history.IntValue(0)
-		return
-	}
-	any := false
-	for _, o := range ops {
-		if !written[o.key] {
-			written[o.key], any = true, true
-			b.Write(b.Key(history.IntValue(o.key)), history.IntValue(0))
-		}
-	}
-	if any {
-		h := history.NewTxnHead()
-		h.Init = true
-		b.EndTxn(h)
-	}
-}
-
 // uniqueIDs reports whether each id names one transaction in the whole file.
 func uniqueIDs(txns []txn) bool {
 	ids := make([]int64, len(txns))
@@ -170,10 +143,11 @@ func explicitInit(txns []txn, ops []op) bool {
 	if len(txns) == 0 || txns[0].session != 0 || txns[0].id != 0 || txns[0].reads {
 		return false
 	}
-	if slices.ContainsFunc(txns[1:], func(t txn) bool { return t.session == 0 }) {
+	own, others := ops[:txns[0].ops], ops[txns[0].ops:]
+	if slices.ContainsFunc(txns[1:], func(t txn) bool { return t.session == 0 }) &&
+		slices.ContainsFunc(own, func(o op) bool { return o.value != 0 }) {
 		return false
 	}
-	own, others := ops[:txns[0].ops], ops[txns[0].ops:]
 	written := make(map[int64]struct{}, len(own))
 	for _, o := range own {
 		written[o.key] = struct{}{}

@@ -175,6 +175,8 @@ func naiveParse(data []byte, file string) ([]*naiveKey, error) {
 					return nil, wrong(value, "value", "the string that was there")
 				}
 				p.text = string(value.Text)
+			} else if value.Kind == edn.Text && p.text != string(value.Text) {
+				return nil, s.Errorf(value.Pos, "value", "found %v; expected what line %d invoked", value, p.line)
 			}
 		case kind.Is("fail"):
 			p.end, p.status = pos, history.Aborted

@@ -104,6 +104,8 @@ func (r *kvReader) event(s *edn.Scanner, e *kvEvent, first int, pos int64) error
 				return wrong(e.value, "value", "the string that was there")
 			}
 			o.text = r.textOf(&e.value)
+		} else if e.value.Kind == edn.Text && !bytes.Equal(e.value.Text, r.text(o.text)) {
+			return s.Errorf(e.value.Pos, "value", "found %v; expected what line %d invoked", e.value, o.line)
 		}
 	case 'f':
 		o.end, o.status = pos, history.Aborted

@@ -219,9 +219,13 @@ func Read(data []byte, file string, unknownNil bool) (h *history.History, passed
 		o := &ops[at]
 		switch string(kind) {
 		case ":ok":
+			asked := *o
 			o.status, o.end, o.skip = history.Committed, int64(lineNo), false
 			if err := o.values(value); err != nil {
 				return nil, 0, wrong("value", string(value), err.Error())
+			}
+			if name != readFn && (o.args != asked.args || o.nils != asked.nils) {
+				return nil, 0, wrong("value", string(value), "what line "+strconv.Itoa(int(o.line))+" invoked")
 			}
 			if unknownNil && name == readFn && o.nils[0] {
 				o.skip = true

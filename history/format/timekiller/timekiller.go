@@ -296,6 +296,9 @@ func (r *reader) scalar(t *edn.Token) history.Value {
 	case edn.Int:
 		return history.IntValue(t.N)
 	case edn.Text:
+		if n, err := strconv.ParseInt(string(t.Text), 10, 64); err == nil {
+			return history.IntValue(n)
+		}
 		return r.b.StringValue(t.Text)
 	case edn.Nil:
 	default:
