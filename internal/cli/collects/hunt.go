@@ -271,6 +271,7 @@ func again(f *collectFlags, l level.Level, r *hunt.Round) string {
 	add("sessions", strconv.Itoa(f.cfg.Sessions), f.cfg.Sessions != 0)
 	add("txns", strconv.Itoa(f.cfg.Txns), f.cfg.Txns != 0)
 	add("think", f.cfg.Think.String(), f.cfg.Think != 0)
+	add("op-timeout", f.cfg.Timeout.String(), f.cfg.Timeout != 0 && f.cfg.Timeout != 10*time.Second)
 	if r.Fault.Kind == collect.Schema { // the hunt's own perhaps
 		add("fault", r.Fault.String(), true)
 	} else {
