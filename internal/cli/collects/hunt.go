@@ -167,6 +167,8 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 		if jerr := finds[0].tell(&j); jerr != nil {
 			return errors.Join(err, jerr)
 		}
+	case err != nil:
+		j.Verdict, j.Reason = "inconclusive", "the hunt ended early: "+collect.OneLine(err.Error())
 	case h.Undecided > 0:
 		j.Verdict = "unknown"
 	case why != "":
