@@ -160,7 +160,7 @@ func TestEveryWorkload(t *testing.T) {
 // TestTimestamps: Badger's own timestamps explain every read, and order every two writers of a key. It validates what
 // was read: of mix, two blind writers of a key may overlap, and by their commits alone its runs are serial.
 func TestTimestamps(t *testing.T) {
-	for _, w := range []string{"smallbank", "rmw", "mix"} {
+	for _, w := range []string{"smallbank", "rmw", "rows", "mix"} {
 		r := run(t, collect.Config{DB: []string{"badger:"}, Workload: w, Keys: 20, Txns: 300, Sessions: 8,
 			Timestamps: true})
 		sound(t, r)

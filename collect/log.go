@@ -316,13 +316,15 @@ type stamped struct{ driver.Stamped }
 // wrote stores a version by which the database can find the transaction's commit.
 func (s *stamped) wrote(l *log, o *opRec) {
 	note := func(key, v history.Value) {
-		s.Wrote = true
-		switch v.Kind {
-		case history.Int:
+		switch {
+		case v.Kind == history.Int:
 			s.Key, s.Version = key.N, v.N
-		case history.Row:
+		case v.Kind == history.Row:
 			s.Key, s.Version = key.N, l.cells[v.N]
+		case !s.Wrote || s.Key == key.N:
+			s.Key, s.Version = key.N, driver.Deleted
 		}
+		s.Wrote = true
 	}
 	switch o.kind {
 	case history.Write, history.Append:

@@ -302,15 +302,16 @@ func apply(rows map[workload.Key][]int64, calls []callRec) {
 }
 
 // mostRows bounds the rows that a script loads into a table with conditions. If the table is larger, the script loads
-// only the rows that its steps name.
-const mostRows = 2000
+// only the rows that its steps name, and their neighbours: they fill pages of an index, which some databases lock whole.
+const mostRows, neighbours = 2000, 500
 
 // needed returns the rows that a script's steps may access.
 func (r *run) needed(rows map[workload.Key][]int64, txns []txnScript) []candidateRow {
-	named, count := map[workload.Key]bool{}, map[int]int{}
+	named, near, count := map[workload.Key]bool{}, map[workload.Key]bool{}, map[int]int{}
 	for i := range txns {
 		for _, st := range txns[i].steps {
-			named[workload.MakeKey(st.Table, st.Key)] = true
+			k := workload.MakeKey(st.Table, st.Key)
+			named[k], near[k/neighbours], near[k/neighbours+1], near[k/neighbours-1] = true, true, true, true
 		}
 	}
 	for k := range rows {
@@ -318,7 +319,7 @@ func (r *run) needed(rows map[workload.Key][]int64, txns []txnScript) []candidat
 	}
 	return rowsOf(rows, func(k workload.Key) bool {
 		n := k.Table()
-		return named[k] || r.tables[n].Columns != nil && count[n] <= mostRows
+		return named[k] || r.tables[n].Columns != nil && (count[n] <= mostRows || near[k/neighbours])
 	})
 }
 

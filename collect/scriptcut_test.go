@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/datasets/workload"
 	"isovet/internal/test/must"
 )
 
@@ -54,6 +55,13 @@ func TestScriptCuts(t *testing.T) {
 	}
 	s.Nodes = []int{0, 1, 1}
 	must.Equal(t, textOf(s.inSession(3, 1)), "none", "sessions of two nodes as one")
+	r := &run{tables: []workload.Table{{Columns: make([]workload.Column, 1)}}}
+	rows := map[workload.Key][]int64{}
+	for k := range workload.Key(3000) {
+		rows[k] = nil
+	}
+	txns := []txnScript{{steps: []ScriptStep{{Key: 1200}}}}
+	must.Equal(t, len(r.needed(rows, txns)), 3*neighbours, "rows of a large table beside those that are named")
 }
 
 // TestSetup: a script's tables are told with their first rows, each of its statements has a plan, and a plan that is

@@ -56,7 +56,7 @@ func (t *Target) Setup(ctx context.Context, c Config, s *Schedule, events []Even
 	for _, e := range events {
 		for _, q := range e.Statements {
 			verb, _, _ := strings.Cut(q, " ")
-			if !slices.Contains([]string{"select", "insert", "update", "delete"}, verb) || seen[q] ||
+			if !slices.Contains([]string{"select", "insert", "update", "delete", "merge"}, verb) || seen[q] ||
 				len(x.Plans) == mostPlans || ctx.Err() != nil {
 				continue
 			}

@@ -283,6 +283,9 @@ type Stamped struct {
 	Key, Version     int64
 }
 
+// Deleted is Stamped.Version of a key that the transaction deleted.
+const Deleted = math.MinInt64
+
 // Resolver is a DB that finds timestamps after the run.
 type Resolver interface {
 	// Resolve sets Start and Commit. It leaves them NoTime if it cannot know them.

@@ -53,6 +53,8 @@ func TestTexts(t *testing.T) {
 	must.Equal(t, Merge.SQL(ListName, ListColumns, []string{"1", "'5'"}, true, " from d"), "merge into isovet_list "+
 		"using (select 1 as k, '5' as val from d) s on (isovet_list.k = s.k) when matched then update set val = "+
 		"isovet_list.val || ',' || s.val when not matched then insert (k, val) values (s.k, s.val)", "MERGE")
+	deletes := (&Statements{Columns: ColumnsSQL{Upsert: Merge}}).Put(5, Row{Version: 7, Dead: true})[0]
+	must.Equal(t, strings.Contains(deletes, "7 as u, cast(null as bigint) as p"), true, "%s", deletes)
 	if _, err := parseRow("x y"); err == nil {
 		t.Error("a bad row is taken")
 	}

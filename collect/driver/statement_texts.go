@@ -94,6 +94,9 @@ func (s *Statements) Put(key int64, r Row) []string {
 	for _, a := range KVArgs(s.Wide, key, r) {
 		values = append(values, literal(a))
 	}
+	if r.Dead && s.Columns.Upsert == Merge { // else PostgreSQL takes the null for a text
+		values[2] = "cast(null as bigint)"
+	}
 	return s.write(s.Get(key, true)[0], KVName, KVColumns(s.Wide), values, false)
 }
 
@@ -179,6 +182,6 @@ func (s *Statements) Insert(d Data) []string {
 			out = append(out, "insert into isovet_kv values ("+strings.Join(values, ", ")+")")
 		}
 	}
-	_ = LoadTables(d.Tables, 1, say)
+	_ = LoadTables(d.Tables, 50, say)
 	return out
 }

@@ -199,7 +199,7 @@ func (a *around) register(k uint32) {
 			}
 			initial = initial || w == h.Init
 		}
-		initial = initial || len(ws) == 0 && (h.InitVer[k] == v || h.VerKind[v] == history.Null)
+		initial = initial || h.InitVer[k] == v || len(ws) == 0 && h.VerKind[v] == history.Null
 		for _, w := range ws {
 			if len(ws) == 1 && !initial {
 				from = w

@@ -45,10 +45,10 @@ func readFirst(h *history.History, t, k uint32) uint32 {
 	return history.None
 }
 
-// soleWriter returns the writer of a version, or None if it has no writer or several.
+// soleWriter returns the writer of a version, or None if it has no writer or several, or may be the initial one.
 func (b *book) soleWriter(k, v uint32) uint32 {
 	w := slices.DeleteFunc(b.writersOf(k, v), func(t uint32) bool { return !b.counts(t) })
-	if len(w) != 1 {
+	if len(w) != 1 || b.axis.h.InitVer[k] == v {
 		return history.None
 	}
 	return w[0]

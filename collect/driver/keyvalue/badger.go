@@ -99,14 +99,14 @@ func (b *badgerDB) Connect(context.Context, int) (driver.Session, error) {
 // the commits up to r, commits become even numbers and snapshots odd ones.
 func (b *badgerDB) Resolve(ctx context.Context, txns []driver.Stamped) error {
 	type write struct{ key, version int64 }
-	at := map[write]int64{}
+	at, deleted := map[write]int64{}, map[int64][]int64{} // versions of deletions, the newest first
 	err := b.db.View(func(t *badger.Txn) error {
 		it := t.NewIterator(badger.IteratorOptions{AllVersions: true, Prefix: []byte(driver.KeyPrefix)})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			item := it.Item()
 			key := item.Key()
-			if item.IsDeletedOrExpired() || len(key) < len(driver.RowPrefix)+8 {
+			if len(key) < len(driver.RowPrefix)+8 {
 				continue
 			}
 			kind, pk := string(key[:len(key)-8]), int64(binary.BigEndian.Uint64(key[len(key)-8:])^1<<63)
@@ -116,6 +116,10 @@ func (b *badgerDB) Resolve(ctx context.Context, txns []driver.Stamped) error {
 					return fmt.Errorf("key %q: %w", key, err)
 				}
 				pk = int64(workload.MakeKey(table, pk))
+			}
+			if item.IsDeletedOrExpired() {
+				deleted[pk] = append(deleted[pk], int64(item.Version()))
+				continue
 			}
 			err := item.Value(func(v []byte) error {
 				// The version is the first number of a row and the last of a list.
@@ -132,10 +136,17 @@ func (b *badgerDB) Resolve(ctx context.Context, txns []driver.Stamped) error {
 	})
 	for i := range txns {
 		t := &txns[i]
+		v, ok := at[write{t.Key, t.Version}]
+		// It read the row, so that nobody else has written it since, unless conflicts are not detected.
+		for _, d := range deleted[t.Key] {
+			if t.Version == driver.Deleted && d > t.Start && b.db.Opts().DetectConflicts {
+				v, ok = d, true
+			}
+		}
 		if t.Start != driver.NoTime {
 			t.Start = 2*t.Start + 1
 		}
-		if v, ok := at[write{t.Key, t.Version}]; ok && t.Wrote {
+		if ok && t.Wrote {
 			t.Commit = 2 * v
 		} else if t.Committed && !t.Wrote {
 			t.Commit = t.Start

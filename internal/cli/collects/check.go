@@ -14,6 +14,7 @@ import (
 	"isovet/collect/hunt"
 	"isovet/evidence"
 	"isovet/internal/cli/console"
+	"isovet/internal/escape"
 	"isovet/level"
 	"isovet/report"
 	"isovet/report/incident"
@@ -75,7 +76,10 @@ func (f *checkAfter) run(ctx context.Context, e *console.Env, cf *collectFlags, 
 	found := &collect.Found{Target: t, Config: cf.cfg, Level: f.at, Answer: a, Result: r}
 	command := "isovet collect --check " + f.at.String() +
 		strings.TrimPrefix(again(cf, f.at, &hunt.Round{Seed: cf.cfg.Seed, Keys: cf.cfg.Keys}), "isovet hunt")
-	command = strings.Replace(command, " --level "+f.at.String(), "", 1)
+	command = strings.Replace(command, " --level "+f.at.String(), "", 1) + " -o " + escape.Shell(out)
+	if cf.cfg.Duration > 0 {
+		command += " --for " + cf.cfg.Duration.String()
+	}
 	x, err := f.in.write(ctx, found, &keptFind{dir: dir, command: command}, nil, p)
 	if err != nil {
 		fmt.Fprintf(e.Stderr, "isovet: cannot write the incident: %v\n", err)

@@ -167,6 +167,8 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 		if jerr := finds[0].tell(&j); jerr != nil {
 			return errors.Join(err, jerr)
 		}
+	case err != nil:
+		j.Verdict, j.Reason = "inconclusive", "the hunt ended early: "+collect.OneLine(err.Error())
 	case h.Undecided > 0:
 		j.Verdict = "unknown"
 	case why != "":
@@ -271,6 +273,7 @@ func again(f *collectFlags, l level.Level, r *hunt.Round) string {
 	add("sessions", strconv.Itoa(f.cfg.Sessions), f.cfg.Sessions != 0)
 	add("txns", strconv.Itoa(f.cfg.Txns), f.cfg.Txns != 0)
 	add("think", f.cfg.Think.String(), f.cfg.Think != 0)
+	add("op-timeout", f.cfg.Timeout.String(), f.cfg.Timeout != 0 && f.cfg.Timeout != 10*time.Second)
 	if r.Fault.Kind == collect.Schema { // the hunt's own perhaps
 		add("fault", r.Fault.String(), true)
 	} else {
