@@ -148,14 +148,6 @@ func (f *compareFlags) measuring(c *cobra.Command) {
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 }
 
-// writeTidy writes the runs if --tidy is set.
-func (f *compareFlags) writeTidy(e *console.Env, runs []bench.Observation) error {
-	if f.tidy == "" {
-		return nil
-	}
-	return e.WriteFile(f.tidy, func(w io.Writer) error { return bench.WriteTidy(w, f.tidy, runs) })
-}
-
 // writePlot draws the comparison if --plot is set.
 func (f *compareFlags) writePlot(e *console.Env, rows []bench.Row) error {
 	if f.plot == "" {
@@ -241,10 +233,14 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	if err := f.print(e, lab.sources, rows); err != nil {
 		return err
 	}
-	if err := f.writeTidy(e, bench.Observations(rows)); err != nil {
-		return err
+	tidy := func(w io.Writer) error { return bench.WriteTidy(w, f.tidy, bench.Observations(rows)) }
+	if f.tidy != "" {
+		err = e.WriteFile(f.tidy, tidy)
 	}
-	if err := f.writePlot(e, rows); err != nil {
+	if err == nil {
+		err = f.writePlot(e, rows)
+	}
+	if err != nil {
 		return err
 	}
 	if f.out != "" && len(rows) > 0 {
