@@ -191,8 +191,7 @@ func (l *Lab) pipeTo(ctx context.Context, first head, lines []arrival, o watchin
 	err = errors.Join(err, in.Close())
 	status := cmd.Wait()
 	w.took = time.Since(start) - o.wait
-	var exit *exec.ExitError
-	if errors.As(status, &exit) && exit.ExitCode() == 1 {
+	if exit, ok := errors.AsType[*exec.ExitError](status); ok && exit.ExitCode() == 1 {
 		status = nil // violations, or late ones
 	}
 	if status != nil {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"isovet/internal/slice"
 )
 
 // A claim of a paper is a row of claims.tsv: its words, its number, and how to measure the number from a figure's
@@ -212,14 +214,10 @@ func sixDigits(v float64) float64 {
 
 // judgeAll recomputes the figure's claims from its points.
 func (r *Report) judgeAll() {
-	r.Claims = nil
-	for _, s := range r.fig.Says {
-		r.Claims = append(r.Claims, s.judge(r))
-	}
+	judge := func(s Saying) Claim { return s.judge(r) }
+	r.Claims = slice.Map(r.fig.Says, judge)
 	if r.fig.Bounds != nil {
-		for _, s := range r.fig.Bounds(r) {
-			r.Claims = append(r.Claims, s.judge(r))
-		}
+		r.Claims = append(r.Claims, slice.Map(r.fig.Bounds(r), judge)...)
 	}
 }
 

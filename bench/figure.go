@@ -152,13 +152,10 @@ const (
 
 // Faults lists faults of isovet among the points.
 func (r *Report) Faults() []string {
-	var out []string
-	for i := range r.Points {
-		if p := &r.Points[i]; p.Fault {
-			out = append(out, fmt.Sprintf("%s, %s on %s: %s", r.Figure, p.Series, p.Group, p.Reason))
-		}
-	}
-	return out
+	faults := slice.Filter(r.Points, func(p Point) bool { return p.Fault })
+	return slice.Map(faults, func(p Point) string {
+		return fmt.Sprintf("%s, %s on %s: %s", r.Figure, p.Series, p.Group, p.Reason)
+	})
 }
 
 // cell returns a point as text for a table.

@@ -12,13 +12,8 @@ import (
 
 // line returns a series' points at the accepted groups, in their order.
 func (r *Report) line(metric string, keep func(string) bool, series string) []*Point {
-	var out []*Point
-	for _, g := range r.Groups(metric) {
-		if p := r.Find(metric, g, series); p != nil && keep(g) {
-			out = append(out, p)
-		}
-	}
-	return out
+	found := slice.Map(slice.Filter(r.Groups(metric), keep), func(g string) *Point { return r.Find(metric, g, series) })
+	return slice.Filter(found, func(p *Point) bool { return p != nil })
 }
 
 // sizeValue is a value at a size.
@@ -203,13 +198,9 @@ func fallsOver(metric, group string, series ...string) finder {
 }
 
 // values returns the values of those points that there are.
-func values(names []string, find func(name string) *Point) (out []float64) {
-	for _, name := range names {
-		if p := find(name); p != nil {
-			out = append(out, p.Value)
-		}
-	}
-	return out
+func values(names []string, find func(name string) *Point) []float64 {
+	found := slice.Filter(slice.Map(names, find), func(p *Point) bool { return p != nil })
+	return slice.Map(found, func(p *Point) float64 { return p.Value })
 }
 
 // leastSteady returns the quotient of the greatest and the least value of the series that varies most.

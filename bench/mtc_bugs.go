@@ -24,12 +24,10 @@ type trial struct {
 	ops                              []int
 }
 
-func mtcTrials() []trial {
-	return []trial{
-		{"mini, mtc", "mini", "exponential", "mtc", []int{4}},
-		{"append, elle", "list-append", "", "elle", []int{2, 4, 8}},
-		{"wr, elle-register", "mix", "zipf", "elle-register", []int{2, 4, 8}},
-	}
+var mtcTrials = []trial{
+	{"mini, mtc", "mini", "exponential", "mtc", []int{4}},
+	{"append, elle", "list-append", "", "elle", []int{2, 4, 8}},
+	{"wr, elle-register", "mix", "zipf", "elle-register", []int{2, 4, 8}},
 }
 
 // trialsOf is the result of one kind of trial on one database: means over the trials, in milliseconds.
@@ -92,7 +90,7 @@ func (l *Lab) runTrials(ctx context.Context, r *Report) ([]trialsOf, error) {
 			urls = s.URLs
 		}
 		for _, ops := range []int{2, 4, 8} {
-			for _, t := range mtcTrials() {
+			for _, t := range mtcTrials {
 				c, err := check.ByName(t.checker)
 				if err != nil || !slices.Contains(t.ops, ops) {
 					continue

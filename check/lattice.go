@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/level"
 )
@@ -113,14 +114,7 @@ func runLattice(ctx context.Context, h *history.History, o Options, partial func
 // strongestFirst sorts levels by how many they imply.
 func strongestFirst(levels []level.Level) []level.Level {
 	out := slices.Clone(levels)
-	implies := func(l level.Level) (n int) {
-		for _, m := range levels {
-			if l.Implies(m) {
-				n++
-			}
-		}
-		return n
-	}
+	implies := func(l level.Level) int { return slice.Count(levels, l.Implies) }
 	sorts.Stable(out, func(a, b level.Level) int { return implies(b) - implies(a) })
 	return out
 }

@@ -135,8 +135,7 @@ func certifyBy(ctx context.Context, r *evidence.Result, how certify.Options) err
 	if r.Verdict == evidence.Violated {
 		err = judged(ctx, r, how)
 	}
-	var refused *elaborate.Refused
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*elaborate.Refused](err); ok {
 		disagreements.Add(1)
 	}
 	return nil

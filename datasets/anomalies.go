@@ -230,14 +230,12 @@ func (n *parsedText) history() (*history.History, error) {
 				if op.Kind == store.ScriptWrite {
 					kind = history.PredWrite
 				}
-				var of []versionText
-				for _, m := range op.Of {
-					of = append(of, versionText{strconv.Quote(n.keys[m.Key]), strconv.FormatInt(m.Old, 10), m.Not})
-				}
-				var rows []history.PredRow
-				for _, m := range op.Found {
-					rows = append(rows, history.PredRow{Key: key(m.Key), Old: textValue(m.Old), New: textValue(m.New)})
-				}
+				of := slice.Map(op.Of, func(m store.ScriptMatch) versionText {
+					return versionText{strconv.Quote(n.keys[m.Key]), strconv.FormatInt(m.Old, 10), m.Not}
+				})
+				rows := slice.Map(op.Found, func(m store.ScriptMatch) history.PredRow {
+					return history.PredRow{Key: key(m.Key), Old: textValue(m.Old), New: textValue(m.New)}
+				})
 				b.Predicate(kind, versionPredicate(nil, "", of), rows)
 			}
 		}

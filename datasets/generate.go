@@ -10,6 +10,7 @@ import (
 	"isovet/datasets/store"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -271,12 +272,7 @@ func (c *convert) keyOf(r uint32) uint32 {
 
 // init adds the touched keys, sorted, and the transaction that loaded them.
 func (c *convert) init() {
-	rows := make([]uint32, 0, len(c.log.Rows))
-	for r, touched := range c.log.Touched {
-		if touched {
-			rows = append(rows, uint32(r))
-		}
-	}
+	rows := slice.Places[uint32](c.log.Touched, func(touched bool) bool { return touched })
 	slices.SortFunc(rows, func(a, b uint32) int { return cmp.Compare(c.log.Rows[a], c.log.Rows[b]) })
 	c.key = make([]uint32, len(c.log.Rows))
 	loaded := false

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/polygraph"
 	"isovet/solver"
 	"isovet/solver/dimacs"
@@ -48,9 +49,9 @@ func (q *Problem) graph() external.Graph {
 			g.Known = append(g.Known, [2]int32{u, v})
 		}
 	}
-	for _, e := range q.Guards {
-		g.Edges = append(g.Edges, external.Edge{From: e.Edge.From, To: e.Edge.To, Lit: e.Lit})
-	}
+	g.Edges = slice.Map(q.Guards, func(e Guard) external.Edge {
+		return external.Edge{From: e.Edge.From, To: e.Edge.To, Lit: e.Lit}
+	})
 	return g
 }
 

@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"isovet/internal/slice"
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -19,9 +20,9 @@ import (
 func (q *Problem) Predicates(choice []solver.Lit, guard func(l solver.Lit, e polygraph.Edge)) {
 	p := q.P
 	q.Based = true
-	for _, u := range p.Counted() {
-		q.Clauses = append(q.Clauses, []solver.Lit{q.counts(u)})
-	}
+	q.Clauses = append(q.Clauses, slice.Map(p.Counted(), func(u int32) []solver.Lit {
+		return []solver.Lit{q.counts(u)}
+	})...)
 	for _, e := range p.Maybe {
 		guard(q.counts(e.From), e)
 	}

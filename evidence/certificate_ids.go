@@ -36,10 +36,7 @@ func (c *certificateReader) findVersions(as []certificateAnomaly) {
 	c.key, c.ver = make(map[string]uint32), make(map[uint32]map[string]uint32)
 	var edges []*certificateEdge
 	for i := range as {
-		for j := range as[i].Cycle {
-			edges = append(edges, &as[i].Cycle[j])
-		}
-		for _, cycle := range as[i].Cycles {
+		for _, cycle := range append([][]certificateEdge{as[i].Cycle}, as[i].Cycles...) {
 			for j := range cycle {
 				edges = append(edges, &cycle[j])
 			}

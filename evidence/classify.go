@@ -3,6 +3,7 @@ package evidence
 import (
 	"slices"
 
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -80,13 +81,8 @@ func isAnti(d Dep) bool { return d == RW || d == PRW }
 // anti returns the number of a cycle's anti-dependencies.
 func anti(cycle []Edge) int { return count(cycle, RW) + count(cycle, PRW) }
 
-func count(cycle []Edge, d Dep) (n int) {
-	for i := range cycle {
-		if cycle[i].Dep == d {
-			n++
-		}
-	}
-	return n
+func count(cycle []Edge, d Dep) int {
+	return slice.Count(cycle, func(e Edge) bool { return e.Dep == d })
 }
 
 // shapeOf returns the shape of a cycle (see Classify), "" if it has none.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -46,12 +47,7 @@ func Hints(r *Result) (hints []string) {
 			before = atFirst(h, v, "its writer, T%d, began after the read had ended", h.Txns.ID[h.TxnOf(a.Ops[1])])
 		}
 	}
-	for _, s := range []string{text, before} {
-		if s != "" {
-			hints = append(hints, s)
-		}
-	}
-	return hints
+	return append(hints, slice.Filter([]string{text, before}, func(s string) bool { return s != "" })...)
 }
 
 // atFirst returns the hint that a key held a version before the run.

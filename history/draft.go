@@ -1,6 +1,8 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Draft collects some thousand transactions of a stream at a time, as they were read. It does not make what needs a
 // whole history: sessions, unique ids, numbered versions. It is emptied and reused, so that a transaction needs no

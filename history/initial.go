@@ -194,9 +194,7 @@ func (b *Builder) inferInitial(v versions, ver, extra []uint32) []uint32 {
 	if found == nil {
 		return ver
 	}
-	for range found {
-		b.kind = append(b.kind, Write)
-	}
+	b.kind = append(b.kind, slices.Repeat([]OpKind{Write}, len(found))...)
 	h := NewTxnHead()
 	h.Init = true
 	b.EndTxn(h)

@@ -1,6 +1,10 @@
 package history
 
-import "slices"
+import (
+	"slices"
+
+	"isovet/internal/slice"
+)
 
 // sessions has the sessions of a builder's transactions: of[t] is an index into name, or None for a transaction
 // without session.
@@ -90,12 +94,7 @@ func (b *Builder) sessions(h *History) error {
 // orderSession sorts a session's transactions by seq, which must be 0, 1, 2, …. An initial transaction with a seq of
 // this session counts, although it is not in the session's order.
 func (b *Builder) orderSession(name int64, in []uint32) error {
-	with := 0
-	for _, t := range in {
-		if b.seq[t] != NoTime {
-			with++
-		}
-	}
+	with := slice.Count(in, func(t uint32) bool { return b.seq[t] != NoTime })
 	if with == 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/closure"
 	"isovet/evidence"
+	"isovet/internal/slice"
 )
 
 // Relation is the known order of two versions of a key.
@@ -135,13 +136,7 @@ func (p *Polygraph) option(reach closure.Index, c *Based, f uint32) (possible, f
 
 // OpenBased counts the predicate constraints that are not settled.
 func (p *Polygraph) OpenBased() int {
-	n := 0
-	for i := range p.Based {
-		if !p.Based[i].Done {
-			n++
-		}
-	}
-	return n
+	return slice.Count(p.Based, func(b Based) bool { return !b.Done })
 }
 
 // StoryOf calls f with the transactions of Story and with the constraint's own.

@@ -7,6 +7,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 )
 
 // openBase separates the By of guarded edges from the other reasons: By = openBase − index.
@@ -288,11 +289,5 @@ func (f *Finder) Reached(u int32, among []int32) []int32 {
 			}
 		}
 	}
-	var out []int32
-	for _, v := range among {
-		if v != u && f.mark[v] == f.epoch {
-			out = append(out, v)
-		}
-	}
-	return out
+	return slice.Filter(among, func(v int32) bool { return v != u && f.mark[v] == f.epoch })
 }

@@ -217,8 +217,7 @@ func Verify(ctx context.Context, cert io.Reader, s *Source, o Options) (*Result,
 	default:
 		err = refuted{certify.ErrUnknown}
 	}
-	var no refuted
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[refuted](err); ok {
 		r.Refuted, err = no.error, nil
 	}
 	if err != nil {

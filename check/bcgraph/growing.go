@@ -185,12 +185,7 @@ func (f *family) fail(needs mask, cycle []logged) {
 // settle keeps orders of the largest acyclic graphs, starting from the old orders.
 func (f *family) settle(old []kept) {
 	open := func(m mask) bool { return f.on[m] && !f.dead[m] }
-	f.live = nil
-	for _, k := range old {
-		if open(k.mask) {
-			f.live = append(f.live, k)
-		}
-	}
+	f.live = slice.Filter(old, func(k kept) bool { return open(k.mask) })
 	// A mask that contains another one is the larger number.
 	for m := mask(masks) - 1; m < masks; m-- {
 		if open(m) && f.over(f.live, m) == nil {

@@ -62,8 +62,8 @@ func Check(ctx context.Context, paths []string, o Options) (*evidence.Result, er
 	o.Checker = cmp.Or(o.Checker, check.AutoName)
 	l := guard.Limits{Timeout: o.Timeout, Memory: o.Memory}
 	r, err := inMemory(ctx, paths, l, o)
-	var stopped *guard.StoppedError
-	if !errors.As(err, &stopped) {
+	stopped, ok := errors.AsType[*guard.StoppedError](err)
+	if !ok {
 		return r, err
 	}
 	r = &evidence.Result{Level: o.Level, Checker: o.Checker, Solver: o.Solver, Reason: stopped.Text}

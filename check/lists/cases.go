@@ -7,6 +7,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/level"
 )
@@ -221,14 +222,10 @@ func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
 	h := c.h
 	t := h.TxnOf(op)
 	list := others(h, op)
-	var left, right uint32 // appends of the element by others, and by the reader
+	var left, right int // appends of the element by others, and by the reader
 	for _, e := range list {
-		n := uint32(0)
-		for _, x := range list {
-			if x == e {
-				n++
-			}
-		}
+		same := func(x uint32) bool { return x == e }
+		n := slice.Count(list, same)
 		left, right = 0, 0
 		for _, w := range d.ws {
 			for _, v := range w.vals {
@@ -241,20 +238,11 @@ func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
 				}
 			}
 		}
-		for _, v := range d.inits {
-			if c.Orig(v) == e {
-				left++
-			}
-		}
+		left += slice.Count(d.inits, func(v uint32) bool { return c.Orig(v) == e })
 		if left >= n {
 			continue
 		}
-		total := uint32(0)
-		for _, x := range h.Elems(h.Ops.Ver[op]) {
-			if x == e {
-				total++
-			}
-		}
+		total := slice.Count(h.Elems(h.Ops.Ver[op]), same)
 		if total > 1 && total > left+right {
 			return &evidence.Anomaly{Kind: level.DuplicateElement, Ops: []uint32{op}}
 		}

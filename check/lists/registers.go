@@ -6,6 +6,7 @@ import (
 	"isovet/check/events"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -183,11 +184,7 @@ func (g *Registers) Anomaly(a evidence.Anomaly, l level.Level, skew int64) (back
 		return out
 	}
 	back.Cycle = cycle(a.Cycle)
-	for _, c := range a.Cycles {
-		if c = cycle(c); c != nil {
-			back.Cycles = append(back.Cycles, c)
-		}
-	}
+	back.Cycles = slice.Filter(slice.Map(a.Cycles, cycle), func(c []evidence.Edge) bool { return c != nil })
 	if whole != nil {
 		return evidence.Anomaly{Cycle: whole}, true
 	}

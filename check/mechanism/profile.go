@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -246,12 +247,11 @@ func LookupProfile(name string) (*Profile, error) {
 			}
 		}
 	}
-	var isos []string
-	for _, p := range Profiles() {
-		if normal(p.Database) == db || slices.ContainsFunc(p.Systems, func(s string) bool { return normal(s) == db }) {
-			isos = append(isos, p.Isolation)
-		}
-	}
+	its := slice.Filter(Profiles(), func(p Profile) bool {
+		is := func(name string) bool { return normal(name) == db }
+		return is(p.Database) || slices.ContainsFunc(p.Systems, is)
+	})
+	isos := slice.Map(its, func(p Profile) string { return p.Isolation })
 	if len(isos) > 0 {
 		return nil, fmt.Errorf("no profile of %s at %q; expected one of %s", db, iso, strings.Join(isos, ", "))
 	}

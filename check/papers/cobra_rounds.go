@@ -180,11 +180,7 @@ func (s *rounds) arrive() {
 			}
 			at[t] = now
 		}
-		for _, t := range in {
-			if v.Counts[t] {
-				s.arrival = append(s.arrival, t)
-			}
-		}
+		s.arrival = append(s.arrival, slice.Filter(in, func(t uint32) bool { return v.Counts[t] })...)
 	}
 	sorts.Stable(s.arrival, func(a, b uint32) int { return cmp.Compare(at[a], at[b]) })
 }

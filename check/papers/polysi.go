@@ -11,6 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/room"
+	"isovet/internal/slice"
 	"isovet/polygraph"
 	"isovet/solver"
 )
@@ -31,13 +32,8 @@ func (polysi) Info() run.Info {
 // inducedSolvers are the solvers that keep a problem's own edges acyclic. The eager ones are excluded, because they
 // rewrite the polygraph's choices.
 func inducedSolvers() []string {
-	var names []string
-	for _, s := range run.Solvers() {
-		if s.Theory != "eager" {
-			names = append(names, s.Name)
-		}
-	}
-	return names
+	able := slice.Filter(run.Solvers(), func(s run.Solver) bool { return s.Theory != "eager" })
+	return slice.Map(able, func(s run.Solver) string { return s.Name })
 }
 
 // maxInduced bounds the edges of a polygraph's constraints, and the induced edges that the solver gets.

@@ -8,6 +8,7 @@ import (
 	"isovet/internal/graph/order"
 	"isovet/internal/room"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 )
 
 // firstOrder builds the first order: nodes by hint, with auxiliary nodes of real time among them. It adds the known
@@ -79,11 +80,7 @@ func (e *engine) firstOrder() (cycle []int32) {
 				return []int32{x.From}
 			}
 			path, _ := e.ord.Path(x.To, x.From, func(int32) int8 { return 1 })
-			cycle = []int32{x.To}
-			for _, s := range path {
-				cycle = append(cycle, s.To)
-			}
-			return cycle
+			return append([]int32{x.To}, slice.Map(path, func(s order.Edge) int32 { return s.To })...)
 		}
 		if e.ord.Visited() > maxVisited*e.total {
 			return sorted()

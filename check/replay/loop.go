@@ -134,7 +134,8 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 		if ctx.Err() != nil {
 			return Answer{}, nil
 		}
-		if e.later && severalWriters(failed) > failedLater {
+		several := func(f failure) bool { return f.w == none } // possible writers
+		if e.later && slice.Count(failed, several) > failedLater {
 			return Answer{}, errLater
 		}
 		if e.o.SerialFirst || e.stats.Rounds > 1 && len(failed) > max(last/2, len(e.txn)/8) { // no progress
@@ -191,16 +192,6 @@ func (e *engine) run(ctx context.Context, ready func()) (Answer, error) {
 			return Answer{Status: solver.Unsat, Seed: seed}, err
 		}
 	}
-}
-
-// severalWriters counts the failed reads with several possible writers.
-func severalWriters(failed []failure) (n int) {
-	for _, f := range failed {
-		if f.w == none {
-			n++
-		}
-	}
-	return n
 }
 
 // count adds the counts of a finished solver to the stats.

@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/predicates"
 )
 
@@ -143,12 +144,9 @@ func (a *asker) ask(i int32, wrong bool) {
 		}
 		matched := int(p.sure[q])
 		if wrong || len(vague) > 0 {
-			matched = 0
-			for _, k := range p.rows[p.rowOff[q]:p.rowOff[q+1]] {
-				if a.truth(op, k) == predicates.True {
-					matched++
-				}
-			}
+			matched = slice.Count(p.rows[p.rowOff[q]:p.rowOff[q+1]], func(k uint32) bool {
+				return a.truth(op, k) == predicates.True
+			})
 		}
 		if there != matched {
 			a.expand(i, q)

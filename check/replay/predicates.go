@@ -62,10 +62,7 @@ func newPredReads(e *engine, m matcher) *predReads {
 	h := e.h
 	p := &predReads{e: e, set: m, known: make(map[[2]uint32]uint32)}
 	stamp, turn := make([]uint32, h.NumKeys()), uint32(0) // key → the node that wrote it last, from 1 on
-	for range e.txn {
-		p.off = append(p.off, 0)
-	}
-	p.off = append(p.off, 0)
+	p.off = make([]uint32, len(e.txn)+1)
 	p.ownOff = make([]uint32, len(e.txn)+1)
 	ops := 0
 	for _, t := range e.txn {

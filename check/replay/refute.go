@@ -320,12 +320,7 @@ func (x *refuter) knownCycle() []evidence.Edge {
 // cycleOf returns a shortest cycle of known edges and guards whose literals a lemma negates.
 func (x *refuter) cycleOf(lemma []solver.Lit) []evidence.Edge {
 	on := slice.Set(slice.Map(lemma, solver.Lit.Not))
-	var use []int32
-	for i, g := range x.pk.Guards() {
-		if on[g.Lit] {
-			use = append(use, int32(i))
-		}
-	}
+	use := slice.Places[int32](x.pk.Guards(), func(g acyclic.Guard) bool { return on[g.Lit] })
 	var best []evidence.Edge
 	for _, i := range use {
 		g := x.pk.Guards()[i]

@@ -9,6 +9,7 @@ import (
 	"isovet/closure"
 	"isovet/history"
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 	"isovet/solver"
 )
 
@@ -238,12 +239,8 @@ func (e *engine) countChains() (n int) {
 	if !e.sessions {
 		return len(e.txn)
 	}
-	for _, t := range e.txn {
-		if e.h.Txns.Status[t] == history.Unknown {
-			n++
-		}
-	}
-	return n + e.h.NumSessions() + len(e.o.Cut)
+	open := slice.Count(e.txn, func(t uint32) bool { return e.h.Txns.Status[t] == history.Unknown })
+	return open + e.h.NumSessions() + len(e.o.Cut)
 }
 
 func (s *settling) writers(chains [][]int32) {

@@ -103,9 +103,7 @@ func byOutcomes(ctx context.Context, in Info, h *history.History, o Options, ope
 func outcomes(open []uint32) (ways [][]uint32, whole bool) {
 	ways = append(ways, nil, open)
 	if len(open) > 1 {
-		for i := range open {
-			ways = append(ways, open[i:i+1])
-		}
+		ways = slices.AppendSeq(ways, slices.Chunk(open, 1))
 	}
 	for set := uint64(3); len(open) < 64 && set < 1<<len(open)-1 && len(ways) <= maxOutcomes; set++ {
 		if set&(set-1) == 0 {

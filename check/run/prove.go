@@ -174,9 +174,7 @@ func (x *Run) noOrderOf(reg *minitxn.Register, last minitxn.Op, core []minitxn.O
 	seed, shown := make([]uint32, 0, len(part.Ops)), []minitxn.Op{last}
 	if len(core) > 0 {
 		shown = core
-		for _, op := range core {
-			seed = append(seed, op.Txn)
-		}
+		seed = slice.Map(core, func(op minitxn.Op) uint32 { return op.Txn })
 		for _, op := range part.Ops { // possible writers of what these read
 			if op.Sets != history.None && slices.ContainsFunc(core, func(r minitxn.Op) bool {
 				return r.Need == op.Sets

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/predicates"
 )
@@ -322,11 +323,7 @@ func (w *whole) left(s *state, t uint32) (n int) {
 		v := w.h.Ops.Ver[op]
 		switch w.h.Ops.Kind[op] {
 		case history.ReadList:
-			for _, e := range w.h.Lists.Elem[w.h.Lists.Off[v]:w.h.Lists.Off[v+1]] {
-				if !s.gone[e] {
-					n++
-				}
-			}
+			n += slice.Count(w.h.Elems(v), func(e uint32) bool { return !s.gone[e] })
 		case history.PredRead, history.PredWrite:
 			for j := w.h.Preds.Off[v]; j < w.h.Preds.Off[v+1]; j++ {
 				if s.matched[j] {

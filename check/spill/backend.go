@@ -231,9 +231,7 @@ func WritersOf(ctx context.Context, chunks []plan.Chunk, f plan.Filter, initial 
 		if err != nil {
 			return w, err
 		}
-		for _, want := range p.Wants {
-			w.Writers = append(w.Writers, by[want])
-		}
+		w.Writers = append(w.Writers, slice.Map(p.Wants, func(w plan.Want) []plan.Writer { return by[w] })...)
 	}
 	if len(p.At) > 0 {
 		w.States, err = plan.States(ctx, chunks, f, initial, p.At)

@@ -115,8 +115,7 @@ type Stats struct {
 
 // unfit turns an unsupported feature of the history into an answer "unknown".
 func unfit(err error) *Answer {
-	var u *plan.Unfit
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*plan.Unfit](err); ok {
 		return &Answer{Verdict: evidence.Unknown, Reason: u.What}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"isovet/check/spill/plan"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // farWindow is the number of transactions between a contradicting read and its writer from which far examines the read
@@ -52,9 +53,7 @@ func (e *engine) far(ctx context.Context, a *Answer, t *trouble, causes []plan.C
 	txns := make([][]*plan.Txn, len(readers))
 	for i, r := range readers {
 		e.tried[r] = true
-		for _, p := range slices.Sorted(maps.Keys(sets[r])) {
-			txns[i] = append(txns[i], by[p])
-		}
+		txns[i] = slice.Map(slices.Sorted(maps.Keys(sets[r])), func(p uint64) *plan.Txn { return by[p] })
 	}
 	found, err := e.refute(ctx, a, txns)
 	if err != nil {

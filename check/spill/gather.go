@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"isovet/check/spill/plan"
+	"isovet/internal/slice"
 )
 
 // within reads the transactions with a position in each of some spans.
@@ -27,11 +28,9 @@ func (e *engine) txnsAt(ctx context.Context, places []uint64) (map[uint64]*plan.
 
 // gathering returns a request without transactions, for the current order.
 func (e *engine) gathering() *Gathering {
-	g := &Gathering{Rule: e.rule, Only: e.only, Moved: movedOf(e.moves)}
-	for _, p := range slices.Sorted(maps.Keys(e.counted)) {
-		g.Counted = append(g.Counted, Counted{p, e.counted[p]})
-	}
-	return g
+	counted := slices.Sorted(maps.Keys(e.counted))
+	return &Gathering{Rule: e.rule, Only: e.only, Moved: movedOf(e.moves),
+		Counted: slice.Map(counted, func(p uint64) Counted { return Counted{p, e.counted[p]} })}
 }
 
 func (e *engine) gather(ctx context.Context, g *Gathering) (in [][]*plan.Txn, by map[uint64]*plan.Txn, err error) {

@@ -184,9 +184,7 @@ func replace(txns []*plan.Txn, order []int32, floor *plan.Pos) (events []plan.Ev
 		x.Now = plan.Move{Begin: x.Rule, Commit: x.Rule}
 	}
 	placed, last := plan.Place(txns, order, floor)
-	for _, x := range placed {
-		events = append(events, eventsOf(x)...)
-	}
+	events = slices.Concat(slice.Map(placed, eventsOf)...)
 	moved := make(map[*plan.Txn]bool, len(events))
 	for _, ev := range events {
 		moved[ev.Txn] = true

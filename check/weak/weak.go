@@ -308,18 +308,9 @@ func (c *checker) hint() []int64 {
 }
 
 func (c *checker) answer(s Status) Answer {
-	a := Answer{Status: s, Demanded: len(c.demands), Rounds: c.rounds}
-	for _, p := range c.prev {
-		if p >= 0 {
-			a.Edges++
-		}
-	}
-	for _, w := range c.v.RW {
-		if w != none && !c.v.Initial(w) {
-			a.Edges++
-		}
-	}
-	return a
+	edges := slice.Count(c.prev, func(p int32) bool { return p >= 0 }) +
+		slice.Count(c.v.RW, func(w uint32) bool { return w != none && !c.v.Initial(w) })
+	return Answer{Status: s, Demanded: len(c.demands), Rounds: c.rounds, Edges: edges}
 }
 
 func (c *checker) holds(topo []int32) Answer {

@@ -65,13 +65,7 @@ func (s *Script) sessions() int {
 }
 
 func (s *Script) commits() int {
-	n := 0
-	for _, t := range s.Txns {
-		if !t.Aborted {
-			n++
-		}
-	}
-	return n
+	return slice.Count(s.Txns, func(t ScriptTxn) bool { return !t.Aborted })
 }
 
 type scriptState uint8

@@ -10,6 +10,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/internal/bounds"
 	"isovet/internal/heap"
+	"isovet/internal/slice"
 )
 
 // Isolation is a concurrency control of the store. The package comment describes each.
@@ -43,11 +44,7 @@ func (i Isolation) String() string {
 
 // Isolations returns the name of each concurrency control.
 func Isolations() []string {
-	var out []string
-	for i := range isolations {
-		out = append(out, Isolation(i).String())
-	}
-	return out
+	return slice.Map(slice.Numbers[Isolation](len(isolations)), Isolation.String)
 }
 
 // ParseIsolation reads a name or short name. "" means Serializable.

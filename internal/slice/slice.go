@@ -97,3 +97,13 @@ func Numbers[N ~uint8 | ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n int) []N {
 	}
 	return out
 }
+
+// Count returns the number of elements for which is holds.
+func Count[E any](list []E, is func(E) bool) (n int) {
+	for _, x := range list {
+		if is(x) {
+			n++
+		}
+	}
+	return n
+}

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"isovet/internal/slice"
 )
 
 const (
@@ -94,13 +96,7 @@ func read(page string) (all []finding) {
 	flush := func() {
 		text := link.ReplaceAllString(code.ReplaceAllString(paragraph, "x"), "$1")
 		for _, s := range end.Split(text+" ", -1) {
-			words := 0
-			for _, w := range strings.Fields(s) {
-				if isWord.MatchString(w) {
-					words++
-				}
-			}
-			if words > maxWords {
+			if words := slice.Count(strings.Fields(s), isWord.MatchString); words > maxWords {
 				start := strings.Join(strings.Fields(s)[:6], " ")
 				all = append(all, finding{begin, fmt.Sprintf("a sentence of %d words: %s …", words, start)})
 			}

@@ -102,12 +102,10 @@ func (b *before) pass(ctx context.Context, f Filter, initial Value, asked []At, 
 		s.answer(&s.keys[k], Last)
 	}
 	slices.Sort(s.still)
-	for _, i := range left { // in the order of places
-		if _, is := slices.BinarySearch(s.still, i); is {
-			still = append(still, i)
-		}
-	}
-	return still, nil
+	return slice.Filter(left, func(i int) bool { // in the order of places
+		_, is := slices.BinarySearch(s.still, i)
+		return is
+	}), nil
 }
 
 // states is the visitor of States.

@@ -87,7 +87,11 @@ func newCompare(e *console.Env) *cobra.Command {
 	f := compareFlags{}
 	// --history a b: the words after the first are histories too
 	c := console.Command("compare", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
-		if err := f.takeHistories(c, args); err != nil {
+		if len(args) > 0 && len(f.history) == 0 {
+			return console.Usagef("unexpected argument %q; histories are given with --history FILE", args[0])
+		}
+		f.history = append(f.history, args...)
+		if err := console.Crossed(c); err != nil {
 			return err
 		}
 		return runCompare(c.Context(), e, &f)
@@ -144,29 +148,12 @@ func (f *compareFlags) measuring(c *cobra.Command) {
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 }
 
-// writeTidy writes the runs if --tidy is set.
-func (f *compareFlags) writeTidy(e *console.Env, runs []bench.Observation) error {
-	if f.tidy == "" {
-		return nil
-	}
-	return e.WriteFile(f.tidy, func(w io.Writer) error { return bench.WriteTidy(w, f.tidy, runs) })
-}
-
 // writePlot draws the comparison if --plot is set.
 func (f *compareFlags) writePlot(e *console.Env, rows []bench.Row) error {
 	if f.plot == "" {
 		return nil
 	}
 	return e.WriteFile(f.plot, func(w io.Writer) error { return bench.WritePlot(w, rows) })
-}
-
-// takeHistories adds the arguments after --history. It returns an error if they contradict earlier ones.
-func (f *compareFlags) takeHistories(c *cobra.Command, args []string) error {
-	if len(args) > 0 && len(f.history) == 0 {
-		return console.Usagef("unexpected argument %q; histories are given with --history FILE", args[0])
-	}
-	f.history = append(f.history, args...)
-	return console.Crossed(c)
 }
 
 func (f *compareFlags) validate() error {
@@ -246,35 +233,34 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 	if err := f.print(e, lab.sources, rows); err != nil {
 		return err
 	}
-	if err := f.writeTidy(e, bench.Observations(rows)); err != nil {
-		return err
+	tidy := func(w io.Writer) error { return bench.WriteTidy(w, f.tidy, bench.Observations(rows)) }
+	if f.tidy != "" {
+		err = e.WriteFile(f.tidy, tidy)
 	}
-	if err := f.writePlot(e, rows); err != nil {
+	if err == nil {
+		err = f.writePlot(e, rows)
+	}
+	if err != nil {
 		return err
 	}
 	if f.out != "" && len(rows) > 0 {
 		path, err := bench.WriteResults(f.out, CommandLine(os.Args), f.gen.Spec.Seed, !interrupted, rows)
-		if err := f.wrote(e, path, err); err != nil {
+		if err != nil {
 			return err
+		}
+		if !f.quiet {
+			fmt.Fprintf(e.Stderr, "raw results: %s\n", path)
 		}
 	}
 	worst := Conclude(e, rows)
 	if interrupted {
-		complete := f.complete(rows)
+		complete := slice.Count(rows, func(r bench.Row) bool {
+			return r.Repeat == f.repeat || r.Verdict == evidence.Unknown // all its runs
+		})
 		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted: %d of %d rows are complete", complete,
 			len(lab.sources)*(len(contenders)+len(programs))))
 	}
 	return console.Status(worst)
-}
-
-// complete counts the rows with all their runs.
-func (f *compareFlags) complete(rows []bench.Row) (n int) {
-	for i := range rows {
-		if rows[i].Repeat == f.repeat || rows[i].Verdict == evidence.Unknown {
-			n++
-		}
-	}
-	return n
 }
 
 // stamped reports whether some history has the database's timestamps, by running a checker that trusts them. For the
@@ -388,14 +374,6 @@ func (l *lab) ended(ctx context.Context, err error) (interrupted bool, _ error) 
 		return true, nil
 	}
 	return false, err
-}
-
-// wrote says where the raw results are.
-func (f *compareFlags) wrote(e *console.Env, path string, err error) error {
-	if err == nil && !f.quiet {
-		fmt.Fprintf(e.Stderr, "raw results: %s\n", path)
-	}
-	return err
 }
 
 // sources returns the histories. It writes generated ones to dir.

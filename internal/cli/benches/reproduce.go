@@ -138,12 +138,7 @@ func runReproduce(ctx context.Context, e *console.Env, f *reproduceFlags, args [
 		fmt.Fprintf(e.Stderr, "results: %s\n", filepath.Dir(reports[0].Path(f.out)))
 	}
 	if err != nil && ctx.Err() != nil {
-		done := 0
-		for _, r := range reports {
-			if r.Complete {
-				done++
-			}
-		}
+		done := slice.Count(reports, func(r *bench.Report) bool { return r.Complete })
 		return console.Exit(console.StatusInterrupted,
 			fmt.Errorf("interrupted: %d of %d figures are complete; --resume measures the rest", done, len(figures)))
 	}

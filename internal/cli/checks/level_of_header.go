@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/internal/cli/console"
 	"isovet/internal/escape"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -100,18 +101,13 @@ func (f *CheckFlags) sayLevels(e *console.Env, path string, h *history.History, 
 			count[name]++
 		}
 	}
-	var names []string
-	for _, l := range level.Names() {
-		if count[l] > 0 {
-			names = append(names, fmt.Sprintf("%d at %s", count[l], l))
-		}
-	}
-	all := strings.Join(names, ", ")
+	named := slice.Filter(level.Names(), func(l string) bool { return count[l] > 0 })
+	all := strings.Join(slice.Map(named, func(l string) string { return fmt.Sprintf("%d at %s", count[l], l) }), ", ")
 	switch {
-	case names == nil && !f.levelSet && at != f.level:
+	case named == nil && !f.levelSet && at != f.level:
 		fmt.Fprintf(e.Stderr, "isovet: %s: judged at %s, which every transaction names; --level asks for another\n",
 			path, at)
-	case names == nil:
+	case named == nil:
 	case at.IsMixed():
 		fmt.Fprintf(e.Stderr, "isovet: %s: each transaction is judged at its own level: %s; --level asks for one\n",
 			path, all)

@@ -10,6 +10,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/internal/cli/console"
+	"isovet/internal/slice"
 )
 
 // NewProfiles returns the command that lists the values of --profile.
@@ -61,9 +62,7 @@ func ProfileNames() []string {
 	names := []string{console.Auto}
 	for _, p := range mechanism.Profiles() {
 		names = append(names, p.Name())
-		for _, s := range p.Systems {
-			names = append(names, s+":"+p.Isolation)
-		}
+		names = append(names, slice.Map(p.Systems, func(s string) string { return s + ":" + p.Isolation })...)
 	}
 	slices.Sort(names[1:])
 	return names

@@ -122,11 +122,9 @@ func anomalyInfos() (out []anomalyJSON) {
 }
 
 func completeAnomaly(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var known []cobra.Completion
-	for _, j := range anomalyInfos() {
-		known = append(known, cobra.CompletionWithDesc(j.Kind, j.Name))
-	}
-	return known, cobra.ShellCompDirectiveNoFileComp
+	return slice.Map(anomalyInfos(), func(j anomalyJSON) cobra.Completion {
+		return cobra.CompletionWithDesc(j.Kind, j.Name)
+	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 func NewAnomalies(e *console.Env) *cobra.Command {
@@ -142,10 +140,7 @@ func NewAnomalies(e *console.Env) *cobra.Command {
 				return strings.EqualFold(j.Kind, a) || strings.EqualFold(j.Name, a)
 			})
 			if i < 0 {
-				var names []string
-				for _, j := range all {
-					names = append(names, j.Kind)
-				}
+				names := slice.Map(all, func(j anomalyJSON) string { return j.Kind })
 				return console.Usagef("unknown anomaly %q%s; isovet anomalies lists them", a,
 					console.Suggest(a, names, ""))
 			}

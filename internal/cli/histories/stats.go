@@ -20,6 +20,7 @@ import (
 	"isovet/internal/guard"
 	"isovet/internal/heap"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -192,11 +193,7 @@ func newHistoryStats(path string, h *history.History) *historyStats {
 	}
 	s.count(h, note)
 	s.Unknown -= s.Invented
-	for _, n := range written {
-		if n > 1 {
-			s.Duplicates++
-		}
-	}
+	s.Duplicates = slice.Count(written, func(n uint8) bool { return n > 1 })
 	s.UniqueValues = s.Duplicates == 0
 	s.Times = newTimeStats(h)
 	return s
