@@ -279,7 +279,7 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 		}
 		c.l.call(r, c.facts.database)
 	}
-	if r != nil { // one that is missing may come
+	if r != nil && !r.temporary { // one that is missing may come, and DISCARD drops a temporary one
 		c.l.mu.Lock()
 		defer c.l.mu.Unlock()
 		c.view.relations[full] = r

@@ -28,13 +28,13 @@ func (p *Plan) deletes() bool {
 }
 
 // flights lists what is under way while a statement runs: the tables that it may write, and with deleting those from
-// which it may make rows vanish.
-func (p *Plan) flights() []string {
+// which it may make rows vanish. A stale plan may be of another table.
+func (p *Plan) flights(stale bool) []string {
 	tables := p.written()
 	list := slices.Clone(tables)
 	if p.deletes() {
-		if len(tables) == 0 {
-			tables = []string{""}
+		if len(tables) == 0 || stale {
+			tables = append(slices.Clip(tables), "")
 		}
 		for _, t := range tables {
 			list = append(list, deleting+t)
