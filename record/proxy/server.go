@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -49,7 +50,7 @@ func (s *session) first() *entry {
 // reply passes on a message that answers a request.
 func (s *session) reply(kind byte, n int) error {
 	e := s.first()
-	if kind == 'D' && e != nil && e.kind != askKind && (e.plan == nil || !e.plan.Rewritten()) {
+	if kind == 'D' && e != nil && e.kind != askKind && (e.plan == nil || !e.plan.Rewritten()) && e.hidden == 0 {
 		return s.server.pass(s.client, kind, n) // rows, which need not fit memory
 	}
 	body, err := s.server.read(n)
@@ -83,9 +84,14 @@ func (s *session) reply(kind byte, n int) error {
 		return s.client.send(kind, body)
 	}
 	if kind == 'T' {
-		if p := planned(e); p != nil && p.Rewritten() {
+		n := hidden(body)
+		if p := planned(e); n > 0 && e.kind == 'Q' && (p == nil || !p.Rewritten()) { // of an EXECUTE or a FETCH
+			if e.hidden, body = n, cutColumns(body, n); len(body) < 3 {
+				return nil // the program expects no rows
+			}
+		} else if p != nil && p.Rewritten() {
 			switch {
-			case !hides(body):
+			case n == 0:
 				s.mu.Lock()
 				e.disown()
 				s.mu.Unlock()
@@ -158,12 +164,16 @@ func (e *entry) disown() {
 
 // row removes the added columns from a row. It returns nil if the program wants no rows.
 func (s *session) row(e *entry, body []byte) ([]byte, error) {
-	row, values := cutRow(body, e.plan.Hidden, e.format)
+	n := e.hidden
+	if n == 0 {
+		n = e.plan.Hidden
+	}
+	row, values := cutRow(body, n, e.format)
 	if row == nil {
 		return nil, errLength
 	}
 	e.res.Add(values)
-	if !e.plan.Returns() {
+	if len(row) < 3 { // no column is left
 		return nil, nil
 	}
 	return row, nil
@@ -188,7 +198,7 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 	case e.kind == 'Q' || e.kind == 'S' || e.kind == 'F':
 		if kind == 'C' {
 			s.completed(e, body)
-			e.res.All = !e.res.Unseen
+			e.res.All, e.hidden = !e.res.Unseen, 0
 		}
 	case e.kind == 'P' && kind == '1', e.kind == 'B' && kind == '2', e.kind == 'C' && kind == '3',
 		e.kind == 'D' && (kind == 'T' || kind == 'n'):
@@ -275,7 +285,7 @@ func (e *entry) learn(body []byte) {
 
 // ready handles the end of a Query or Sync.
 func (s *session) ready(e *entry, body []byte) {
-	s.explicit, s.bound = len(body) == 1 && body[0] != 'I', false
+	s.explicit, s.bound, s.skip = len(body) == 1 && body[0] != 'I', false, false
 	s.block, s.aborted = s.explicit, len(body) == 1 && body[0] == 'E'
 	if e != nil && (e.kind == 'Q' || e.kind == 'S' || e.kind == 'F') {
 		err := e.err
@@ -340,8 +350,12 @@ func failureOf(body []byte) *failure {
 		}
 		text := c.text()
 		switch kind[0] {
+		case 'V':
+			if text == "PANIC" { // its code does not say that a commit had no effect
+				f.state = "XX000"
+			}
 		case 'C':
-			f.state = text
+			f.state = cmp.Or(f.state, text)
 		case 'M':
 			f.message = text
 		}

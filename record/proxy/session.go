@@ -58,6 +58,7 @@ type entry struct {
 	part   int     // of a write whose rows the program fetches in parts: how many it wants now
 	of     *portal // of an Execute
 	format int16   // of the added columns
+	hidden int     // of a Query: columns that the server adds to the result of a statement within it
 	res    sqlstmt.Result
 	err    error
 	rows   [][]string // of askKind
@@ -221,14 +222,24 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	}
 	// The server may have to be asked, which it can be when it is at rest.
 	_ = s.settle() // the statement would wait for that anyway; s.ended has the error
-	for !s.ended && s.resting() && len(s.queue) > 0 {
-		if s.server.w.Flush() != nil {
-			break
+	if s.resting() && s.flush(false) == nil {
+		for !s.ended && len(s.queue) > 0 {
+			s.changed.Wait()
 		}
-		s.changed.Wait()
 	}
 	s.guard(func() { p = s.log.Plan(sql) })
 	return p
+}
+
+// flush sends what waits to be sent, perhaps with a Flush. Meanwhile it does not hold mu: the server may take it only
+// when the client has taken what comes from the server.
+func (s *session) flush(answer bool) (err error) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	if answer {
+		err = s.server.send('H', nil)
+	}
+	return errors.Join(err, s.server.w.Flush())
 }
 
 // resting reports whether the server will accept a query of the proxy when it has answered all messages so far.
@@ -283,15 +294,11 @@ func (s *session) question(sql string, args ...any) (err error) {
 // settle waits until the server has answered the running statement. Only one statement is recorded at a time.
 func (s *session) settle() error {
 	for s.running != nil && !s.ended && !s.copying {
-		if last := s.queue[len(s.queue)-1].kind; last != 'S' && last != 'Q' {
-			if err := s.server.send('H', nil); err != nil { // else the server keeps the answer
-				return err
-			}
-		}
-		if err := s.server.w.Flush(); err != nil {
+		was, last := s.running, s.queue[len(s.queue)-1].kind
+		if err := s.flush(last != 'S' && last != 'Q'); err != nil { // else the server keeps the answer
 			return err
 		}
-		for was := s.running; s.running == was && !s.ended && !s.copying; {
+		for s.running == was && !s.ended && !s.copying {
 			s.changed.Wait()
 		}
 	}
@@ -310,6 +317,9 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 	s.guard(func() {
 		if s.log == nil {
 			return
+		}
+		if s.implicit && e.plan.MayCommit() { // what came before it, even if the pipeline fails behind it
+			s.log.Lost()
 		}
 		if e.kind == 'E' && !e.alone && e.plan.Concerns() && !s.log.Within(s.explicit) {
 			s.implicit = true

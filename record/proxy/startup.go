@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 )
 
 // Codes that a client's first message may have in place of a version.
@@ -111,16 +112,19 @@ func (p *Proxy) cancel(ctx context.Context, request []byte) error {
 	return err
 }
 
-// records reports whether a session can be recorded. A session for replication has other messages.
-func records(startup []byte) bool {
+// records reports whether a session can be recorded. A session for replication has other messages, and may run SQL.
+func (p *Proxy) records(startup []byte) bool {
 	c := cutter{rest: startup[8:]}
-	for !c.bad && len(c.rest) > 1 {
+	for p.o.Log != nil && !c.bad && len(c.rest) > 1 {
 		name, value := c.text(), c.text()
 		if name == "replication" && value != "false" && value != "off" && value != "0" {
+			if !slices.Contains([]string{"true", "on", "yes", "1"}, value) {
+				p.o.Log.Miss("a session for logical replication", "isovet does not see its statements", true)
+			}
 			return false
 		}
 	}
-	return true
+	return p.o.Log != nil
 }
 
 // withoutBinding removes SCRAM with channel binding from the methods that a server offers, because client and server

@@ -148,9 +148,13 @@ func (c *cutter) value() (v []byte, null bool) {
 	return c.take(n), false
 }
 
-// hides reports whether a RowDescription begins with a column that sqlstmt added.
-func hides(body []byte) bool {
-	return len(body) > 2 && bytes.HasPrefix(body[2:], []byte(sqlstmt.HiddenName))
+// hidden counts the columns that sqlstmt has added at the beginning of a RowDescription.
+func hidden(body []byte) (n int) {
+	c := cutter{rest: body}
+	for c.int16(); bytes.HasPrefix(c.rest, []byte(sqlstmt.HiddenName)); n++ {
+		c.take(bytes.IndexByte(c.rest, 0) + 19)
+	}
+	return n
 }
 
 // cutColumns removes the first columns of a RowDescription. It returns nil if the message is damaged.
