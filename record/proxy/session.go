@@ -357,6 +357,11 @@ func (s *session) failed(err *failure) {
 	}
 	s.broken = err
 	s.close(s.queue[0], err)
+	s.guard(func() {
+		if s.log != nil { // it may be the error of a Parse or Bind
+			s.log.Refused(err)
+		}
+	})
 	at := slices.IndexFunc(s.queue, func(e *entry) bool { return e.kind == 'S' })
 	s.skip = at < 0
 	if at < 0 {

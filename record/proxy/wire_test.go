@@ -238,6 +238,14 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Query{String: "SET search_path = x"})
 		send(&pgproto3.Bind{PreparedStatement: "t"})
 		send(&pgproto3.Query{String: "RESET search_path"})
+		for _, q := range []string{"BEGIN", "UPDATE accounts SET v = 8 WHERE id = 2", "", "COMMIT; SELECT 1",
+			"UPDATE accounts SET v = v + 1 WHERE id = 2"} { // an error of Bind ends the transaction, too
+			if q == "" {
+				send(&pgproto3.Bind{PreparedStatement: "nothing"})
+				continue
+			}
+			send(&pgproto3.Query{String: q})
+		}
 		// The server skips the end of a statement, and the beginning of a transaction.
 		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Close{ObjectType: 'S', Name: "s"},
 			&pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{})
