@@ -336,8 +336,8 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	if err == nil && !r.alone && p.Concerns() && len(c.title) < 20 {
 		c.title = append(c.title, strings.TrimSuffix(strings.TrimSpace(p.SQL), ";")+r.from+";")
 	}
-	if err != nil && p.Rewritten() && outdated(err) {
-		c.l.changed.Add(1)
+	if is := state(err); p.Rewritten() && (strings.HasPrefix(is, "42") || strings.HasPrefix(is, "0A")) {
+		c.l.changed.Add(1) // perhaps the schema has changed since the statement was planned
 	}
 	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && (p.gone() || p.writes && !sure) { // a full disk
 		leaves.after(c, nil)

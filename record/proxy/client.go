@@ -91,11 +91,14 @@ func (s *session) hear(e *entry, body []byte) (_ []byte, err error) {
 			e.refuse, body = s.refusal, []byte(b)
 		}
 	}
-	if err == nil {
-		s.push(e)
-		s.stall(e)
+	if err != nil {
+		return nil, err
 	}
-	return body, err
+	if e.kind == 'S' && !s.copying || e.kind != 'S' && !s.skip { // else the server will ignore it
+		s.skip, s.queue = false, append(s.queue, e)
+	}
+	s.stall(e)
+	return body, nil
 }
 
 // stall delays a statement with the configured probability.
@@ -277,7 +280,8 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	e.plan, e.more, e.format, p.ran = p.st.plan, p.ran, p.format, true
 	p.at++
 	e.res.Unseen = p.st.fetch || p.at != s.ran // its rows do not show what other statements did since its Bind
-	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && s.client.ahead() == 'S'
+	next, _ := s.client.r.Peek(min(1, s.client.r.Buffered()))
+	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && string(next) == "S"
 	s.start(e, p.args)
 	if most > 0 && name == "" && !p.st.fetch && e.plan.Drain() && e.plan.Returns() && e.run != nil {
 		e.part, p.parts = most, true

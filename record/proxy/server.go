@@ -60,9 +60,7 @@ func (s *session) reply(kind byte, n int) error {
 	switch {
 	case e == nil:
 		if kind == 'R' {
-			if b := withoutBinding(body); b != nil {
-				body = b
-			}
+			body = withoutBinding(body)
 		}
 		s.done(e, kind, body)
 		return s.client.send(kind, body)
@@ -92,8 +90,10 @@ func (s *session) reply(kind byte, n int) error {
 		} else if p != nil && p.Rewritten() {
 			switch {
 			case n == 0:
-				s.mu.Lock()
-				e.disown()
+				s.mu.Lock() // SQL's PREPARE has given its name to another statement
+				if e.plan = nil; e.st != nil {
+					e.st.plan = nil
+				}
 				s.mu.Unlock()
 			case p.Returns():
 				if body = cutColumns(body, p.Hidden); body == nil {
@@ -154,14 +154,6 @@ func planned(e *entry) *sqlstmt.Plan {
 	return e.plan
 }
 
-// disown forgets the plan of an entry's statement: SQL's PREPARE has given its name to another statement.
-func (e *entry) disown() {
-	e.plan = nil
-	if e.st != nil {
-		e.st.plan = nil
-	}
-}
-
 // row removes the added columns from a row. It returns nil if the program wants no rows.
 func (s *session) row(e *entry, body []byte) ([]byte, error) {
 	n := e.hidden
@@ -211,8 +203,15 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 			s.queue = slices.Delete(s.queue, 1, 2)
 		}
 		s.changed.Broadcast()
-	case e.kind == 'D' && kind == 't':
-		e.learn(body)
+	case e.kind == 'D' && kind == 't': // the types of a statement's parameters
+		c := cutter{rest: body}
+		var oids []uint32
+		for range c.int16() {
+			oids = append(oids, uint32(c.int32()))
+		}
+		if !c.bad && e.st != nil {
+			e.st.oids = oids
+		}
 	case e.kind == 'E' && (kind == 'C' || kind == 'I' || kind == 's'):
 		if kind == 'C' {
 			s.completed(e, body)
@@ -265,21 +264,6 @@ func (s *session) completed(e *entry, body []byte) {
 		if (all || gone[name]) && !coming[name] {
 			delete(s.prepared, name)
 		}
-	}
-}
-
-// learn stores the types of a statement's parameters.
-func (e *entry) learn(body []byte) {
-	if e.st == nil {
-		return
-	}
-	c := cutter{rest: body}
-	var oids []uint32
-	for range c.int16() {
-		oids = append(oids, uint32(c.int32()))
-	}
-	if !c.bad {
-		e.st.oids = oids
 	}
 }
 

@@ -170,15 +170,6 @@ func (s *session) guard(f func()) {
 	f()
 }
 
-// push adds an entry, unless the server will ignore its message. The caller must hold mu.
-func (s *session) push(e *entry) {
-	if s.skip && e.kind != 'S' || s.copying && e.kind == 'S' {
-		return
-	}
-	s.skip = false
-	s.queue = append(s.queue, e)
-}
-
 // close ends the recording of a statement.
 func (s *session) close(e *entry, err error) {
 	if e.run == nil {
@@ -222,7 +213,9 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	}
 	// The server may have to be asked, which it can be when it is at rest.
 	_ = s.settle() // the statement would wait for that anyway; s.ended has the error
-	if s.resting() && s.flush(false) == nil {
+	n := len(s.queue)
+	rests := n == 0 || slices.Contains([]byte{'Q', 'S', 'F'}, s.queue[n-1].kind)
+	if rests && s.flush(false) == nil {
 		for !s.ended && len(s.queue) > 0 {
 			s.changed.Wait()
 		}
@@ -242,11 +235,6 @@ func (s *session) flush(answer bool) (err error) {
 	return errors.Join(err, s.server.w.Flush())
 }
 
-// resting reports whether the server will accept a query of the proxy when it has answered all messages so far.
-func (s *session) resting() bool {
-	return len(s.queue) == 0 || slices.Contains([]byte{'Q', 'S', 'F'}, s.queue[len(s.queue)-1].kind)
-}
-
 // ask queries the server. Its messages use names of their own, so that the program's unnamed statement and portal
 // stay. Only the goroutine that reads from the client may call it, and must hold mu.
 func (s *session) ask(sql string, args ...any) ([][]string, error) {
@@ -256,8 +244,9 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 	e, asked := &entry{kind: askKind, err: errLost}, make(chan struct{})
 	s.queue, s.asked = append(s.queue, e), asked
 	var err error
-	if !s.block { // the program's time limit is off up to the Sync
-		err = s.question("SELECT pg_catalog.set_config('statement_timeout', '0', true)")
+	if !s.block { // up to the Sync
+		err = s.question(`SELECT pg_catalog.set_config('statement_timeout', '0', true),
+			pg_catalog.set_config('jit', 'off', true)`)
 	}
 	err = errors.Join(err, s.question(sql, args...), s.server.send('S', nil))
 	if err = errors.Join(err, s.server.w.Flush()); err != nil {

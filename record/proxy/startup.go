@@ -128,11 +128,11 @@ func (p *Proxy) records(startup []byte) bool {
 }
 
 // withoutBinding removes SCRAM with channel binding from the methods that a server offers, because client and server
-// have different TLS connections here. It returns nil if no method is to be removed.
+// have different TLS connections here.
 func withoutBinding(body []byte) []byte {
 	const plus = "SCRAM-SHA-256-PLUS\x00"
-	if len(body) < 4 || binary.BigEndian.Uint32(body) != 10 || !bytes.Contains(body, []byte(plus)) {
-		return nil
+	if len(body) < 4 || binary.BigEndian.Uint32(body) != 10 {
+		return body
 	}
 	return bytes.Replace(body, []byte(plus), nil, 1)
 }

@@ -89,18 +89,6 @@ func (l *link) pass(to *link, kind byte, n int) error {
 	return err
 }
 
-// ahead returns the type of the next message if it has arrived, otherwise 0.
-func (l *link) ahead() byte {
-	if l.r.Buffered() == 0 {
-		return 0
-	}
-	b, err := l.r.Peek(1)
-	if err != nil {
-		return 0
-	}
-	return b[0]
-}
-
 // cutter splits a body. If the body is too short, it sets bad and returns only empty parts.
 type cutter struct {
 	rest []byte
