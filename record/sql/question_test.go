@@ -38,6 +38,7 @@ func TestQuestion(t *testing.T) {
 		c.Start(c.Plan("SELECT "+text+" FROM accounts"), nil, nil).End(nil, &sqlstmt.Result{})
 		missed := l.Stats().Missed
 		must.Equal(t, len(missed) == 1 && missed[0].Why == "the catalogue could not be read" &&
-			missed[0].Write == writes && strings.Contains(asked, "'0', true), set_config('jit', 'off'"), true, "%s: %+v", asked, missed)
+			missed[0].Write == writes && strings.Contains(asked, "'0', true), set_config('jit', 'off'"), true,
+			"%s: %+v", asked, missed)
 	}
 }
