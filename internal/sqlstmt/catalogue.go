@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Ask queries the database on a client's connection. It returns values as text, "" for null.
@@ -73,13 +74,6 @@ const askStart = `SELECT version(), current_setting('server_version_num'), pg_ca
 // id may be that of a savepoint in one that was not.
 type start uint32
 
-// parseStart parses the beginning of PostgreSQL's text of a snapshot, oldest:next:open,open.
-func parseStart(s string) (start, bool) {
-	oldest, _, _ := strings.Cut(s, ":")
-	n, err := strconv.ParseUint(oldest, 10, 64)
-	return start(n), err == nil
-}
-
 // before reports whether a transaction had finished when the recording began. Transaction ids wrap around.
 func (s start) before(xid uint32) bool { return xid < 3 || int32(xid-uint32(s)) < 0 }
 
@@ -103,8 +97,9 @@ func (c *Client) identify() {
 	d := database{known: true}
 	if err == nil && len(rows) == 1 && len(rows[0]) == 3 {
 		name, v := rows[0][0], rows[0][1]
-		d.from, d.is = parseStart(rows[0][2])
-		d.is = d.is && strings.HasPrefix(name, "PostgreSQL") && !strings.Contains(name, "YB")
+		oldest, _, _ := strings.Cut(rows[0][2], ":") // oldest:next:open,open
+		from, bad := strconv.ParseUint(oldest, 10, 64)
+		d.from, d.is = start(from), bad == nil && strings.HasPrefix(name, "PostgreSQL") && !strings.Contains(name, "YB")
 		d.is, d.old = d.is && len(v) > 5 && v > "13", v > "18"
 	}
 	if err != nil && state(err) == "" { // else another query could fail a transaction
@@ -157,18 +152,21 @@ type keyColumn struct {
 //go:embed relation.sql
 var askRelation string
 
-// question asks what may take long. Within a transaction the program's time limit is off meanwhile.
+// question asks what may take long. Within a transaction the program's time limit is off meanwhile, and so is the
+// compiler, which takes seconds if a setting like enable_seqscan makes plans costly.
 func (c *Client) question(sql string, args ...any) ([][]string, error) {
 	if c.t == nil && !c.blind {
 		return c.ask(sql, args...)
 	}
-	limit, err := c.ask("SELECT current_setting('statement_timeout'), set_config('statement_timeout', '0', true)")
-	if err != nil || len(limit) != 1 {
+	was, err := c.ask(`SELECT current_setting('statement_timeout'), current_setting('jit'),
+		set_config('statement_timeout', '0', true), set_config('jit', 'off', true)`)
+	if err != nil || len(was) != 1 || len(was[0]) < 2 {
 		return nil, errUnknown
 	}
 	rows, err := c.ask(sql, args...)
 	if err == nil {
-		_, err = c.ask("SELECT set_config('statement_timeout', $1, true)", limit[0][0])
+		_, err = c.ask("SELECT set_config('statement_timeout', $1, true), set_config('jit', $2, true)", was[0][0],
+			was[0][1])
 	}
 	return rows, err
 }
@@ -279,7 +277,7 @@ func (c *Client) relation(schema, name string) (*relation, error) {
 		}
 		c.l.call(r, c.facts.database)
 	}
-	if r != nil { // one that is missing may come
+	if r != nil && !r.temporary { // one that is missing may come, and DISCARD drops a temporary one
 		c.l.mu.Lock()
 		defer c.l.mu.Unlock()
 		c.view.relations[full] = r
@@ -371,15 +369,6 @@ func (k *keyColumn) text(ref string) string {
 	return x + "::pg_catalog.text"
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
-
 // canonical returns the text that a key column has for a value of the program. It returns false if only the database
 // knows.
 func (k *keyColumn) canonical(v any) (string, bool) {
@@ -393,8 +382,8 @@ func (k *keyColumn) canonical(v any) (string, bool) {
 			return strconv.FormatInt(n, 10), err == nil
 		}
 	case "text", "character varying":
-		s, ok := v.(string)
-		return s, ok && k.exact && isASCII(s) // the session's encoding may be any
+		s, ok := v.(string) // the session's encoding may be any
+		return s, ok && k.exact && strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 	case "uuid":
 		s, ok := v.(string)
 		return strings.ToLower(s), ok && len(s) == 36 && strings.Count(s, "-") == 4

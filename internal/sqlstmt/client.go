@@ -30,7 +30,7 @@ type Client struct {
 	title []string
 	read  map[string]uint32 // the versions that the transaction has read
 	own   map[uint32]bool   // the ids by which it has written
-	ended []ownVersion      // the versions that it has written and deleted
+	over  []overwritten     // what it has written since its first savepoint
 
 	my    mysql
 	facts *facts
@@ -51,15 +51,16 @@ type promised struct {
 }
 
 type savepoint struct {
-	name  string
-	mark  record.Mark
-	ended int // how many of Client.ended came before
+	name string
+	mark record.Mark
+	over int // how many of Client.over came before
 }
 
-// ownVersion is a row's version by its writer.
-type ownVersion struct {
-	key string
-	id  uint32
+// overwritten is what Client.read had of a row before the transaction wrote it. own says that it had written that, too.
+type overwritten struct {
+	key      string
+	id       uint32
+	had, own bool
 }
 
 // NewClient begins a session. ask queries the database on its connection. If it is nil, statements are sent unchanged.
@@ -160,7 +161,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		c.l.weak.Add(1)
 		c.writes = true
 	}
-	r.fly = p.flights()
+	r.fly = p.flights(p.turn != c.turn || p.epoch != c.l.changed.Load())
 	for _, t := range r.fly {
 		c.l.versions.fly(t, 1)
 	}
@@ -170,7 +171,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 func (c *Client) begin(isolation string) {
 	c.outer, c.again = false, false
 	c.t, c.failed, c.doubt, c.marks, c.title = c.s.Begin(isolation), false, false, nil, nil
-	c.read, c.own, c.ended = emptied(c.read), emptied(c.own), nil
+	c.read, c.own, c.over = emptied(c.read), emptied(c.own), nil
 	c.level, c.began, c.weak = isolation, c.l.changed.Load(), c.l.weak.Load()
 	if isolation != "" {
 		c.title = []string{isolation + ":"}
@@ -282,7 +283,7 @@ func (r *Run) End(err error, res *Result) {
 	}
 	if r.t != nil {
 		r.data(err, sure, res)
-	} else if p.Concerns() && (err == nil || !sure) {
+	} else if p.Concerns() && (err == nil || !sure || p.commits()) {
 		c.l.miss(p, "in a transaction whose beginning is not recorded")
 	}
 	if len(p.stmts) > 1 {
@@ -310,16 +311,12 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	case err == nil && r.note != nil:
 		_ = r.note(r.t)
 	case err == nil && len(p.stmts) == 1 && p.kind() == sqltext.Savepoint:
-		c.marks = append(c.marks, savepoint{p.stmts[0].Name, r.t.Mark(), len(c.ended)})
+		c.marks = append(c.marks, savepoint{p.stmts[0].Name, r.t.Mark(), len(c.over)})
 	case err == nil && len(p.stmts) == 1 && (p.kind() == sqltext.RollbackTo || p.kind() == sqltext.Release):
 		c.back(p.kind() == sqltext.RollbackTo, p.stmts[0].Name)
 	case sure && !r.alone && len(p.stmts) == 1 && p.stmts[0].Why == sqltext.TwoPhase:
-		if c.t = nil; err != nil {
-			_ = r.t.Abort(nil)
-		} else {
-			r.promise()
-			_ = r.t.Unknown() // it goes on without this connection
-		}
+		r.promise()
+		c.end(finish{errUnclear, err != nil}, false) // it goes on without this connection
 		return
 	case err == nil:
 		c.l.done(r, res)
@@ -328,7 +325,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		}
 	case err != nil && p.kind() == sqltext.Savepoint && c.outer && len(c.marks) == 0:
 		c.end(finish{aborted: true}, false)
-	case p.writes && (!sure || len(p.stmts) == 0 && c.l.sqlite || (r.alone || !c.l.is) && p.commits()): // seen, perhaps
+	case p.writes && (!sure || len(p.stmts) == 0 && c.l.sqlite || p.commits()): // seen, perhaps
 		if !r.alone && !p.commits() {
 			c.unclear = append(c.unclear, p)
 			break
@@ -339,8 +336,8 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	if err == nil && !r.alone && p.Concerns() && len(c.title) < 20 {
 		c.title = append(c.title, strings.TrimSuffix(strings.TrimSpace(p.SQL), ";")+r.from+";")
 	}
-	if err != nil && p.Rewritten() && outdated(err) {
-		c.l.changed.Add(1)
+	if is := state(err); p.Rewritten() && (strings.HasPrefix(is, "42") || strings.HasPrefix(is, "0A")) {
+		c.l.changed.Add(1) // perhaps the schema has changed since the statement was planned
 	}
 	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && (p.gone() || p.writes && !sure) { // a full disk
 		leaves.after(c, nil)
@@ -400,11 +397,14 @@ func (c *Client) back(undo bool, name string) {
 			c.marks = c.marks[:i]
 			if undo {
 				c.t.Undo(m.mark)
-				delete(c.own, 0) // rows that it deleted since are there again, and others may delete them
-				for _, v := range c.ended[m.ended:] {
-					c.l.versions.end(v.key, v.id, false)
+				for _, o := range slices.Backward(c.over[m.over:]) { // its rows are again what they were
+					if c.read[o.key] = o.id; o.own {
+						c.l.versions.end(o.key, o.id, false)
+					} else if !o.had {
+						delete(c.read, o.key)
+					}
 				}
-				c.ended = c.ended[:m.ended]
+				c.over = c.over[:m.over]
 				c.marks = append(c.marks, m)
 				c.undone()
 			} else if i == 0 && c.outer {
@@ -481,7 +481,7 @@ func (c *Client) several(p *Plan, err error) {
 			c.blind = c.blind || c.t == nil
 		case sqltext.Savepoint:
 			if c.t != nil { // also before an error behind it
-				c.marks = append(c.marks, savepoint{s.Name, c.t.Mark(), len(c.ended)})
+				c.marks = append(c.marks, savepoint{s.Name, c.t.Mark(), len(c.over)})
 			} else if c.l.sqlite {
 				c.blind = true
 			}

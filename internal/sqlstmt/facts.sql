@@ -7,9 +7,9 @@ calls AS MATERIALIZED (SELECT m.oid, f.oid AS called FROM (SELECT DISTINCT oid,
 	UNION SELECT d.objid, d.refobjid FROM pg_catalog.pg_depend d
 	WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refclassid = d.classid),
 w AS (SELECT oid, writes, sets FROM f CROSS JOIN LATERAL (SELECT source ~
-	E'\\m(set_config|create|alter|drop|execute|set\\s+((local|session)\\s+)?(search_path|role|session\\w*|'
-	'row_\\w+))\\M' AS sets) x WHERE writes OR sets UNION SELECT c.oid, w.writes, w.sets FROM w
-	JOIN calls c ON c.called = w.oid),
+	E'\\m(set_config|create|alter|drop|execute|(re)?set\\s+((local|session)\\s+)?(all|search_path|role|session\\w*|'
+	'row_\\w+|default_tr\\w+))\\M' AS sets) x WHERE writes OR sets UNION
+	SELECT c.oid, w.writes, w.sets FROM w JOIN calls c ON c.called = w.oid),
 n AS (SELECT oid, proname::text AS name, prokind, proretset FROM pg_catalog.pg_proc
 	UNION ALL SELECT p.oid, '.' || p.proname, p.prokind, p.proretset FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t
 	ON t.oid = p.proargtypes[0] WHERE t.typtype IN ('c', 'd', 'p') AND p.pronargs - p.pronargdefaults < 2)

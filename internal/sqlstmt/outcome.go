@@ -62,11 +62,6 @@ func state(err error) string {
 // hasState reports whether an error is PostgreSQL's. After it a transaction does nothing until it is rolled back.
 func hasState(err error) bool { return state(err) != "" }
 
-// outdated reports whether an error may mean that the schema has changed since a statement was planned.
-func outdated(err error) bool {
-	return strings.HasPrefix(state(err), "42") || strings.HasPrefix(state(err), "0A")
-}
-
 // number returns the number of an error of MySQL's or MariaDB's, otherwise 0.
 func number(err error) uint64 {
 	for e := err; e != nil; e = errors.Unwrap(e) {

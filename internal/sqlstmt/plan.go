@@ -81,11 +81,26 @@ func (p *Plan) commits() bool {
 	return len(p.stmts) > 1 || len(p.stmts) == 1 && (p.stmts[0].Why == "CALL" || p.stmts[0].Why == "DO")
 }
 
+// MayCommit reports whether a statement may commit what came before it outside of a transaction block, as VACUUM does.
+func (p *Plan) MayCommit() bool {
+	kind := p.kind()
+	return p.commits() || kind == sqltext.Set || kind == sqltext.Schema || len(p.stmts) == 1 && kind == sqltext.Other &&
+		(p.stmts[0].Why == "" || p.stmts[0].Why == sqltext.TwoPhase)
+}
+
 // shown returns the statement's text for the list of statements that were not understood.
 func (p *Plan) shown() string { return cmp.Or(p.template, p.SQL) }
 
 // Returns reports whether the program wants rows.
 func (p *Plan) Returns() bool { return len(p.stmts) == 1 && len(p.stmts[0].Outputs) > 0 }
+
+// Runs returns the name of the prepared statement that an EXECUTE runs, or of the cursor that a FETCH reads.
+func (p *Plan) Runs() (name string, fetch bool) {
+	if len(p.stmts) != 1 || p.stmts[0].Why != "EXECUTE" && p.stmts[0].Why != "FETCH" {
+		return "", false
+	}
+	return p.stmts[0].Name, p.stmts[0].Why == "FETCH"
+}
 
 // Rewritten reports whether the text was changed, so that its rows are needed.
 func (p *Plan) Rewritten() bool { return p.Hidden > 0 }
@@ -247,8 +262,8 @@ func (c *Client) text(p *Plan) bool {
 		return true
 	}
 	s := &p.stmts[0]
-	if s.Kind >= sqltext.Begin {
-		p.nothing = true
+	if s.Kind >= sqltext.Begin { // CREATE TABLE AS and others may call functions
+		p.nothing = s.Kind != sqltext.Schema || !c.l.is || !c.mayWrite(p, s)
 		return true
 	}
 	return false

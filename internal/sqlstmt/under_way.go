@@ -6,35 +6,24 @@ import (
 	"isovet/internal/sqltext"
 )
 
-// written returns the tables that the plan writes; others must know that the writes are running.
-func (p *Plan) written() []string {
-	switch {
-	case !p.writes:
-		return nil
-	case p.declared != nil:
-		return []string{p.declared.Name}
-	}
-	return p.touches
-}
-
 // deleting stands before the names of tables from which rows may vanish, among those with writes under way.
 const deleting = "-"
 
-// deletes reports whether a plan may make rows vanish.
-func (p *Plan) deletes() bool {
-	kind := p.kind()
-	return p.writes && (p.why != "" || kind != sqltext.Insert && kind != sqltext.Update ||
-		kind == sqltext.Update && slices.ContainsFunc(p.sources, func(s source) bool { return s.moves }))
-}
-
 // flights lists what is under way while a statement runs: the tables that it may write, and with deleting those from
-// which it may make rows vanish.
-func (p *Plan) flights() []string {
-	tables := p.written()
+// which it may make rows vanish. A stale plan may be of another table.
+func (p *Plan) flights(stale bool) []string {
+	if !p.writes {
+		return nil
+	}
+	tables, kind := p.touches, p.kind()
+	if p.declared != nil {
+		tables = []string{p.declared.Name}
+	}
 	list := slices.Clone(tables)
-	if p.deletes() {
-		if len(tables) == 0 {
-			tables = []string{""}
+	if p.why != "" || kind != sqltext.Insert && kind != sqltext.Update ||
+		kind == sqltext.Update && slices.ContainsFunc(p.sources, func(s source) bool { return s.moves }) {
+		if len(tables) == 0 || stale {
+			tables = append(slices.Clip(tables), "")
 		}
 		for _, t := range tables {
 			list = append(list, deleting+t)
@@ -51,14 +40,9 @@ func (l *Log) others(r *Run, table string) bool {
 			own++
 		}
 	}
-	return l.versions.underway(table) > own
-}
-
-// underway returns the number of running writes of a table.
-func (v *versions) underway(table string) int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.flying[table]
+	l.versions.mu.Lock()
+	defer l.versions.mu.Unlock()
+	return l.versions.flying[table] > own
 }
 
 // fly counts a write that is sent (1) or recorded (−1).

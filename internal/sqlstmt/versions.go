@@ -183,7 +183,7 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 	row := v.hash(key, nil)
 	state, _ := v.get(row)
 	switch _, xid := id.(uint32); {
-	case state&(begun|lost) > 0:
+	case state&(begun|lost) > 0 || xid && state&written > 0:
 		return nil, unrecorded
 	case v.forgot(row):
 		return nil, forgotten

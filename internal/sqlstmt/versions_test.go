@@ -77,6 +77,8 @@ func TestDeletionsLeaveRows(t *testing.T) {
 		}
 		n, ok := v.get(v.hash("t/1", nil))
 		must.Equal(t, n == written && ok, true, "%d deletions: the row's state is %b", deletions, n)
+		_, by := v.read(record.New(record.Options{}), "t/1", uint32(1), valueOfID(1), true)
+		must.Equal(t, by, unrecorded, "an old version of a row that was deleted")
 	}
 }
 

@@ -176,6 +176,9 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 	oid, _ := hiddenText(row[from.at+n+1])
 	xid, err := strconv.ParseUint(text, 10, 32)
 	if !ok || err != nil || oid != from.r.oid {
+		if s.Writes { // it was prepared under another search path, or before the table was made anew
+			l.deafen("")
+		}
 		return "the row is of another table than in the catalogue"
 	}
 	key := from.r.row(parts)
@@ -192,7 +195,7 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 	switch s.Kind {
 	case sqltext.Delete:
 		why = l.readVersion(r, from.r, key, uint32(xid))
-		r.deleted(key, uint32(xid))
+		r.deleted(key)
 		return why
 	case sqltext.Update, sqltext.Insert:
 		inserts := s.Kind == sqltext.Insert && !(s.Upsert && row[from.at+n+2] != nil)
@@ -202,7 +205,7 @@ func (l *Log) row(r *Run, s *sqltext.Stmt, from *source, row []any, seen map[str
 		id, had = r.c.read[key]
 		r.c.again = r.c.again || inserts && had && !r.c.own[id] || !had && (inserts || from.r.rekeyed(s.Sets)) &&
 			!(l.versions.quiet(key, deleting+from.r.title()) && l.settled(r, from.r))
-		r.c.read[key], r.c.own[uint32(xid)] = uint32(xid), true
+		r.overwrite(key, uint32(xid))
 		_ = r.t.Write(key, r.wrote(key, uint32(xid), valueOfID(uint32(xid))))
 	}
 	return why
@@ -231,20 +234,31 @@ func (l *Log) replaced(r *Run, s *sqltext.Stmt, from *source, key string, row []
 		l.Miss(r.p.shown(), "it changes the key", true, from.r.title())
 	}
 	if was != key {
-		r.deleted(was, uint32(o))
+		r.deleted(was)
 	}
 	return why
 }
 
 // deleted records that a row was deleted.
-func (r *Run) deleted(key string, xid uint32) {
+func (r *Run) deleted(key string) {
 	_ = r.t.Write(key, nil) // the recorder keeps what goes wrong
 	r.c.l.versions.touch(key, false)
-	r.c.read[key], r.c.own[0] = 0, true
-	if r.c.own[xid] {
-		r.c.l.versions.end(key, xid, true)
-		r.c.ended = append(r.c.ended, ownVersion{key, xid})
+	r.overwrite(key, 0)
+}
+
+// overwrite stores which version of a row the transaction has made, 0 if it has deleted it. Nobody sees its earlier one
+// any more: if that is read, a statement that is not recorded has written it again under the same id.
+func (r *Run) overwrite(key string, xid uint32) {
+	c := r.c
+	id, had := c.read[key]
+	o := overwritten{key, id, had, had && id != xid && c.own[id]}
+	if o.own {
+		c.l.versions.end(key, id, true)
 	}
+	if len(c.marks) > 0 {
+		c.over = append(c.over, o)
+	}
+	c.read[key], c.own[xid] = xid, true
 }
 
 // rekeyed reports whether an UPDATE may change the key.
@@ -302,7 +316,9 @@ func (r *Run) waits(s *sqltext.Stmt) bool {
 // settled reports whether each row that has vanished from a table was deleted by a statement whose record is complete.
 func (l *Log) settled(r *Run, t *relation) bool {
 	alone := !t.hidden && !t.cascades && !t.family && t.rules == "" && !t.unlogged // else rows hide, or go unseen
-	return alone && r.c.facts != nil && !r.c.facts.triggers && r.p.epoch == l.changed.Load() &&
+	now := l.changed.Load()
+	// A snapshot from before a table was written anew does not have its rows.
+	return alone && r.c.facts != nil && !r.c.facts.triggers && r.p.epoch == now && (r.alone || r.c.began == now) &&
 		r.p.turn == r.c.turn && !l.isDeaf(t.title()) && !l.isDeaf(t.name) && !l.others(r, deleting+t.title()) &&
 		!l.others(r, deleting)
 }

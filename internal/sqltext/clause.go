@@ -274,10 +274,11 @@ func operand(v any) Operand {
 	switch kind {
 	case "ParamRef":
 		return Operand{Param: number(n, "number"), Known: true}
-	case "TypeCast":
+	case "TypeCast": // of a cast, the outer one may change the text
+		arg, _ := only(n["arg"])
 		switch last(list(sub(n, "typeName"), "names")) {
 		case "int2", "int4", "int8", "numeric", "text", "varchar", "uuid":
-			if !has(sub(n, "typeName"), "typmods") && !has(sub(n, "typeName"), "arrayBounds") {
+			if arg != "TypeCast" && !has(sub(n, "typeName"), "typmods") && !has(sub(n, "typeName"), "arrayBounds") {
 				return operand(n["arg"])
 			}
 		}

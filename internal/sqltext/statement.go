@@ -67,7 +67,7 @@ type Stmt struct {
 	Kind       Kind
 	Start, End int    // its bytes, without the semicolon
 	Level      string // of Begin and SET TRANSACTION: the isolation level, "" as ever
-	Name       string // of a savepoint
+	Name       string // of a savepoint, of what EXECUTE runs or FETCH reads
 	Chain      bool   // COMMIT AND CHAIN begins the next
 
 	Target   Table    // of Insert, Update and Delete

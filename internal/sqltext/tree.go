@@ -123,6 +123,7 @@ func (r *reader) statement(kind string, n node) {
 		s.Writes, s.Why = changes || n["is_from"] == true, "COPY"
 	case "MergeStmt", "TruncateStmt", "CallStmt", "DoStmt", "ExecuteStmt", "PrepareStmt", "FetchStmt",
 		"DeclareCursorStmt", "RefreshMatViewStmt":
+		s.Name = text(n, "name") + text(n, "portalname")
 		s.Writes = kind != "FetchStmt" && (kind != "DeclareCursorStmt" || changes)
 		s.Why = strings.ToUpper(strings.TrimSuffix(strings.TrimSuffix(kind, "Stmt"), "Cursor"))
 		s.Cascade = text(n, "behavior") == "DROP_CASCADE"

@@ -46,24 +46,31 @@ func (s *session) fromClient() error {
 // request handles a message that the server will answer.
 func (s *session) request(kind byte, n int) error {
 	body, err := s.client.read(n)
+	if err == nil {
+		body, err = s.hear(&entry{kind: kind}, body)
+	}
 	if err != nil {
 		return err
 	}
+	return s.server.send(kind, body) // without mu: the server may take it only when the client has taken answers
+}
+
+// hear queues a message that the server will answer, and returns the body to send.
+func (s *session) hear(e *entry, body []byte) (_ []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusal = nil
 	if s.records && s.log == nil {
 		s.guard(func() { s.log = s.p.o.Log.NewClient(s.ask) })
 	}
-	e := &entry{kind: kind}
 	c := cutter{rest: body}
-	switch kind {
+	switch e.kind {
 	case 'Q':
 		body, err = s.query(e, body)
 	case 'P':
 		body = s.parse(e, body)
 	case 'B':
-		body = s.bind(body)
+		body = s.bind(e, body)
 	case 'D', 'C':
 		what := c.take(1)
 		name := c.text()
@@ -73,22 +80,25 @@ func (s *session) request(kind byte, n int) error {
 	case 'S':
 		err = s.sync(e)
 	case 'F':
-		if p := s.plan("SELECT fast_path_function()"); p != nil {
+		if s.records {
 			s.p.o.Log.Miss("a function call of the protocol's", "isovet does not see its effect", true)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if s.refusal != nil && (kind == 'Q' || kind == 'P') { // the server refuses what is no SQL
-		e.refuse, body = s.refusal, []byte("isovet\x00")
-		if kind == 'P' {
-			body = []byte(e.name + "\x00isovet\x00\x00\x00")
+	if s.refusal != nil { // the server refuses what is no SQL, and no function
+		refused := map[byte]string{'Q': "isovet\x00", 'P': e.name + "\x00isovet\x00\x00\x00",
+			'F': strings.Repeat("\x00", 10)}
+		if b := refused[e.kind]; b != "" {
+			e.refuse, body = s.refusal, []byte(b)
 		}
 	}
-	s.push(e)
+	if err != nil {
+		return nil, err
+	}
+	if e.kind == 'S' && !s.copying || e.kind != 'S' && !s.skip { // else the server will ignore it
+		s.skip, s.queue = false, append(s.queue, e)
+	}
 	s.stall(e)
-	return s.server.send(kind, body)
+	return body, nil
 }
 
 // stall delays a statement with the configured probability.
@@ -96,7 +106,7 @@ func (s *session) stall(e *entry) {
 	if e.run == nil || s.p.o.Stall <= 0 || rand.Float64() >= s.p.o.Stall {
 		return
 	}
-	_ = s.server.w.Flush()
+	_ = s.flush(false)
 	s.mu.Unlock()
 	time.Sleep(rand.N(s.p.o.StallFor))
 	s.mu.Lock()
@@ -109,9 +119,7 @@ func (s *session) query(e *entry, body []byte) ([]byte, error) {
 	}
 	s.ran++
 	sql := string(bytes.TrimSuffix(body, []byte{0}))
-	if st := s.executed(sql); st != nil {
-		e.plan, e.res.Unseen = st.plan, st.fetch // its result has the hidden columns
-	} else if e.plan = s.plan(sql); e.plan != nil && e.plan.Rewritten() {
+	if e.plan = s.plan(sql); e.plan != nil && e.plan.Rewritten() {
 		body = append([]byte(e.plan.Text), 0)
 	}
 	delete(s.prepared, "")
@@ -121,35 +129,18 @@ func (s *session) query(e *entry, body []byte) ([]byte, error) {
 
 // executed returns the prepared statement that an SQL EXECUTE runs, or whose portal a FETCH reads. It returns nil if
 // none of these was rewritten.
-func (s *session) executed(sql string) *prepared {
-	if c := strings.TrimSpace(sql); c == "" || c[0]|' ' != 'e' && c[0]|' ' != 'f' {
+func (s *session) executed(plan *sqlstmt.Plan) *prepared {
+	name, fetch := plan.Runs()
+	st := s.prepared[name]
+	if p := s.portals[name]; fetch && p != nil {
+		st = &prepared{plan: p.st.plan, fetch: true}
+	} else if fetch || name == "" {
 		return nil
-	}
-	f := strings.FieldsFunc(sql, func(r rune) bool { return strings.ContainsRune(" \t\r\n(;", r) })
-	if len(f) < 2 {
-		return nil
-	}
-	var st *prepared
-	switch strings.ToUpper(f[0]) {
-	case "EXECUTE":
-		st = s.prepared[unquoted(f[1])]
-	case "FETCH":
-		if p := s.portals[unquoted(f[len(f)-1])]; p != nil {
-			st = &prepared{plan: p.st.plan, fetch: true}
-		}
 	}
 	if st != nil && st.plan != nil && st.plan.Rewritten() {
 		return st
 	}
 	return nil
-}
-
-// unquoted returns a name as SQL stores it.
-func unquoted(name string) string {
-	if bare := strings.Trim(name, `"`); bare != name {
-		return bare
-	}
-	return strings.ToLower(name)
 }
 
 func (s *session) parse(e *entry, body []byte) []byte {
@@ -165,9 +156,10 @@ func (s *session) parse(e *entry, body []byte) []byte {
 	if c.bad {
 		return body // the server says what is wrong
 	}
-	if st := s.executed(sql); st != nil {
+	if e.st.plan = s.plan(sql); e.st.plan == nil {
+	} else if st := s.executed(e.st.plan); st != nil {
 		e.st.plan, e.st.fetch = st.plan, st.fetch
-	} else if e.st.plan = s.plan(sql); e.st.plan != nil && e.st.plan.Rewritten() {
+	} else if e.st.plan.Rewritten() {
 		body = append([]byte(e.name+"\x00"+e.st.plan.Text+"\x00"), types...)
 	}
 	if !s.skip {
@@ -177,10 +169,11 @@ func (s *session) parse(e *entry, body []byte) []byte {
 	return body
 }
 
-func (s *session) bind(body []byte) []byte {
+func (s *session) bind(e *entry, body []byte) []byte {
 	c := cutter{rest: body}
 	name := c.text()
 	p := &portal{st: s.prepared[c.text()], at: s.ran}
+	e.st = p.st
 	formats := make([]int, max(c.int16(), 0))
 	for i := range formats {
 		formats[i] = c.int16()
@@ -215,6 +208,9 @@ func (s *session) bind(body []byte) []byte {
 	}
 	s.portals[name] = p
 	if plan := p.st.plan; plan != nil && plan.Rewritten() && results > 1 {
+		if !plan.Returns() { // for the program it has no column
+			results, c.rest = 0, nil
+		}
 		out := binary.BigEndian.AppendUint16(bytes.Clone(body[:at]), uint16(results+plan.Hidden))
 		return append(append(out, make([]byte, 2*plan.Hidden)...), c.rest...)
 	}
@@ -284,7 +280,8 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	e.plan, e.more, e.format, p.ran = p.st.plan, p.ran, p.format, true
 	p.at++
 	e.res.Unseen = p.st.fetch || p.at != s.ran // its rows do not show what other statements did since its Bind
-	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && s.client.ahead() == 'S'
+	next, _ := s.client.r.Peek(min(1, s.client.r.Buffered()))
+	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && string(next) == "S"
 	s.start(e, p.args)
 	if most > 0 && name == "" && !p.st.fetch && e.plan.Drain() && e.plan.Returns() && e.run != nil {
 		e.part, p.parts = most, true

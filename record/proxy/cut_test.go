@@ -36,6 +36,7 @@ func TestCut(t *testing.T) {
 		{fmt.Sprintf("%q", cutColumns([]byte(columns[:10]), 1)), `""`},
 		{fmt.Sprint(tagOf([]byte("INSERT 0 15\x00"))), "INSERT15"},
 		{fmt.Sprint(tagOf([]byte("BEGIN\x00"))), "BEGIN-1"},
+		{failureOf([]byte("VPANIC\x00C53100\x00Mfull\x00\x00")).Error(), "full (XX000)"}, // it may have committed
 	} {
 		must.Equal(t, c[0], c[1], "%d", i)
 	}

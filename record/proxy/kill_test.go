@@ -68,16 +68,10 @@ func TestKilled(t *testing.T) {
 	must.OK(t, rec.Close())
 	t.Logf("%+v; %v", rec.Stats(), log.Stats())
 	for _, at := range append(cut, dir) {
-		h, err := split.Read(t.Context(), split.Paths(at), format.Options{})
-		if err != nil {
-			t.Errorf("%s: %v", at, err)
-			continue
-		}
+		h := must.Get(split.Read(t.Context(), split.Paths(at), format.Options{}))(t)
 		for _, l := range []level.Level{level.ReadCommitted, level.SnapshotIsolation, level.Serializable} {
-			r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: l})
-			if err != nil || r.Verdict == evidence.Violated {
-				t.Errorf("%s: %v: %v %+v", at, l, err, r)
-			}
+			r := must.Get(isovettest.Run(t.Context(), h, isovettest.Options{Level: l}))(t)
+			must.Equal(t, r.Verdict == evidence.Violated, false, "%s: %v: %+v", at, l, r)
 		}
 	}
 	st := rec.Stats()

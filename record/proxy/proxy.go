@@ -136,7 +136,7 @@ func (p *Proxy) serve(ctx context.Context, c net.Conn) error {
 	if _, err := server.Write(first); err != nil {
 		return err
 	}
-	s := &session{p: p, client: client, server: server, records: p.o.Log != nil && records(first),
+	s := &session{p: p, client: client, server: server, records: p.records(first),
 		prepared: map[string]*prepared{}, portals: map[string]*portal{}}
 	s.changed.L = &s.mu
 	return s.run()

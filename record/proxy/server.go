@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -49,7 +50,7 @@ func (s *session) first() *entry {
 // reply passes on a message that answers a request.
 func (s *session) reply(kind byte, n int) error {
 	e := s.first()
-	if kind == 'D' && e != nil && e.kind != askKind && (e.plan == nil || !e.plan.Rewritten()) {
+	if kind == 'D' && e != nil && e.kind != askKind && (e.plan == nil || !e.plan.Rewritten()) && e.hidden == 0 {
 		return s.server.pass(s.client, kind, n) // rows, which need not fit memory
 	}
 	body, err := s.server.read(n)
@@ -59,9 +60,7 @@ func (s *session) reply(kind byte, n int) error {
 	switch {
 	case e == nil:
 		if kind == 'R' {
-			if b := withoutBinding(body); b != nil {
-				body = b
-			}
+			body = withoutBinding(body)
 		}
 		s.done(e, kind, body)
 		return s.client.send(kind, body)
@@ -83,11 +82,18 @@ func (s *session) reply(kind byte, n int) error {
 		return s.client.send(kind, body)
 	}
 	if kind == 'T' {
-		if p := planned(e); p != nil && p.Rewritten() {
+		n := hidden(body)
+		if p := planned(e); n > 0 && e.kind == 'Q' && (p == nil || !p.Rewritten()) { // of an EXECUTE or a FETCH
+			if e.hidden, body = n, cutColumns(body, n); len(body) < 3 {
+				return nil // the program expects no rows
+			}
+		} else if p != nil && p.Rewritten() {
 			switch {
-			case !hides(body):
-				s.mu.Lock()
-				e.disown()
+			case n == 0:
+				s.mu.Lock() // SQL's PREPARE has given its name to another statement
+				if e.plan = nil; e.st != nil {
+					e.st.plan = nil
+				}
 				s.mu.Unlock()
 			case p.Returns():
 				if body = cutColumns(body, p.Hidden); body == nil {
@@ -148,22 +154,18 @@ func planned(e *entry) *sqlstmt.Plan {
 	return e.plan
 }
 
-// disown forgets the plan of an entry's statement: SQL's PREPARE has given its name to another statement.
-func (e *entry) disown() {
-	e.plan = nil
-	if e.st != nil {
-		e.st.plan = nil
-	}
-}
-
 // row removes the added columns from a row. It returns nil if the program wants no rows.
 func (s *session) row(e *entry, body []byte) ([]byte, error) {
-	row, values := cutRow(body, e.plan.Hidden, e.format)
+	n := e.hidden
+	if n == 0 {
+		n = e.plan.Hidden
+	}
+	row, values := cutRow(body, n, e.format)
 	if row == nil {
 		return nil, errLength
 	}
 	e.res.Add(values)
-	if !e.plan.Returns() {
+	if len(row) < 3 { // no column is left
 		return nil, nil
 	}
 	return row, nil
@@ -188,7 +190,7 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 	case e.kind == 'Q' || e.kind == 'S' || e.kind == 'F':
 		if kind == 'C' {
 			s.completed(e, body)
-			e.res.All = !e.res.Unseen
+			e.res.All, e.hidden = !e.res.Unseen, 0
 		}
 	case e.kind == 'P' && kind == '1', e.kind == 'B' && kind == '2', e.kind == 'C' && kind == '3',
 		e.kind == 'D' && (kind == 'T' || kind == 'n'):
@@ -201,8 +203,15 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 			s.queue = slices.Delete(s.queue, 1, 2)
 		}
 		s.changed.Broadcast()
-	case e.kind == 'D' && kind == 't':
-		e.learn(body)
+	case e.kind == 'D' && kind == 't': // the types of a statement's parameters
+		c := cutter{rest: body}
+		var oids []uint32
+		for range c.int16() {
+			oids = append(oids, uint32(c.int32()))
+		}
+		if !c.bad && e.st != nil {
+			e.st.oids = oids
+		}
 	case e.kind == 'E' && (kind == 'C' || kind == 'I' || kind == 's'):
 		if kind == 'C' {
 			s.completed(e, body)
@@ -258,24 +267,9 @@ func (s *session) completed(e *entry, body []byte) {
 	}
 }
 
-// learn stores the types of a statement's parameters.
-func (e *entry) learn(body []byte) {
-	if e.st == nil {
-		return
-	}
-	c := cutter{rest: body}
-	var oids []uint32
-	for range c.int16() {
-		oids = append(oids, uint32(c.int32()))
-	}
-	if !c.bad {
-		e.st.oids = oids
-	}
-}
-
 // ready handles the end of a Query or Sync.
 func (s *session) ready(e *entry, body []byte) {
-	s.explicit, s.bound = len(body) == 1 && body[0] != 'I', false
+	s.explicit, s.bound, s.skip = len(body) == 1 && body[0] != 'I', false, false
 	s.block, s.aborted = s.explicit, len(body) == 1 && body[0] == 'E'
 	if e != nil && (e.kind == 'Q' || e.kind == 'S' || e.kind == 'F') {
 		err := e.err
@@ -340,8 +334,12 @@ func failureOf(body []byte) *failure {
 		}
 		text := c.text()
 		switch kind[0] {
+		case 'V':
+			if text == "PANIC" { // its code does not say that a commit had no effect
+				f.state = "XX000"
+			}
 		case 'C':
-			f.state = text
+			f.state = cmp.Or(f.state, text)
 		case 'M':
 			f.message = text
 		}

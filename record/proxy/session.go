@@ -58,6 +58,7 @@ type entry struct {
 	part   int     // of a write whose rows the program fetches in parts: how many it wants now
 	of     *portal // of an Execute
 	format int16   // of the added columns
+	hidden int     // of a Query: columns that the server adds to the result of a statement within it
 	res    sqlstmt.Result
 	err    error
 	rows   [][]string // of askKind
@@ -169,15 +170,6 @@ func (s *session) guard(f func()) {
 	f()
 }
 
-// push adds an entry, unless the server will ignore its message. The caller must hold mu.
-func (s *session) push(e *entry) {
-	if s.skip && e.kind != 'S' || s.copying && e.kind == 'S' {
-		return
-	}
-	s.skip = false
-	s.queue = append(s.queue, e)
-}
-
 // close ends the recording of a statement.
 func (s *session) close(e *entry, err error) {
 	if e.run == nil {
@@ -221,19 +213,26 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	}
 	// The server may have to be asked, which it can be when it is at rest.
 	_ = s.settle() // the statement would wait for that anyway; s.ended has the error
-	for !s.ended && s.resting() && len(s.queue) > 0 {
-		if s.server.w.Flush() != nil {
-			break
+	n := len(s.queue)
+	rests := n == 0 || slices.Contains([]byte{'Q', 'S', 'F'}, s.queue[n-1].kind)
+	if rests && s.flush(false) == nil {
+		for !s.ended && len(s.queue) > 0 {
+			s.changed.Wait()
 		}
-		s.changed.Wait()
 	}
 	s.guard(func() { p = s.log.Plan(sql) })
 	return p
 }
 
-// resting reports whether the server will accept a query of the proxy when it has answered all messages so far.
-func (s *session) resting() bool {
-	return len(s.queue) == 0 || slices.Contains([]byte{'Q', 'S', 'F'}, s.queue[len(s.queue)-1].kind)
+// flush sends what waits to be sent, perhaps with a Flush. Meanwhile it does not hold mu: the server may take it only
+// when the client has taken what comes from the server.
+func (s *session) flush(answer bool) (err error) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	if answer {
+		err = s.server.send('H', nil)
+	}
+	return errors.Join(err, s.server.w.Flush())
 }
 
 // ask queries the server. Its messages use names of their own, so that the program's unnamed statement and portal
@@ -245,8 +244,9 @@ func (s *session) ask(sql string, args ...any) ([][]string, error) {
 	e, asked := &entry{kind: askKind, err: errLost}, make(chan struct{})
 	s.queue, s.asked = append(s.queue, e), asked
 	var err error
-	if !s.block { // the program's time limit is off up to the Sync
-		err = s.question("SELECT pg_catalog.set_config('statement_timeout', '0', true)")
+	if !s.block { // up to the Sync
+		err = s.question(`SELECT pg_catalog.set_config('statement_timeout', '0', true),
+			pg_catalog.set_config('jit', 'off', true)`)
 	}
 	err = errors.Join(err, s.question(sql, args...), s.server.send('S', nil))
 	if err = errors.Join(err, s.server.w.Flush()); err != nil {
@@ -283,15 +283,11 @@ func (s *session) question(sql string, args ...any) (err error) {
 // settle waits until the server has answered the running statement. Only one statement is recorded at a time.
 func (s *session) settle() error {
 	for s.running != nil && !s.ended && !s.copying {
-		if last := s.queue[len(s.queue)-1].kind; last != 'S' && last != 'Q' {
-			if err := s.server.send('H', nil); err != nil { // else the server keeps the answer
-				return err
-			}
-		}
-		if err := s.server.w.Flush(); err != nil {
+		was, last := s.running, s.queue[len(s.queue)-1].kind
+		if err := s.flush(last != 'S' && last != 'Q'); err != nil { // else the server keeps the answer
 			return err
 		}
-		for was := s.running; s.running == was && !s.ended && !s.copying; {
+		for s.running == was && !s.ended && !s.copying {
 			s.changed.Wait()
 		}
 	}
@@ -310,6 +306,9 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 	s.guard(func() {
 		if s.log == nil {
 			return
+		}
+		if s.implicit && e.plan.MayCommit() { // what came before it, even if the pipeline fails behind it
+			s.log.Lost()
 		}
 		if e.kind == 'E' && !e.alone && e.plan.Concerns() && !s.log.Within(s.explicit) {
 			s.implicit = true
@@ -347,6 +346,11 @@ func (s *session) failed(err *failure) {
 	}
 	s.broken = err
 	s.close(s.queue[0], err)
+	s.guard(func() {
+		if s.log != nil { // it may be the error of a Parse or Bind
+			s.log.Refused(err)
+		}
+	})
 	at := slices.IndexFunc(s.queue, func(e *entry) bool { return e.kind == 'S' })
 	s.skip = at < 0
 	if at < 0 {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 )
 
 // Codes that a client's first message may have in place of a version.
@@ -111,24 +112,27 @@ func (p *Proxy) cancel(ctx context.Context, request []byte) error {
 	return err
 }
 
-// records reports whether a session can be recorded. A session for replication has other messages.
-func records(startup []byte) bool {
+// records reports whether a session can be recorded. A session for replication has other messages, and may run SQL.
+func (p *Proxy) records(startup []byte) bool {
 	c := cutter{rest: startup[8:]}
-	for !c.bad && len(c.rest) > 1 {
+	for p.o.Log != nil && !c.bad && len(c.rest) > 1 {
 		name, value := c.text(), c.text()
 		if name == "replication" && value != "false" && value != "off" && value != "0" {
+			if !slices.Contains([]string{"true", "on", "yes", "1"}, value) {
+				p.o.Log.Miss("a session for logical replication", "isovet does not see its statements", true)
+			}
 			return false
 		}
 	}
-	return true
+	return p.o.Log != nil
 }
 
 // withoutBinding removes SCRAM with channel binding from the methods that a server offers, because client and server
-// have different TLS connections here. It returns nil if no method is to be removed.
+// have different TLS connections here.
 func withoutBinding(body []byte) []byte {
 	const plus = "SCRAM-SHA-256-PLUS\x00"
-	if len(body) < 4 || binary.BigEndian.Uint32(body) != 10 || !bytes.Contains(body, []byte(plus)) {
-		return nil
+	if len(body) < 4 || binary.BigEndian.Uint32(body) != 10 {
+		return body
 	}
 	return bytes.Replace(body, []byte(plus), nil, 1)
 }

@@ -89,18 +89,6 @@ func (l *link) pass(to *link, kind byte, n int) error {
 	return err
 }
 
-// ahead returns the type of the next message if it has arrived, otherwise 0.
-func (l *link) ahead() byte {
-	if l.r.Buffered() == 0 {
-		return 0
-	}
-	b, err := l.r.Peek(1)
-	if err != nil {
-		return 0
-	}
-	return b[0]
-}
-
 // cutter splits a body. If the body is too short, it sets bad and returns only empty parts.
 type cutter struct {
 	rest []byte
@@ -148,9 +136,13 @@ func (c *cutter) value() (v []byte, null bool) {
 	return c.take(n), false
 }
 
-// hides reports whether a RowDescription begins with a column that sqlstmt added.
-func hides(body []byte) bool {
-	return len(body) > 2 && bytes.HasPrefix(body[2:], []byte(sqlstmt.HiddenName))
+// hidden counts the columns that sqlstmt has added at the beginning of a RowDescription.
+func hidden(body []byte) (n int) {
+	c := cutter{rest: body}
+	for c.int16(); bytes.HasPrefix(c.rest, []byte(sqlstmt.HiddenName)); n++ {
+		c.take(bytes.IndexByte(c.rest, 0) + 19)
+	}
+	return n
 }
 
 // cutColumns removes the first columns of a RowDescription. It returns nil if the message is damaged.

@@ -126,7 +126,8 @@ func TestPipelines(t *testing.T) {
 		note(sqltest.Code(err))
 		_, err = c.Prepare(ctx, "mine", "SELECT balance FROM accounts WHERE id = $1")
 		note(sqltest.Code(err))
-		note(simple(ctx, c, "EXECUTE mine(4)"), simple(ctx, c, "DEALLOCATE ALL"), simple(ctx, c, "EXECUTE mine(4)"))
+		note(simple(ctx, c, "SELECT 1; /* x */ EXECUTE \"mine\" (4); SELECT 2"), simple(ctx, c, "DEALLOCATE ALL"),
+			simple(ctx, c, "EXECUTE mine(4)"))
 		note(simple(ctx, c, "PREPARE mine AS SELECT id, id, id, id FROM accounts WHERE id = $1"),
 			simple(ctx, c, "EXECUTE mine(4)"), simple(ctx, c, "DEALLOCATE mine"))
 		for _, again := range []string{"DEALLOCATE PREPARE \"other\"", "DISCARD ALL"} {
@@ -181,7 +182,7 @@ func answers(t *testing.T, c *pgx.Conn, messages ...pgproto3.FrontendMessage) (o
 		case *pgproto3.CommandComplete:
 			out = append(out, string(m.CommandTag))
 		case *pgproto3.ErrorResponse:
-			out = append(out, m.Code+m.Message)
+			out = append(out, fmt.Sprint(m.Code, m.Message, m.Position))
 		default:
 			out = append(out, kind)
 		}
@@ -229,7 +230,22 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Parse{Query: "COMMIT"}, &pgproto3.Bind{}, &pgproto3.Execute{},
 			&pgproto3.Parse{Query: "UPDATE accounts SET v = 7 WHERE id = 1"}, &pgproto3.Bind{}, &pgproto3.Execute{},
 			&pgproto3.Bind{PreparedStatement: "nothing"})
+		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 6 WHERE id = 1"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+			&pgproto3.Parse{Query: "VACUUM accounts"}, &pgproto3.Bind{}, &pgproto3.Execute{}, // it commits both
+			&pgproto3.Bind{PreparedStatement: "nothing"})
 		send(&pgproto3.Query{String: "UPDATE accounts SET v = v + 1 WHERE id = 1"})
+		send(&pgproto3.Parse{Name: "t", Query: "SELECT v FROM accounts"})
+		send(&pgproto3.Query{String: "SET search_path = x"})
+		send(&pgproto3.Bind{PreparedStatement: "t"})
+		send(&pgproto3.Query{String: "RESET search_path"})
+		for _, q := range []string{"BEGIN", "UPDATE accounts SET v = 8 WHERE id = 2", "", "COMMIT; SELECT 1",
+			"UPDATE accounts SET v = v + 1 WHERE id = 2"} { // an error of Bind ends the transaction, too
+			if q == "" {
+				send(&pgproto3.Bind{PreparedStatement: "nothing"})
+				continue
+			}
+			send(&pgproto3.Query{String: q})
+		}
 		// The server skips the end of a statement, and the beginning of a transaction.
 		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Close{ObjectType: 'S', Name: "s"},
 			&pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{})
@@ -249,8 +265,8 @@ func TestPortals(t *testing.T) {
 			send(&pgproto3.Execute{MaxRows: 1})
 		}
 		for range 2 { // a write without rows runs once, and then the transaction has failed
-			send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 3"}, &pgproto3.Bind{}, &pgproto3.Execute{},
-				&pgproto3.Execute{MaxRows: 1})
+			send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 3"}, &pgproto3.Bind{ResultFormatCodes: []int16{0, 1}},
+				&pgproto3.Execute{}, &pgproto3.Execute{MaxRows: 1})
 		}
 		send(&pgproto3.Query{String: "ROLLBACK"})
 		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 RETURNING id"}, &pgproto3.Bind{},
@@ -298,6 +314,9 @@ func TestCopyIn(t *testing.T) {
 			send(insert()...)
 		}
 		send(&pgproto3.Parse{Query: "COPY nothing FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+		send(statement("COPY notes FROM STDIN")...)
+		send(&pgproto3.CopyData{Data: []byte("x\n")}) // and a Sync, which the server takes only behind the error
+		send(statement("SELECT * FROM notes ORDER BY id")...)
 		return append(out, simple(t.Context(), c, "SELECT * FROM notes ORDER BY id"))
 	}
 	want := run(direct.String())
@@ -352,6 +371,23 @@ func TestAnnounced(t *testing.T) {
 	<-done
 	must.OK(t, rec.Close())
 	must.Equal(t, rec.Stats().Committed >= 1, true, "it has committed")
+}
+
+// TestBothWays: a large answer and a large message behind it pass each other. A session for replication is told.
+func TestBothWays(t *testing.T) {
+	log := &sqlstmt.Log{Rec: isovettest.Recorder(t, record.Options{})}
+	address := start(t, postgres(t), proxy.Options{Log: log})
+	b := &pgx.Batch{}
+	b.Queue("SELECT repeat('x', 1000) FROM generate_series(1, 16000)")
+	b.Queue("SELECT length($1::text)", strings.Repeat("y", 16<<20))
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	must.OK(t, connect(t, address).SendBatch(ctx, b).Close())
+	must.Equal(t, len(log.Stats().Missed), 0, "%v", log.Stats())
+	u := must.Get(url.Parse(address))(t)
+	u.RawQuery = "replication=database"
+	connect(t, u.String())
+	must.Equal(t, len(log.Stats().Missed), 1, "%v", log.Stats())
 }
 
 // TestLongText: a text that is too long to be parsed counts as a write, also if its beginning is a comment.

@@ -80,19 +80,25 @@ func clients(t *testing.T, each int, one func(random *rand.Rand, unique *atomic.
 	all.Wait()
 }
 
-// deleted is how many of three kinds of writes are left out. At repeatable read PostgreSQL lets an upsert insert a row
+// gone is how many of three kinds of writes are left out. At repeatable read PostgreSQL lets an upsert insert a row
 // that its snapshot has and another transaction has deleted since: two concurrent writers of a row both commit, which
 // snapshot isolation forbids, and which this test found. So nothing is deleted there.
-func deleted(serializable bool) int {
-	if serializable {
-		return 0
+var gone = map[level.Level]int{level.SnapshotIsolation: 1}
+
+// drain reads all rows.
+func drain(rows *sql.Rows, err error) error {
+	for err == nil && rows.Next() {
 	}
-	return 1
+	if err == nil {
+		err = errors.Join(rows.Err(), rows.Close())
+	}
+	return err
 }
 
 // viaPgx is a program on pgx.
-func viaPgx(t *testing.T, url string, rec *record.Recorder, l pgx.TxIsoLevel) {
-	gone := deleted(l == pgx.Serializable)
+func viaPgx(t *testing.T, url string, rec *record.Recorder, at level.Level) {
+	gone, l := gone[at], map[level.Level]pgx.TxIsoLevel{level.Serializable: pgx.Serializable,
+		level.SnapshotIsolation: pgx.RepeatableRead}[at]
 	trace := recordpgx.New(rec, pgxAccounts)
 	config := must.Get(pgxpool.ParseConfig(url))(t)
 	config.ConnConfig.Tracer = trace
@@ -127,14 +133,14 @@ func viaPgx(t *testing.T, url string, rec *record.Recorder, l pgx.TxIsoLevel) {
 			return err
 		})
 	})
-	if s := trace.Stats(); len(s.NotUnderstood) > 0 || s.Understood < 300 {
-		t.Error(s)
-	}
+	s := trace.Stats()
+	must.Equal(t, len(s.NotUnderstood) == 0 && s.Understood >= 300, true, "%v", s)
 }
 
 // viaSQL is the same on database/sql.
-func viaSQL(t *testing.T, url string, rec *record.Recorder, l sql.IsolationLevel) {
-	gone := deleted(l == sql.LevelSerializable)
+func viaSQL(t *testing.T, url string, rec *record.Recorder, at level.Level) {
+	gone, l := gone[at], map[level.Level]sql.IsolationLevel{level.Serializable: sql.LevelSerializable,
+		level.SnapshotIsolation: sql.LevelRepeatableRead}[at]
 	log := recordsql.New(rec, pgxAccounts)
 	db := must.Get(log.Open("pgx", url))(t)
 	defer db.Close()
@@ -150,13 +156,7 @@ func viaSQL(t *testing.T, url string, rec *record.Recorder, l sql.IsolationLevel
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		rows, err := tx.Query("SELECT id, v FROM accounts WHERE id >= $1 FOR SHARE", b)
-		if err != nil {
-			return err
-		}
-		for rows.Next() {
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		if err := drain(tx.Query("SELECT id, v FROM accounts WHERE id >= $1 FOR SHARE", b)); err != nil {
 			return err
 		}
 		switch n := unique.Add(1); gone + random.IntN(3-gone) {
@@ -166,21 +166,15 @@ func viaSQL(t *testing.T, url string, rec *record.Recorder, l sql.IsolationLevel
 			_, err = tx.Exec("INSERT INTO accounts (id, v) VALUES ($1, $2) "+
 				"ON CONFLICT (id) DO UPDATE SET v = excluded.v", b, n)
 		default:
-			rows, err = tx.Query("UPDATE accounts SET v = v + 100000 WHERE id = $1 RETURNING id, v", b)
-			if err == nil {
-				for rows.Next() {
-				}
-				err = errors.Join(rows.Err(), rows.Close())
-			}
+			err = drain(tx.Query("UPDATE accounts SET v = v + 100000 WHERE id = $1 RETURNING id, v", b))
 		}
 		if err != nil {
 			return err
 		}
 		return tx.Commit()
 	})
-	if s := log.Stats(); len(s.NotUnderstood) > 0 || s.Understood < 300 {
-		t.Error(s)
-	}
+	s := log.Stats()
+	must.Equal(t, len(s.NotUnderstood) == 0 && s.Understood >= 300, true, "%v", s)
 }
 
 // TestPgxPostgres: a program with reads of rows, of ranges and of what is not there, writes and deletes, recorded by
@@ -188,27 +182,16 @@ func viaSQL(t *testing.T, url string, rec *record.Recorder, l sql.IsolationLevel
 // read.
 func TestPgxPostgres(t *testing.T) {
 	url := start(t)
-	for name, run := range map[string]func(t *testing.T, rec *record.Recorder, serializable bool){
-		"pgx": func(t *testing.T, rec *record.Recorder, serializable bool) {
-			viaPgx(t, url, rec, map[bool]pgx.TxIsoLevel{true: pgx.Serializable,
-				false: pgx.RepeatableRead}[serializable])
-		},
-		"database-sql": func(t *testing.T, rec *record.Recorder, serializable bool) {
-			viaSQL(t, url, rec, map[bool]sql.IsolationLevel{true: sql.LevelSerializable,
-				false: sql.LevelRepeatableRead}[serializable])
-		},
-	} {
-		for serializable, l := range map[bool]level.Level{true: level.Serializable, false: level.SnapshotIsolation} {
+	for name, run := range map[string]func(*testing.T, string, *record.Recorder, level.Level){"pgx": viaPgx,
+		"database-sql": viaSQL} {
+		for _, l := range []level.Level{level.Serializable, level.SnapshotIsolation} {
 			t.Run(fmt.Sprintf("%s/%v", name, l), func(t *testing.T) {
 				load(t, url)
 				rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}, Promised: &l})
 				initial(t, rec)
-				run(t, rec, serializable)
-				if s := rec.Stats(); s.Committed < 60 || s.Unknown > 0 {
-					t.Errorf("%+v", s)
-				} else {
-					t.Logf("%+v", s)
-				}
+				run(t, url, rec, l)
+				s := rec.Stats()
+				must.Equal(t, s.Committed >= 60 && s.Unknown == 0, true, "%+v", s)
 				isovettest.Check(t, rec, l)
 			})
 		}
@@ -222,17 +205,13 @@ func TestPgxReadCommitted(t *testing.T) {
 	rec := record.New(record.Options{})
 	initial(t, rec)
 	trace := recordpgx.New(rec, pgxAccounts)
-	config, err := pgx.ParseConfig(url)
-	must.OK(t, err)
+	config := must.Get(pgx.ParseConfig(url))(t)
 	config.Tracer = trace
 	var txs [2]pgx.Tx
 	for i := range txs {
-		c, err := pgx.ConnectConfig(t.Context(), config)
-		must.OK(t, err)
+		c := must.Get(pgx.ConnectConfig(t.Context(), config))(t)
 		defer c.Close(context.Background())
-		if txs[i], err = c.Begin(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		txs[i] = must.Get(c.Begin(t.Context()))(t)
 		var v int64
 		must.OK(t, trace.QueryRow(t.Context(), txs[i], "SELECT v FROM accounts WHERE id = 1").Scan(&v))
 	}
@@ -241,8 +220,7 @@ func TestPgxReadCommitted(t *testing.T) {
 		must.OK(t, tx.Commit(t.Context()))
 	}
 	// A SELECT of which the tracer sees no rows, and a write in a batch.
-	c, err := pgx.ConnectConfig(t.Context(), config)
-	must.OK(t, err)
+	c := must.Get(pgx.ConnectConfig(t.Context(), config))(t)
 	defer c.Close(context.Background())
 	must.Get(c.Exec(t.Context(), "SELECT v FROM accounts WHERE id = 1"))(t)
 	s := trace.Stats()
@@ -250,11 +228,9 @@ func TestPgxReadCommitted(t *testing.T) {
 	b := &pgx.Batch{}
 	b.Queue("UPDATE accounts SET v = 7 WHERE id = 2")
 	must.OK(t, c.SendBatch(t.Context(), b).Close())
-	if s := trace.Stats(); len(s.Missed) != 2 || !s.Missed[1].Write || !strings.Contains(s.Missed[1].Why, "batch") {
-		t.Errorf("a write in a batch: %v", s)
-	}
-	h, err := rec.History()
-	must.OK(t, err)
+	s = trace.Stats()
+	must.Equal(t, len(s.Missed) == 2 && s.Missed[1].Write && strings.Contains(s.Missed[1].Why, "batch"), true, "%v", s)
+	h := must.Get(rec.History())(t)
 	r, err := isovettest.Run(t.Context(), h, isovettest.Options{})
 	must.Equal(t, err != nil || r.Verdict != evidence.Violated || r.Anomalies[0].Kind != "lost-update", false,
 		"%v: %+v", err, r)

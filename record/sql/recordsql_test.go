@@ -94,13 +94,7 @@ func TestStatements(t *testing.T) {
 	must(err)
 	exec(tx, "DELETE FROM accounts WHERE id = 2")
 	must(tx.Rollback())
-	all, err := db.Query("SELECT a.id, a.v AS version FROM accounts AS a WHERE a.id >= ? AND a.id < 5 ORDER BY id", 1)
-	must(err)
-	for all.Next() {
-		must(all.Scan(&id, &v))
-	}
-	must(all.Err())
-	must(all.Close())
+	must(drain(db.Query("SELECT a.id, a.v AS version FROM accounts AS a WHERE a.id >= ? AND a.id < 5 ORDER BY id", 1)))
 	must(db.QueryRow("UPDATE accounts SET v = v + 1 WHERE id = 2 RETURNING v").Scan(&v))
 	must(db.QueryRow("INSERT INTO accounts (v) VALUES (?) RETURNING id", 30).Scan(&id))
 	st, err := db.Prepare("INSERT INTO accounts (id, v) VALUES (:id, :v) ON CONFLICT (id) DO UPDATE SET v = excluded.v")
@@ -159,9 +153,7 @@ func TestWritesThatAreMissed(t *testing.T) {
 		rec := isovettest.Recorder(t, record.Options{})
 		db, log := open(t, rec, accounts)
 		must.Get(db.Exec("INSERT INTO accounts (id, v, name) VALUES (1, 10, 'a'), (2, 20, 'b')"))(t)
-		if _, err := db.Exec(query); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
+		must.Get(db.Exec(query))(t)
 		var v any
 		for id := range 8 {
 			if err := db.QueryRow("SELECT v FROM accounts WHERE id = ?", id).Scan(&v); err != nil &&
@@ -169,13 +161,10 @@ func TestWritesThatAreMissed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := ops(t, rec); strings.Contains(got, `"r"`) {
-			t.Errorf("%s: reads behind it are recorded\n%s", query, got)
-		}
-		if s := log.Stats(); len(s.Missed) != 2 || s.Missed[0].SQL != query || !s.Missed[0].Write ||
-			s.Missed[1].Count != 8 {
-			t.Errorf("%s: %v", query, s)
-		}
+		got, s := ops(t, rec), log.Stats()
+		must.Equal(t, strings.Contains(got, `"r"`), false, "%s: reads behind it are recorded\n%s", query, got)
+		must.Equal(t, len(s.Missed) == 2 && s.Missed[0].SQL == query && s.Missed[0].Write &&
+			s.Missed[1].Count == 8, true, "%s: %v", query, s)
 	}
 }
 
@@ -189,19 +178,13 @@ func TestBefore(t *testing.T) {
 	log := recordsql.New(rec, accounts)
 	db := must.Get(log.Open("sqlite", path))(t)
 	defer db.Close()
-	for i, query := range []string{"CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER)",
+	for _, query := range []string{"CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER)",
 		"INSERT INTO accounts VALUES (1, 10), (2, 20)", "SELECT", "UPDATE accounts SET v = 99 WHERE id = 1", "SELECT"} {
 		on := other
 		if query == "SELECT" {
 			on, query = db, "SELECT id, v FROM accounts WHERE id IN (1, 2, 3)"
 		}
-		rows, err := on.Query(query)
-		if err != nil {
-			t.Fatal(i, err)
-		}
-		for rows.Next() {
-		}
-		must.OK(t, errors.Join(rows.Err(), rows.Close()))
+		must.OK(t, drain(on.Query(query)), query)
 	}
 	want := `committed [["w","accounts/1",10],["w","accounts/2",20]]
 committed [["r","accounts/1",10],["r","accounts/2",20],["r","accounts/3",null]]
@@ -211,9 +194,8 @@ committed [["r","accounts/2",20],["r","accounts/3",null]]`
 	wants := strings.Split(want, "\n")
 	slices.Sort(wants)
 	must.Equal(t, !slices.Equal(got, wants), false, "found\n%s\nwant\n%s", strings.Join(got, "\n"), want)
-	if s := log.Stats(); len(s.Missed) != 1 || s.Missed[0].Write {
-		t.Error(s)
-	}
+	s := log.Stats()
+	must.Equal(t, len(s.Missed) == 1 && !s.Missed[0].Write, true, "%v", s)
 }
 
 // transfers has clients move versions about, as a program would, in the database's own transactions.
@@ -261,12 +243,9 @@ func TestSQLite(t *testing.T) {
 	db, log := open(t, rec, accounts)
 	must.Get(db.Exec("INSERT INTO accounts (id, v) VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)"))(t)
 	transfers(t, db, nil, 4, 100, "PUT")
-	if s := rec.Stats(); s.Committed < 300 || s.Unknown > 0 {
-		t.Errorf("%+v", s)
-	}
-	if s := log.Stats(); len(s.NotUnderstood) > 0 {
-		t.Error(s)
-	}
+	s := rec.Stats()
+	must.Equal(t, s.Committed >= 300 && s.Unknown == 0, true, "%+v", s)
+	must.Equal(t, len(log.Stats().NotUnderstood), 0, "%v", log.Stats())
 	h := must.Get(rec.History())(t)
 	r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
 	must.Equal(t, err != nil || r.Verdict != evidence.Holds, false, "%v: %v %s", err, r.Verdict, r.Reason)
@@ -284,10 +263,7 @@ func TestReplaced(t *testing.T) {
 			must.Get(db.Exec(q))(t)
 		}
 		for id := 1; id <= 2; id++ {
-			rows := must.Get(db.Query("SELECT v FROM users WHERE id = ?", id))(t)
-			for rows.Next() {
-			}
-			must.OK(t, errors.Join(rows.Err(), rows.Close()))
+			must.OK(t, drain(db.Query("SELECT v FROM users WHERE id = ?", id)))
 		}
 		h := must.Get(rec.History())(t)
 		r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})

@@ -60,14 +60,11 @@ func TestParse(t *testing.T) {
 	}
 	all, err := sqltext.Parse("begin isolation level repeatable read; select /* x */ a.b, 2 from a order by 2, 1;\n" +
 		"--end")
-	if err != nil || len(all) != 2 || all[0].Level != "repeatable-read" || fmt.Sprint(all[1].Ordinals) !=
-		"[{77 78 2} {80 81 1}]" || all[1].At != 54 {
-		t.Errorf("%v %+v", err, all)
-	}
+	must.Equal(t, err == nil && len(all) == 2 && all[0].Level == "repeatable-read" && all[1].At == 54 &&
+		fmt.Sprint(all[1].Ordinals) == "[{77 78 2} {80 81 1}]", true, "%v %+v", err, all)
 	for _, bad := range []string{"selec 1", "select \x00", "update t set a = 1 returning with (old as o) o.a"} {
-		if _, err := sqltext.Parse(bad); err == nil {
-			t.Errorf("%q is understood", bad)
-		}
+		_, err := sqltext.Parse(bad)
+		must.Equal(t, err != nil, true, "%q is not understood", bad)
 	}
 }
 
