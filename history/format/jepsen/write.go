@@ -108,6 +108,20 @@ func span(h *history.History, t uint32) (start, end int64) {
 	return start, end
 }
 
+// sortByTime sorts the lines. A session's own lines keep their order: it has at most one operation open. At equal times
+// invocations come first, since readers that take the order for real time must not see more of it than there is.
+func sortByTime(h *history.History, lines []line) {
+	for i := range lines {
+		switch l := &lines[i]; {
+		case i > 0 && lines[i-1].time == l.time && h.Txns.Sess[lines[i-1].txn] == h.Txns.Sess[l.txn]:
+			l.rank = lines[i-1].rank + 1
+		case l.done:
+			l.rank = 1
+		}
+	}
+	sorts.Stable(lines, func(a, b line) int { return cmp.Or(cmp.Compare(a.time, b.time), a.rank-b.rank) })
+}
+
 // line is a line to write: an invocation, or its completion.
 type line struct {
 	time int64
@@ -138,18 +152,8 @@ func Write(w io.Writer, h *history.History) error {
 			}
 		}
 	}
-	// A session's own lines keep their order: it has at most one operation open. At equal times invocations come first,
-	// since readers that take the order for real time must not see more of it than there is.
 	if timed {
-		for i := range lines {
-			switch l := &lines[i]; {
-			case i > 0 && lines[i-1].time == l.time && h.Txns.Sess[lines[i-1].txn] == h.Txns.Sess[l.txn]:
-				l.rank = lines[i-1].rank + 1
-			case l.done:
-				l.rank = 1
-			}
-		}
-		sorts.Stable(lines, func(a, b line) int { return cmp.Or(cmp.Compare(a.time, b.time), a.rank-b.rank) })
+		sortByTime(h, lines)
 	} else if inOrder {
 		sorts.Func(lines, func(a, b line) int { return cmp.Compare(a.txn, b.txn) })
 	}

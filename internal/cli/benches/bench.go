@@ -187,8 +187,8 @@ func runCompare(ctx context.Context, e *console.Env, f *compareFlags) error {
 		return err
 	}
 	all := slices.ContainsFunc(strings.Split(f.checkers, ","), func(w string) bool {
-		w, _, _ = strings.Cut(strings.TrimSpace(w), ":")
-		return w == "all"
+		w = strings.TrimSpace(w)
+		return w == "all" || strings.HasPrefix(w, "all:")
 	})
 	if all && f.gen.Spec.DBTimes && slices.Contains(timestamp.Levels(), f.level) {
 		f.checkers += ",timestamps" // there is something to trust
