@@ -20,11 +20,20 @@ func (p *Plan) written() []string {
 // deleting stands before the names of tables from which rows may vanish, among those with writes under way.
 const deleting = "-"
 
-// deletes reports whether a plan may make rows vanish.
+// deletes reports whether a plan may make rows vanish, or change those of a declared table unseen.
 func (p *Plan) deletes() bool {
 	kind := p.kind()
 	return p.writes && (p.why != "" || kind != sqltext.Insert && kind != sqltext.Update ||
-		kind == sqltext.Update && slices.ContainsFunc(p.sources, func(s source) bool { return s.moves }))
+		kind == sqltext.Update && (p.computes() || slices.ContainsFunc(p.sources, func(s source) bool { return s.moves })))
+}
+
+// computes reports whether an UPDATE of a declared table gives a version that the text does not say.
+func (p *Plan) computes() bool {
+	at := -1
+	if p.declared != nil {
+		at = indexFold(p.stmts[0].Sets, p.declared.Version)
+	}
+	return at >= 0 && !p.stmts[0].Assigned[at].Known
 }
 
 // flights lists what is under way while a statement runs: the tables that it may write, and with deleting those from

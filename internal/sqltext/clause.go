@@ -141,6 +141,9 @@ func (r *reader) insert(n node) {
 		s.Columns = append(s.Columns, text(t, "name"))
 	}
 	_, source := only(n["selectStmt"])
+	if text(n, "override") == "OVERRIDING_USER_VALUE" {
+		source = nil
+	}
 	for _, row := range list(source, "valuesLists") {
 		_, l := only(row)
 		var values []Operand
@@ -275,10 +278,17 @@ func operand(v any) Operand {
 	case "ParamRef":
 		return Operand{Param: number(n, "number"), Known: true}
 	case "TypeCast":
+		o := operand(n["arg"])
+		_, integer := o.Lit.(int64)
+		kept := o.Param > 0 || integer
 		switch last(list(sub(n, "typeName"), "names")) {
-		case "int2", "int4", "int8", "numeric", "text", "varchar", "uuid":
-			if !has(sub(n, "typeName"), "typmods") && !has(sub(n, "typeName"), "arrayBounds") {
-				return operand(n["arg"])
+		case "text", "varchar", "uuid":
+			_, texts := o.Lit.(string)
+			kept = kept || texts
+			fallthrough
+		case "int2", "int4", "int8":
+			if kept && !has(sub(n, "typeName"), "typmods") && !has(sub(n, "typeName"), "arrayBounds") {
+				return o
 			}
 		}
 	case "A_Expr":
