@@ -20,15 +20,16 @@ type mysql struct {
 }
 
 // askMySQL queries the settings. Other databases answer with an error.
-const askMySQL = `SELECT concat(IF(@@autocommit, 1, 0), @@completion_type IN ('NO_CHAIN', '0'), @@sql_mode LIKE '%STRICT%'
-	AND @@sql_select_limit > 1e18, IF(@@innodb_rollback_on_timeout, 1, 0), coalesce(database(), ''))`
+const askMySQL = `SELECT concat(IF(@@autocommit, 1, 0), @@completion_type IN ('NO_CHAIN', '0'),
+	@@sql_mode LIKE '%STRICT%' AND @@sql_select_limit > 1e18, IF(@@innodb_rollback_on_timeout, 1, 0), coalesce(database(), ''))`
 
 func (c *Client) askMySQL() {
 	rows, err := c.ask(askMySQL)
 	switch {
 	case err == nil && len(rows) == 1 && len(rows[0][0]) >= 4:
 		s := rows[0][0]
-		c.my = mysql{is: true, schema: strings.ToLower(s[4:]), manual: s[:2] != "11", loose: s[2] != '1', aborts: s[3] != '0'}
+		c.my = mysql{is: true, schema: strings.ToLower(s[4:]), manual: s[:2] != "11", loose: s[2] != '1',
+			aborts: s[3] != '0'}
 	case c.my.is:
 		c.my.manual, c.my.loose = true, true
 	}
