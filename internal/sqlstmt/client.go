@@ -31,6 +31,7 @@ type Client struct {
 	read  map[string]uint32 // the versions that the transaction has read
 	own   map[uint32]bool   // the ids by which it has written
 	over  []overwritten     // what it has written since its first savepoint
+	wrote []string          // the rows of declared tables that it has written
 
 	my    mysql
 	facts *facts
@@ -39,6 +40,7 @@ type Client struct {
 	turn  int   // how often the session's settings have changed
 	plans map[string]*Plan
 	sides map[*Table]sideEffects // of tables of SQLite; nil: not asked
+	rolls bool                   // SQLite's schema says ROLLBACK: an error may end the transaction
 }
 
 // promised is what decides about the level that the database promises a transaction, and about its catalogue.
@@ -51,9 +53,10 @@ type promised struct {
 }
 
 type savepoint struct {
-	name string
-	mark record.Mark
-	over int // how many of Client.over came before
+	name  string
+	mark  record.Mark
+	over  int // how many of Client.over came before
+	wrote int // the same of Client.wrote
 }
 
 // overwritten is what Client.read had of a row before the transaction wrote it. own says that it had written that, too.
@@ -154,7 +157,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	}
 	if r.alone {
-		c.read, c.own, c.weak, c.again = emptied(c.read), emptied(c.own), c.l.weak.Load(), false
+		c.read, c.own, c.wrote, c.weak, c.again = emptied(c.read), emptied(c.own), nil, c.l.weak.Load(), false
 	}
 	c.settle()
 	if p.writes && r.t != nil && r.isolation() != "serializable" {
@@ -171,7 +174,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 func (c *Client) begin(isolation string) {
 	c.outer, c.again = false, false
 	c.t, c.failed, c.doubt, c.marks, c.title = c.s.Begin(isolation), false, false, nil, nil
-	c.read, c.own, c.over = emptied(c.read), emptied(c.own), nil
+	c.read, c.own, c.over, c.wrote = emptied(c.read), emptied(c.own), nil, nil
 	c.level, c.began, c.weak = isolation, c.l.changed.Load(), c.l.weak.Load()
 	if isolation != "" {
 		c.title = []string{isolation + ":"}
@@ -266,19 +269,8 @@ func (r *Run) End(err error, res *Result) {
 			c.t, c.blind = nil, c.my.is // in an XA branch
 		}
 		return
-	case sqltext.Commit:
-		how := finish{err: err, aborted: c.failed && res.Tag != "COMMIT" || res.Tag == "ROLLBACK" || err != nil && sure}
-		open := err != nil && (c.l.sqlite || !sure) // it goes on, in SQLite or if COMMIT was never sent
-		if err == nil && c.doubt && res.Tag == "" { // some drivers do not say that COMMIT rolled back
-			how.err, open = errUnclear, p.stmts[0].Chain
-		}
-		how.aborted = how.aborted && !open
-		c.end(how, p.stmts[0].Chain)
-		c.blind = c.blind || open
-		return
-	case sqltext.Rollback:
-		c.end(finish{err: err, aborted: sure}, p.stmts[0].Chain)
-		c.blind = c.blind || !sure
+	case sqltext.Commit, sqltext.Rollback:
+		c.finished(p, err, res.Tag)
 		return
 	}
 	if r.t != nil {
@@ -311,7 +303,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	case err == nil && r.note != nil:
 		_ = r.note(r.t)
 	case err == nil && len(p.stmts) == 1 && p.kind() == sqltext.Savepoint:
-		c.marks = append(c.marks, savepoint{p.stmts[0].Name, r.t.Mark(), len(c.over)})
+		c.marks = append(c.marks, savepoint{p.stmts[0].Name, r.t.Mark(), len(c.over), len(c.wrote)})
 	case err == nil && len(p.stmts) == 1 && (p.kind() == sqltext.RollbackTo || p.kind() == sqltext.Release):
 		c.back(p.kind() == sqltext.RollbackTo, p.stmts[0].Name)
 	case sure && !r.alone && len(p.stmts) == 1 && p.stmts[0].Why == sqltext.TwoPhase:
@@ -339,11 +331,12 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	if is := state(err); p.Rewritten() && (strings.HasPrefix(is, "42") || strings.HasPrefix(is, "0A")) {
 		c.l.changed.Add(1) // perhaps the schema has changed since the statement was planned
 	}
-	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && (p.gone() || p.writes && !sure) { // a full disk
+	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && (len(p.stmts) == 0 || p.writes && (!sure ||
+		c.rolls || c.alters)) { // a full disk, OR ROLLBACK
 		leaves.after(c, nil)
 	} else if err != nil && !r.alone && (sure || c.l.is && hasState(err)) {
 		c.failed = c.failed || c.l.is || hasState(err)
-		if rolledBack(err) { // MySQL has ended the transaction, and goes on without one
+		if c.my.rolledBack(err) { // MySQL has ended the transaction, and goes on without one
 			_ = r.t.Abort(nil)
 			c.t, c.blind = nil, true
 		}
@@ -354,6 +347,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	switch {
 	case err == nil:
 		r.promise()
+		c.l.versions.settle(c.wrote)
 		_ = r.t.Commit(nil)
 	case sure || !p.writes && r.note == nil:
 		_ = r.t.Abort(nil)
@@ -404,7 +398,7 @@ func (c *Client) back(undo bool, name string) {
 						delete(c.read, o.key)
 					}
 				}
-				c.over = c.over[:m.over]
+				c.over, c.wrote = c.over[:m.over], c.wrote[:m.wrote]
 				c.marks = append(c.marks, m)
 				c.undone()
 			} else if i == 0 && c.outer {
@@ -429,72 +423,5 @@ func (c *Client) undone() {
 	}
 	if c.alters {
 		c.l.changed.Add(1)
-	}
-}
-
-// finish is how a transaction ends.
-type finish struct {
-	err     error
-	aborted bool
-}
-
-func (c *Client) end(how finish, chain bool) {
-	t, blind := c.t, c.blind
-	c.t, c.blind, c.failed, c.marks = nil, false, false, nil
-	c.shown()
-	c.undone()
-	c.resets, c.alters = false, false
-	switch {
-	case t == nil:
-	case how.aborted:
-		_ = t.Abort(nil)
-	case how.err != nil:
-		_ = t.Unknown()
-	default:
-		_ = t.Commit(nil)
-	}
-	for i := 0; i < len(c.unclear) && !how.aborted; i++ {
-		c.l.miss(c.unclear[i], "it failed, and may have had an effect")
-	}
-	c.unclear = nil
-	switch {
-	case !chain || how.err != nil:
-	case blind:
-		c.blind = true
-	default:
-		c.begin(c.level)
-	}
-}
-
-// several applies the transaction control in a text of several statements. A transaction that begins there is not
-// recorded.
-func (c *Client) several(p *Plan, err error) {
-	for i := range p.stmts {
-		switch s := &p.stmts[i]; s.Kind {
-		case sqltext.Commit, sqltext.Rollback:
-			if err != nil && c.t != nil {
-				_ = c.t.Unknown()
-				c.t = nil
-			}
-			c.end(finish{aborted: s.Kind == sqltext.Rollback || c.failed}, s.Chain)
-		case sqltext.Begin:
-			c.blind = c.blind || c.t == nil
-		case sqltext.Savepoint:
-			if c.t != nil { // also before an error behind it
-				c.marks = append(c.marks, savepoint{s.Name, c.t.Mark(), len(c.over)})
-			} else if c.l.sqlite {
-				c.blind = true
-			}
-		case sqltext.RollbackTo, sqltext.Release:
-			if c.t != nil && err != nil { // perhaps behind it
-				leaves.after(c, nil)
-			} else if c.t != nil {
-				c.back(s.Kind == sqltext.RollbackTo, s.Name)
-			}
-		default:
-			if s.Level != "" && c.l.is {
-				c.level = weakest
-			}
-		}
 	}
 }

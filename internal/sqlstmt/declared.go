@@ -99,13 +99,14 @@ type effect struct {
 	known        bool  // keys are all that the condition can meet
 	exact        bool  // and nothing but the key keeps one away
 	ambiguous    bool  // see spelled
+	calm         bool  // no other write is under way that may make rows vanish, or change them unseen
 }
 
 // Own returns the log for a workload of isovet, on a database with a dialect of SQL at an isolation level. The rows
 // from before are recorded already, and keys are spelled like the database's.
 func Own(rec *record.Recorder, dialect, isolation string) *Log {
 	d := database{known: true, is: dialect == "postgres", mysql: dialect == "mysql", sqlite: dialect == "sqlite"}
-	return &Log{Rec: rec, database: d,
+	return &Log{Rec: rec, database: d, versions: versions{complete: true},
 		ownWorkload: ownWorkload{own: true, level: strings.ReplaceAll(isolation, " ", "-")}}
 }
 
@@ -140,27 +141,34 @@ func (l *Log) declared(r *Run, res *Result) (why string) {
 	if r.p.about != nil {
 		r.p.about.used.Store(true)
 	}
+	gone := deleting + x.t.Name
+	x.calm = !l.others(r, gone) && !l.others(r, deleting) // asked before: what has been recorded since is known
 	if why := x.find(); why != "" {
 		return why
 	}
 	for _, row := range res.Rows {
-		if x.key < 0 || x.key >= len(row) {
-			break
-		} else if x.s.Writes && row[x.key] == nil || x.l.sqlite && x.odd(sqltext.Operand{}, row[x.key]) {
-			return oddKey
+		if x.key >= 0 && x.key < len(row) {
+			if x.s.Writes && row[x.key] == nil || x.odd(row[x.key]) {
+				return oddKey
+			}
+			x.ambiguous = x.spelled(row[x.key]) || x.ambiguous
 		}
-		x.ambiguous = x.spelled(row[x.key]) || x.ambiguous
-	}
-	if x.ambiguous {
-		return "keys 1 and 1.0 as texts, which may be one row or two"
-	}
-	if x.s.Kind == sqltext.Select {
-		if l.isDeaf(x.t.Name) {
-			return "a read behind a write of its table that was not understood"
+		if new := x.s.Writes && x.s.Kind != sqltext.Delete; new && x.version >= 0 && !x.keeps(r.p.does.version,
+			row[x.version]) {
+			return "a version of another type than its column's"
 		}
-		return x.read()
 	}
-	return x.write()
+	switch {
+	case x.ambiguous:
+		return "two spellings of a key, which may be one row or two"
+	case x.s.Kind != sqltext.Select:
+		return x.write()
+	case l.isDeaf(x.t.Name):
+		return "a read behind a write of its table that was not understood"
+	case !l.own && (r.p.does.writes || x.outdated()):
+		return "a table that a trigger, a view, a function or a foreign key may write"
+	}
+	return x.read()
 }
 
 // place returns the index of the table's column in the output, or −1 if it is missing or ambiguous.
@@ -201,14 +209,12 @@ func (x *effect) find() string {
 			if at >= len(row) {
 				return "an insert of rows of several lengths"
 			}
-			if x.l.mysql && s.OnlyNew && x.key < 0 && x.r.p.about != nil { // INSERT IGNORE may clip the key
-				x.r.p.about.emptied.Store(true)
-			}
 			v, ok := operand(row[at], x.r.args, x.r.p.names)
-			chosen := !ok || v == nil || normal(v) == int64(0) && x.r.p.does.kind == counted
+			chosen := !ok || scalar(v) == nil || normal(v) == int64(0) && x.r.p.does.kind == counted ||
+				x.clips() && !x.keeps(x.r.p.does.kind, v)
 			if chosen && (x.key < 0 || x.res.Unseen || x.res.Unclear) {
 				return "an insert whose key is computed: add RETURNING"
-			} else if x.key < 0 && x.odd(row[at], v) {
+			} else if x.key < 0 && x.odd(v) {
 				return oddKey
 			} else if ok {
 				x.ambiguous = x.spelled(v) || x.ambiguous
@@ -228,7 +234,7 @@ func (x *effect) find() string {
 			v, ok := operand(o, x.r.args, x.r.p.names)
 			if !ok {
 				return "an argument is not there"
-			} else if x.odd(o, v) {
+			} else if x.odd(v) {
 				return oddKey
 			}
 			x.ambiguous = x.spelled(v) || x.ambiguous
@@ -238,7 +244,7 @@ func (x *effect) find() string {
 		}
 	}
 	x.exact = x.known && others == 0 && s.Plain && !s.Cut && !(s.Limited && len(x.keys) > 1) &&
-		!(x.l.is && x.r.waits(s)) && !x.mayVanish() && x.numbered()
+		!(x.l.is && x.r.waits(s)) && !x.mayVanish() && x.numbered() && x.calm
 	for _, k := range x.keys { // the database may say that texts are equal which are not
 		if _, ok := k.(int64); !ok && (!x.l.own || k == nil) {
 			x.exact = false
@@ -267,6 +273,7 @@ func (x *effect) value(key, version any) valueOf {
 func (x *effect) wrote(key, version any) any {
 	name := x.name(key)
 	x.l.versions.touch(name, x.s.Kind == sqltext.Insert && !x.s.Upsert)
+	x.r.c.wrote = append(x.r.c.wrote, name)
 	return x.r.wrote(name, version, x.value(key, version))
 }
 
@@ -356,7 +363,7 @@ func (x *effect) ranged() bool {
 	other := func(c sqltext.Condition) bool {
 		return !strings.EqualFold(c.Column, x.t.Key) && !strings.EqualFold(c.Column, x.t.Version)
 	}
-	return x.s.Plain && !x.s.Cut && !x.s.Limited && !x.mayVanish() && x.numbered() &&
+	return x.s.Plain && !x.s.Cut && !x.s.Limited && !x.mayVanish() && x.numbered() && x.calm &&
 		!slices.ContainsFunc(x.s.Where, other)
 }
 
@@ -367,8 +374,8 @@ func (x *effect) condition() (any, bool) {
 		var with []any
 		for _, o := range c.With {
 			v, ok := operand(o, x.r.args, x.r.p.names)
-			typeless := x.l.sqlite && !x.l.own && strings.EqualFold(c.Column, x.t.Version) // it may hold texts
-			if _, number := normal(v).(int64); !ok || !number || typeless || x.odd(o, v) {
+			other := strings.EqualFold(c.Column, x.t.Version) && !x.l.own && (x.l.sqlite || x.r.p.does.version > small)
+			if _, number := normal(v).(int64); !ok || !number || other || x.odd(v) { // SQLite's may hold texts
 				return nil, false // how the database orders texts, and which are equal, is not known
 			}
 			with = append(with, normal(v))
@@ -405,7 +412,7 @@ func (x *effect) versionOf(i int) (any, bool) {
 		return nil, false
 	}
 	v, ok := operand(from[at], x.r.args, x.r.p.names)
-	return normal(v), ok
+	return normal(v), ok && x.keeps(x.r.p.does.version, v)
 }
 
 // one reports whether a write gives all its rows the same version.
@@ -433,13 +440,13 @@ func (x *effect) write() string {
 	affected := res.Affected
 	if len(s.Outputs) > 0 && !res.Unseen && (res.All || len(res.Rows) > 0) {
 		affected = int64(len(res.Rows))
-	} else if x.l.mysql && len(s.Outputs) > 0 && res.Unseen { // the driver counts none
+	} else if !x.l.is && len(s.Outputs) > 0 && res.Unseen { // drivers count none, or those of the statement before
 		affected = -1
 	}
 	switch {
 	case affected == 0 && !res.Unclear:
 		return ""
-	case affected < 0 && !res.Unclear && (s.Kind != sqltext.Insert || s.OnlyNew || s.Upsert):
+	case affected < 0 && !res.Unclear && (s.Kind != sqltext.Insert || s.OnlyNew || s.Upsert || !res.All):
 		return "whether it changed a row is not known: use Exec, or add RETURNING with key and version"
 	case n == 0 || s.Kind != sqltext.Insert && !x.known:
 		return "rows are written that it does not name: add RETURNING with key and version"

@@ -14,20 +14,22 @@ type mysql struct {
 	is     bool
 	schema string
 	manual bool // autocommit is off, or COMMIT begins a transaction: where transactions begin is not known
+	aborts bool // a lock wait that times out rolls the whole transaction back
 	loose  bool // by the SQL mode it may store another key than it was sent, or a setting limits what SELECT returns
 	stale  bool // a statement has changed the settings
 }
 
 // askMySQL queries the settings. Other databases answer with an error.
-const askMySQL = `SELECT concat(IF(@@autocommit, 1, 0), @@completion_type IN ('NO_CHAIN', '0'), @@sql_mode LIKE '%STRICT%'
-	AND @@sql_select_limit > 1e18, coalesce(database(), ''))`
+const askMySQL = `SELECT concat(IF(@@autocommit, 1, 0), @@completion_type IN ('NO_CHAIN', '0'),
+	@@sql_mode LIKE '%STRICT%' AND @@sql_select_limit > 1e18, IF(@@innodb_rollback_on_timeout, 1, 0), coalesce(database(), ''))`
 
 func (c *Client) askMySQL() {
 	rows, err := c.ask(askMySQL)
 	switch {
-	case err == nil && len(rows) == 1 && len(rows[0][0]) >= 3:
+	case err == nil && len(rows) == 1 && len(rows[0][0]) >= 4:
 		s := rows[0][0]
-		c.my = mysql{is: true, schema: strings.ToLower(s[3:]), manual: s[:2] != "11", loose: s[2] != '1'}
+		c.my = mysql{is: true, schema: strings.ToLower(s[4:]), manual: s[:2] != "11", loose: s[2] != '1',
+			aborts: s[3] != '0'}
 	case c.my.is:
 		c.my.manual, c.my.loose = true, true
 	}
@@ -79,7 +81,8 @@ var (
 	branching   = pattern.Lazy(`(?i)^\s*xa\b`)
 	// controlling matches the control of transactions, also of SQLite's; containing matches what only stores it.
 	controlling = pattern.Lazy(`(?i)(?:^|;)\s*(?:begin|start|commit|end|rollback|savepoint|release)\b`)
-	calling     = pattern.Lazy(`(?i)(?:^|;)\s*(?:call|execute|do)\b`)
+	calling     = pattern.Lazy(`(?i)\b(?:call|execute)\b|(?:^|;)\s*do\b`)
+	historic    = pattern.Lazy(`(?i)\bsystem_versioning_asof\b`)
 	containing  = pattern.Lazy(`(?i)^\s*create\b.*\b(?:trigger|procedure|function|event|package)\b`)
 	// defining matches what writes no row, although PostgreSQL's grammar lacks AUTO_INCREMENT and the like.
 	defining = pattern.Lazy(`(?i)^\s*(?:create\s+table|alter\s+table\s+\S+\s+modify)\b[^;]*;?\s*$`)

@@ -27,11 +27,11 @@ func Aborted(err error) bool {
 	}
 	var code interface{ Code() int }
 	if errors.As(err, &code) {
-		// busy, locked, interrupted, constraint, error, abort
-		return slices.Contains([]int{5, 6, 9, 19, 1, 4}, code.Code()&0xff)
+		// busy, locked, constraint, error, abort; when one is interrupted (9), SQLite may roll back the transaction
+		return slices.Contains([]int{5, 6, 19, 1, 4}, code.Code()&0xff)
 	}
 	switch number(err) {
-	case 1213, 1205, 1206, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, 1064, 1054, 1146, 1792, 1290, 1264,
+	case 1213, 1205, 1206, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, syntaxError, 1054, 1146, 1792, 1290, 1264,
 		1292, 1364, 1365, 1366, 1406, 1644, 1690:
 		// deadlock, lock wait, lock table full, row changed, constraints, syntax, no such column or table, read-only,
 		// values
@@ -45,6 +45,9 @@ func Aborted(err error) bool {
 	}
 	return false
 }
+
+// syntaxError is MySQL's number of a statement that it has not understood: it has done nothing.
+const syntaxError = 1064
 
 // state returns the SQLSTATE of an error of PostgreSQL's, otherwise "".
 func state(err error) string {
@@ -74,8 +77,9 @@ func number(err error) uint64 {
 	return 0
 }
 
-// rolledBack reports whether an error says that MySQL or MariaDB has rolled the whole transaction back.
-func rolledBack(err error) bool {
+// rolledBack reports whether an error says that MySQL or MariaDB has rolled the whole transaction back. 1205 says so
+// if a setting says it.
+func (m *mysql) rolledBack(err error) bool {
 	n := number(err)
-	return n == 1213 || n == 1206 || n == 1020
+	return n == 1213 || n == 1206 || n == 1020 || n == 1205 && m.aborts
 }

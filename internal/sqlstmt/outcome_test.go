@@ -19,7 +19,7 @@ func TestOutcomes(t *testing.T) {
 	}{{1213, true, true}, {1206, true, true}, {1020, true, true}, {1205, true, false}, {1062, true, false},
 		{2013, false, false}} { // a lost connection
 		err := fmt.Errorf("update: %w", &numbered{c.number})
-		must.Equal(t, [2]bool{Aborted(err), rolledBack(err)}, [2]bool{c.aborted, c.ended}, "%v", err)
+		must.Equal(t, [2]bool{Aborted(err), (&mysql{}).rolledBack(err)}, [2]bool{c.aborted, c.ended}, "%v", err)
 	}
 }
 

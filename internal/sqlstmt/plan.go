@@ -226,6 +226,10 @@ func (c *Client) text(p *Plan) bool {
 	if c.my.is {
 		p.implied = impliedBy(sql)
 	}
+	if c.my.is && historic().MatchString(sql) {
+		p.why, p.writes = "it sets the time at which tables are read", true
+		return true
+	}
 	text := c.l.parse(sql, !c.l.is)
 	p.stmts, p.names = text.stmts, text.names
 	err := text.err

@@ -23,7 +23,7 @@ func normal(v any) any {
 			}
 		}
 	case float64:
-		if n := int64(x); float64(n) == x {
+		if n := int64(x); float64(n) == x && x < 1<<63 {
 			return n
 		}
 		return strconv.FormatFloat(x, 'g', -1, 64)
@@ -36,44 +36,76 @@ func normal(v any) any {
 	return v
 }
 
-// spelled notes how a key is spelled. It reports whether the table has both 1 and 1.0 as texts, which may be two keys
-// of a text column or one of a decimal column.
+// spelled notes how a key is spelled. It reports whether another was spelled differently that may be equal to it, in the
+// database or in the history. In SQLite and PostgreSQL most texts are equal only to themselves.
 func (x *effect) spelled(v any) bool {
-	a := x.r.p.about
-	_, text := scalar(v).(string)
-	s := fmt.Sprint(scalar(v))
-	if a == nil || !text && x.r.p.does.kind != texts || !whole.MatchString(s) {
+	kind := x.r.p.does.kind
+	s, text := scalar(v).(string)
+	if x.l.own || kind != texts && kind != exact && (kind != unknown || !text) {
 		return false
 	}
-	if strings.Contains(s, ".") {
-		a.pointed.Store(true)
-	} else {
-		a.plain.Store(true)
+	s = fmt.Sprint(scalar(v))
+	of := s
+	switch {
+	case kind == texts:
+		of = strings.ToLower(strings.TrimRight(strings.ReplaceAll(s, "-", ""), " "))
+	case kind == exact && x.l.mysql:
+		of = strings.TrimRight(s, "\x00")
+	case !whole.MatchString(s):
+		return false
 	}
-	return a.pointed.Load() && a.plain.Load()
+	return x.l.versions.spelled(x.name(of), s)
 }
 
 const oddKey = "a key of another type than its column's"
 
 // numbered reports whether keys are equal for the database if they are in the history.
-func (x *effect) numbered() bool { return x.l.own || x.r.p.does.kind <= counted }
+func (x *effect) numbered() bool { return x.l.own || x.r.p.does.kind <= small }
 
 // odd reports whether the database may take a value v of the program's for another key than it looks like.
-func (x *effect) odd(o sqltext.Operand, v any) bool {
-	_, bytes := v.([]byte)
+func (x *effect) odd(v any) bool {
 	kind := x.r.p.does.kind
-	if o.Param > 0 && o.Param <= len(x.r.args) {
-		_, bytes = x.r.args[o.Param-1].Value.([]byte)
-	}
+	_, bytes := v.([]byte)
 	n, integer := normal(v).(int64)
-	s, text := scalar(v).(string)
-	_, decimal := v.(sqltext.Decimal)
-	_, number := scalar(v).(int64)
-	text = text && !decimal
-	if x.l.sqlite && kind > texts { // of other types, it converts numbers to decimals, and the driver texts to times
-		_, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-		number, text = integer && max(n, -n) < 1<<53, text && err != nil
+	s, text, number := plain(v)
+	switch {
+	case scalar(v) == nil || x.l.own || kind == unknown:
+		return false
+	case kind <= small, kind == decimals: // it may round others
+		return !integer || bytes && x.l.sqlite || kind == decimals && !(-1<<53 < n && n < 1<<53)
+	case kind == texts && strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }): // e is é
+		return true
 	}
-	return v != nil && !x.l.own && kind != unknown && (bytes && x.l.sqlite || !integer && kind <= counted ||
-		!text && kind == texts && x.l.mysql || !text && !number && kind >= texts && x.l.sqlite)
+	return bytes && x.l.sqlite || !text && (x.l.mysql || !number)
+}
+
+// plain returns a text, or says that a value is an integer.
+func plain(v any) (s string, text, number bool) {
+	s, text = scalar(v).(string)
+	_, decimal := v.(sqltext.Decimal)
+	_, number = scalar(v).(int64)
+	return s, text && !decimal, number
+}
+
+// keeps reports whether a column surely stores a value as it is sent: it may round it, clip it or convert it.
+func (x *effect) keeps(kind keyKind, v any) bool {
+	n, integer := normal(v).(int64)
+	s, text, number := plain(v)
+	clips := x.clips()
+	switch {
+	case x.l.own || kind == unknown:
+		return true
+	case kind <= small:
+		return integer && (!clips || kind != small && 0 <= n && n < 1<<31)
+	case kind == decimals:
+		return integer && !clips && -1<<53 < n && n < 1<<53
+	case clips, kind == anything && !x.l.sqlite:
+		return false
+	}
+	return number || text && (x.l.sqlite || strings.TrimRight(s, " \x00") == s)
+}
+
+// clips reports whether MySQL stores the nearest value that a column can hold: with IGNORE, or if it is not strict.
+func (x *effect) clips() bool {
+	return x.l.mysql && (x.r.c.my.loose || x.s.Writes && (x.s.OnlyNew || x.s.Cut))
 }

@@ -9,6 +9,15 @@ import (
 // deleting stands before the names of tables from which rows may vanish, among those with writes under way.
 const deleting = "-"
 
+// computes reports whether an UPDATE of a declared table gives a version that the text does not say.
+func (p *Plan) computes() bool {
+	at := -1
+	if p.declared != nil {
+		at = indexFold(p.stmts[0].Sets, p.declared.Version)
+	}
+	return at >= 0 && !p.stmts[0].Assigned[at].Known
+}
+
 // flights lists what is under way while a statement runs: the tables that it may write, and with deleting those from
 // which it may make rows vanish. A stale plan may be of another table.
 func (p *Plan) flights(stale bool) []string {
@@ -20,8 +29,9 @@ func (p *Plan) flights(stale bool) []string {
 		tables = []string{p.declared.Name}
 	}
 	list := slices.Clone(tables)
-	if p.why != "" || kind != sqltext.Insert && kind != sqltext.Update ||
-		kind == sqltext.Update && slices.ContainsFunc(p.sources, func(s source) bool { return s.moves }) {
+	moves := func(s source) bool { return s.moves }
+	if p.why != "" || kind != sqltext.Insert &&
+		(kind != sqltext.Update || p.computes() || slices.ContainsFunc(p.sources, moves)) {
 		if len(tables) == 0 || stale {
 			tables = append(slices.Clip(tables), "")
 		}

@@ -25,8 +25,9 @@ type versions struct {
 	gone       []uint64          // bits, by the ends of the hashes that are forgotten; nil: none is
 	again      uint32            // counts the writes by ids that may have been forgotten
 	// flying counts, for each table, the writes that were sent and are not recorded yet.
-	flying map[string]int
-	held   map[uint64]bool // versions whose transaction's line is still to come: no other's may come before
+	flying   map[string]int
+	complete bool            // what was there before is recorded already
+	held     map[uint64]bool // versions whose transaction's line is still to come: no other's may come before
 }
 
 // What is known of a row, and of a version from before the recording.
@@ -35,6 +36,7 @@ const (
 	lost                // the recorder did not take it
 	written             // a recorded transaction wrote it; on PostgreSQL: deleted it
 	made                // it was not there before the recording
+	settled             // a recorded transaction has written it and committed
 	initial = 1 << 31   // of a version; with a number besides, the transaction that wrote it has ended it
 )
 
@@ -110,6 +112,18 @@ func (v *versions) wrote(key string, id any, value valueOf) any {
 	return value(int64(n))
 }
 
+// spelled notes a spelling. It reports whether what is equal to it was spelled differently before.
+func (v *versions) spelled(of, s string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	h, is := v.hash(of, "spelled"), uint32(v.hash(s, "spelled"))
+	n, ok := v.get(h)
+	if !ok {
+		v.put(h, is)
+	}
+	return ok && n != is
+}
+
 // end marks whether a version's writer has deleted it. If it has, and the version is read again, an unrecorded
 // transaction wrote it.
 func (v *versions) end(key string, id any, deleted bool) {
@@ -168,9 +182,14 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 	if !ok || n == initial {
 		told, same, ok2 = rec.Before(key, value(0)) // by the program
 	}
+	row := v.hash(key, nil)
+	state, _ := v.get(row)
+	_, xid := id.(uint32)
 	switch {
 	case v.held[h], n > initial:
 		return nil, unrecorded // as yet, or once more
+	case ok && n != initial && !xid && !v.complete && state&(begun|made|settled) == 0:
+		return nil, unrecorded // perhaps it has been there before, and what wrote it again was rolled back
 	case ok && n != initial:
 		return value(int64(n - 1)), recorded
 	case ok && ok2:
@@ -180,9 +199,7 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 	case v.forgot(h):
 		return nil, forgotten
 	}
-	row := v.hash(key, nil)
-	state, _ := v.get(row)
-	switch _, xid := id.(uint32); {
+	switch {
 	case state&(begun|lost) > 0 || xid && state&written > 0:
 		return nil, unrecorded
 	case v.forgot(row):
@@ -198,6 +215,17 @@ func (v *versions) read(rec *record.Recorder, key string, id any, value valueOf,
 	v.put(row, state|begun)
 	v.put(h, initial)
 	return told, recorded
+}
+
+// settle says that the writer of rows has committed.
+func (v *versions) settle(keys []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, key := range keys {
+		h := v.hash(key, nil)
+		n, _ := v.get(h)
+		v.put(h, n|settled)
+	}
 }
 
 // stood reports whether it is known what a row was before the recording.

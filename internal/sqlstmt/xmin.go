@@ -346,8 +346,9 @@ func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool)
 		var longer [][]string
 		for _, o := range s.Where[at].With {
 			v, ok := operand(o, r.args, r.p.names)
-			text, exact := k.canonical(v)
-			if !ok || !exact {
+			_, decimal := v.(sqltext.Decimal)
+			text, exact := k.canonical(scalar(v))
+			if !ok || decimal || !exact {
 				return
 			}
 			for _, key := range keys {
@@ -364,7 +365,7 @@ func (l *Log) absent(r *Run, s *sqltext.Stmt, t *relation, seen map[string]bool)
 	}
 }
 
-// operand is the value of an argument or a literal, with integers of all sizes as int64.
+// operand is the value of an argument or a literal.
 func operand(o sqltext.Operand, args []Arg, names []string) (any, bool) {
 	if !o.Known {
 		return nil, false
@@ -375,14 +376,14 @@ func operand(o sqltext.Operand, args []Arg, names []string) (any, bool) {
 	if o.Param <= len(names) && names[o.Param-1] != "" {
 		for _, a := range args {
 			if a.Name == names[o.Param-1] {
-				return scalar(a.Value), true
+				return a.Value, true
 			}
 		}
 	}
 	if o.Param > len(args) {
 		return nil, false
 	}
-	return scalar(args[o.Param-1].Value), true
+	return args[o.Param-1].Value, true
 }
 
 // scalar makes equal values of different types equal: integers of all sizes, bytes and texts, UUIDs.

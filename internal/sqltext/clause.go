@@ -141,6 +141,9 @@ func (r *reader) insert(n node) {
 		s.Columns = append(s.Columns, text(t, "name"))
 	}
 	_, source := only(n["selectStmt"])
+	if text(n, "override") == "OVERRIDING_USER_VALUE" {
+		source = nil
+	}
 	for _, row := range list(source, "valuesLists") {
 		_, l := only(row)
 		var values []Operand
@@ -276,10 +279,17 @@ func operand(v any) Operand {
 		return Operand{Param: number(n, "number"), Known: true}
 	case "TypeCast": // of a cast, the outer one may change the text
 		arg, _ := only(n["arg"])
+		o := operand(n["arg"])
+		_, kept := o.Lit.(int64)
 		switch last(list(sub(n, "typeName"), "names")) {
-		case "int2", "int4", "int8", "numeric", "text", "varchar", "uuid":
-			if arg != "TypeCast" && !has(sub(n, "typeName"), "typmods") && !has(sub(n, "typeName"), "arrayBounds") {
-				return operand(n["arg"])
+		case "text", "varchar", "uuid":
+			_, texts := o.Lit.(string)
+			kept = kept || texts
+			fallthrough
+		case "int2", "int4", "int8":
+			if arg != "TypeCast" && (kept || o.Param > 0) && !has(sub(n, "typeName"), "typmods") &&
+				!has(sub(n, "typeName"), "arrayBounds") {
+				return o
 			}
 		}
 	case "A_Expr":

@@ -109,7 +109,8 @@ func ParseDialect(sql string, mysql bool) (all []Stmt, names []string, err error
 	var quotes []string
 	text := words[mysql]().ReplaceAllStringFunc(sql, func(w string) string {
 		switch c := w[0]; {
-		case c == '\'' && strings.Contains(w, `\'`), strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*M!"),
+		case c == '\'' && strings.Contains(w, `\'`), mysql && c == '"' && strings.Contains(w, `\`),
+			strings.HasPrefix(w, "/*!"), strings.HasPrefix(w, "/*M!"),
 			strings.HasPrefix(w, "/*+"), mysql && differs().MatchString(w):
 			err = errors.New("a backslash, number or comment that databases read differently")
 		case c == '\'' && strings.Contains(w, `\`):

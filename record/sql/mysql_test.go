@@ -72,9 +72,9 @@ func TestMySQL(t *testing.T) {
 				return nil, errors.New("no such thing")
 			case settings:
 				must.Equal(t, strings.Contains(now, "row_count"), false, "a question before %q", now)
-				return [][]string{{c.settings}}, nil
+				return [][]string{{c.settings + "0"}}, nil
 			}
-			return [][]string{{"0,1,1,0,0,1"}}, nil
+			return [][]string{{"0,0,1,1,0,0,0,1,1"}}, nil
 		})
 		for _, sql := range c.sql {
 			err := map[byte]error{'!': errors.New("no"), '?': stated{}}[sql[0]]
