@@ -146,7 +146,8 @@ func (e *Engine) forgetTxn(t uint32) {
 		if x.status != history.Committed {
 			c.doubt |= 1 << (w.val % 64)
 		}
-		c.val, c.line, c.start, c.end, c.forgotten, c.open = w.val, x.line, x.start, x.end, true, false
+		c.val, c.line, c.start, c.end, c.forgotten = w.val, x.line, x.start, x.end, true
+		c.open = c.open && (x.status != history.Committed || x.end < e.stream.origin) // a lost line may have followed
 		if w.next == none {
 			c.head = none
 		} else {
