@@ -13,14 +13,13 @@ import (
 	"isovet/level"
 )
 
-// TestRight: nobody is accused of what streams of a database that is right show, in one batch, or a line at a time, with
-// the clock a second on for each.
+// TestRight: nobody is accused of what streams of a database that is right show, in one batch, or a line a second.
 func TestRight(t *testing.T) {
 	defer bounds.Set("watch.pieceKeys", 1)()
 	defer bounds.Set("watch.maxLost", 4)()
 	txn := func(n, start, end int, ops string) string {
-		return fmt.Sprintf(`{"id":%d,"session":%[1]d,"start":%d,"end":%d,"start_ts":%[2]d,"commit_ts":%[3]d,"ops":[%s]}`, n,
-			start, end, ops)
+		return fmt.Sprintf(`{"id":%d,"session":%[1]d,"start":%d,"end":%d,"start_ts":%[2]d,"commit_ts":%[3]d,"ops":[%s]}`,
+			n, start, end, ops)
 	}
 	pieces := []string{`{"id":0,"init":true,"ops":[["a","x",1],["a","y",1]]}`}
 	var doubtful []string
@@ -44,11 +43,12 @@ func TestRight(t *testing.T) {
 		{"reads of the last of many doubtful writes", func() Judge { return aionOf(si, 5) }, append(doubtful,
 			txn(20, 100, 101, `["r","x9",1]`), txn(21, 102, 103, `["r","x10",1]`)), 11},
 		{"from the midst, by a counter", func() Judge {
-			return aionWith(t, AionOptions{Options: si, Wait: 5 * time.Second, Unit: UnitNone, Attach: AttachAuto, Gate: gate})
+			return aionWith(t, AionOptions{Options: si, Wait: 5 * time.Second, Unit: UnitNone, Attach: AttachAuto,
+				Gate: gate})
 		}, midst, 0},
 		{"from the midst, by client times", func() Judge {
-			return must.Get(NewLeopard(LeopardOptions{Profile: profileOf(t, "postgresql:repeatable-read"), Lateness: 100,
-				Attach: AttachAuto, Gate: gate}))(t)
+			return must.Get(NewLeopard(LeopardOptions{Profile: profileOf(t, "postgresql:repeatable-read"),
+				Lateness: 100, Attach: AttachAuto, Gate: gate}))(t)
 		}, midst, 0},
 	} {
 		for _, most := range []int{1, 100} {
@@ -103,8 +103,8 @@ func TestAccused(t *testing.T) {
 		for i, l := range c.lines {
 			at, ops, _ := strings.Cut(l, ":")
 			start, commit, _ := strings.Cut(at, ",")
-			must.OK(t, j.Take(NewBatch(int64(i), [][]byte{fmt.Appendf(nil, `{"id":%d,"start_ts":%s,"commit_ts":%s,"ops":[%s]}`,
-				i, start, commit, ops)}), nil))
+			line := fmt.Appendf(nil, `{"id":%d,"start_ts":%s,"commit_ts":%s,"ops":[%s]}`, i, start, commit, ops)
+			must.OK(t, j.Take(NewBatch(int64(i), [][]byte{line}), nil))
 		}
 		mark, _ := j.Quiet()
 		j.Advance(mark)

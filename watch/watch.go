@@ -477,17 +477,6 @@ func (w *watcher) control(ctx context.Context, text string) error {
 	return w.send(event{control: text, fresh: true, at: told})
 }
 
-// put writes to the log. While the disk is full, it waits. That time is none without arrivals.
-func (w *watcher) put(ctx context.Context, control string, b *Batch) (told Position, err error) {
-	begun := w.cfg.Now()
-	defer func() { w.writing.arrived = w.writing.arrived.Add(w.cfg.Now().Sub(begun)) }()
-	err = w.patiently(ctx, w.cfg.Dir, func() error {
-		told, err = w.log.put(control, b)
-		return err
-	})
-	return told, err
-}
-
 // drain waits until the judge has finished.
 func (w *watcher) drain(to *answer) error {
 	done := make(chan answer, 1)
