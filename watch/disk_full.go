@@ -46,6 +46,17 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 	return err
 }
 
+// put writes to the log. While the disk is full, it waits. That time is none without arrivals.
+func (w *watcher) put(ctx context.Context, control string, b *Batch) (told Position, err error) {
+	begun := w.cfg.Now()
+	defer func() { w.writing.arrived = w.writing.arrived.Add(w.cfg.Now().Sub(begun)) }()
+	err = w.patiently(ctx, w.cfg.Dir, func() error {
+		told, err = w.log.put(control, b)
+		return err
+	})
+	return told, err
+}
+
 // halt tells the source and the metrics. Two goroutines may call it at once.
 func (w *watcher) halt(on bool) {
 	w.halted.halting.Lock()

@@ -16,9 +16,10 @@ func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
 	g.start.first = append(g.start.first, heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)),
 		id: b.idOf(i), who: who, timed: timed})
 	if timed {
-		if g.start.timed++; g.start.timed == learning {
-			g.begin()
-		}
+		g.start.timed++
+	}
+	if g.start.timed == learning || len(g.start.first) == maxHeld {
+		g.begin()
 	}
 }
 

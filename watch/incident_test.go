@@ -3,11 +3,16 @@ package watch
 import (
 	"bytes"
 	"context"
-	"isovet/internal/test/histtest"
-	"isovet/internal/test/must"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
+	"syscall"
 	"testing"
+	"time"
+
+	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // TestIncidents: those of a watch have every violation once, each by kind and key; a restart from a checkpoint has the
@@ -70,4 +75,45 @@ func TestKeyOrder(t *testing.T) {
 			must.Equal(t, lessKey(keys[i], keys[j]), i < j, "%v, %v", keys[i], keys[j])
 		}
 	}
+}
+
+// quietly is a player whose waits pass at once, for half an hour.
+type quietly struct {
+	player
+	waits []time.Duration
+}
+
+func (q *quietly) Next(ctx context.Context, _ int) ([]Line, error) {
+	at, _ := ctx.Deadline()
+	q.waits = append(q.waits, time.Until(at))
+	if lines, err := q.player.Next(ctx, 1); err == nil {
+		return lines, nil
+	}
+	if q.now = q.now.Add(max(time.Until(at), time.Millisecond)); q.now.Before(time.Unix(1800, 0)) {
+		return nil, context.DeadlineExceeded
+	}
+	return nil, io.EOF
+}
+
+// TestQuiet: an incident ends though no lines come; and the time for which the disk is full is none without arrivals.
+func TestQuiet(t *testing.T) {
+	q := &quietly{player: player{now: time.Unix(1, 0), every: time.Millisecond, most: 1}}
+	for i, op := range []string{`["w","x",1]`, `["w","x",2]`, `["r","x",1]`, `["r","x",2]`} {
+		q.lines = append(q.lines, fmt.Sprintf(`{"start_ts":%d,"commit_ts":%d,"ops":[%s]}`, 10*i, 10*i+1, op))
+	}
+	full := true
+	var all Incidents
+	err := Run(t.Context(), Config{Dir: t.TempDir(), Now: q.clock, Idle: 5 * time.Second, Incidents: &all,
+		Judge: aionWith(t, AionOptions{Options: si, Gate: GateOptions{Patience: time.Second}}),
+		Open:  func(context.Context, Places) (Source, error) { return q, nil },
+		disk: func() error {
+			if !full || len(q.lines) == 4 {
+				return nil
+			}
+			full, q.now = false, q.now.Add(time.Minute)
+			return syscall.ENOSPC
+		}})
+	must.OK(t, err)
+	must.Equal(t, len(all.List()) == 1 && !all.List()[0].Open, true, "one incident, and it is over: %+v", all.List())
+	must.Equal(t, q.waits[1] > time.Second/2, true, "waits after a full disk: %v", q.waits[1])
 }

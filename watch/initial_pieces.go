@@ -28,7 +28,7 @@ func (p *parser) inPieces(b *Batch) bool {
 		p.keyOf = append(p.keyOf, history.None)
 	}
 	lo, hi := h.Txns.OpOff[0], h.Txns.OpOff[1]
-	for ; lo < hi && p.err == nil; lo += min(hi-lo, uint32(pieceKeys)) {
+	for ; lo < hi && p.err == nil && !p.begins; lo += min(hi-lo, uint32(pieceKeys)) {
 		to := lo + min(hi-lo, uint32(pieceKeys))
 		p.numberOf(h, lo, to)
 		a := p.head(&b.Heads[0], 0)

@@ -185,8 +185,12 @@ func (j *leopard) start(h *history.History) error {
 		j.stream.Starts(h)
 	}
 	j.attach = j.o.Attach == AttachAlways || j.o.Attach == AttachAuto && (h == nil || h.Initial.Kind == history.Null)
-	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: mechanism.Forever,
-		Options: mechanism.Options{Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial}})
+	within := j.o.Lateness
+	if within >= AllLate {
+		within = 0
+	}
+	j.online = mechanism.NewOnline(mechanism.OnlineOptions{Lateness: mechanism.Forever, Options: mechanism.Options{
+		Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial, Within: within}})
 	if j.keys != nil { // not for NewLive, where nothing is late
 		j.online.ReportSuspects()
 	}

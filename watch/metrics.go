@@ -16,7 +16,7 @@ type Snapshot struct {
 	LogBytes   int64
 	Watermark  int64 // timestamp, or client time; meaningless before the first transaction
 	Violations map[string]int64
-	Label      string // the meaning of Violations' keys
+	Label      string // the meaning of Violations' keys; "": axiom
 	Proved     int64  // proved violations of mechanisms
 	// The next fields describe the latest checkpoint of this run: its begin, how long the judge waited for it, its
 	// size.
@@ -91,7 +91,7 @@ func (m *Metrics) set(s Snapshot) {
 	for n < len(m.waiting) && m.waiting[n].upTo <= s.Lines-int64(s.Window) { // lines that are not final wait
 		n++
 	}
-	m.waiting = m.waiting[:copy(m.waiting, m.waiting[n:])]
+	m.waiting = m.waiting[n:]
 }
 
 // works sets when the judge's current work began; zero means that the judge waits.

@@ -11,6 +11,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/bounds"
 	"isovet/internal/keyed"
 	"isovet/internal/keystore"
 	"isovet/internal/saved"
@@ -33,14 +34,14 @@ type parser struct {
 	text     []byte
 	elems    []uint64
 	buf      timestamp.Arrival
-	// lost and lostLists have the writes that lines which are not understood may have. Their readers are not accused.
-	lost      map[version]struct{}
-	lostLists map[uint64]struct{}
-	lostKeys  map[uint64]struct{} // keys of lost
-	rows      rows
-	spread    spread     // of all keys
-	err       error      `freeze:"-"` // of the store of keys
-	turned    *rectified `freeze:"-"`
+	// doubted, with its keys, and doubtedLists have the writes that lines which are not understood may have. Their
+	// readers are not accused.
+	doubted                   doubts[version]
+	doubtedKeys, doubtedLists doubts[uint64]
+	rows                      rows
+	spread                    spread     // of all keys
+	err                       error      `freeze:"-"` // of the store of keys
+	turned                    *rectified `freeze:"-"`
 	// evict, if set, moves states from memory to the store. held says that the batch's initial transaction has been
 	// taken.
 	evict func() error `freeze:"-"`
@@ -62,8 +63,7 @@ const (
 // newParser returns a parser. hash hashes values. store may be nil.
 func newParser(a *timestamp.Aion, hash *keyed.Key, store *keystore.Store) *parser {
 	p := &parser{aion: a, hash: hash, keys: keystore.NewTable(store, keyKind, hash),
-		sessions: keystore.NewTable(store, sessionKind, hash), lost: map[version]struct{}{},
-		lostLists: map[uint64]struct{}{}, lostKeys: map[uint64]struct{}{}, rows: rows{keeps: true},
+		sessions: keystore.NewTable(store, sessionKind, hash), rows: rows{keeps: true},
 		turned: &rectified{now: time.Now}}
 	a.Follow(p.turned.follow)
 	a.KeepRows(p.truth)
@@ -285,16 +285,27 @@ func (p *parser) doubtOps(line []byte) {
 }
 
 // maxLost bounds the noted writes. Reads hardly see older ones.
-const maxLost = 1 << 18
+var maxLost = 1 << 18
+
+func init() { bounds.Register("watch.maxLost", &maxLost) }
+
+// doubts is a set that keeps at least half of maxLost elements, the latest.
+type doubts[K comparable] struct{ newer, older map[K]struct{} }
+
+func (d *doubts[K]) add(k K) {
+	if d.newer == nil || len(d.newer) > maxLost/2 {
+		d.newer, d.older = map[K]struct{}{}, d.newer
+	}
+	d.newer[k] = struct{}{}
+}
+
+func (d *doubts[K]) has(k K) bool {
+	_, newer := d.newer[k]
+	_, older := d.older[k]
+	return newer || older
+}
 
 func (p *parser) doubtAll(text []byte) {
-	if len(p.lost) > maxLost {
-		clear(p.lost)
-		clear(p.lostKeys)
-	}
-	if len(p.lostLists) > maxLost {
-		clear(p.lostLists)
-	}
 	var ops []json.RawMessage
 	if json.Unmarshal(text, &ops) == nil {
 		for _, op := range ops {
@@ -311,15 +322,15 @@ func (p *parser) doubtOp(op []byte) {
 	h := l.H
 	note := func(ver uint32) {
 		key := p.sum(h.Texts, h.Keys[h.VerKey[ver]])
-		p.lost[version{key, h.Texts.Keyed(p.hash, h.VerValue(ver))}] = struct{}{}
-		p.lostKeys[key] = struct{}{}
+		p.doubted.add(version{key, h.Texts.Keyed(p.hash, h.VerValue(ver))})
+		p.doubtedKeys.add(key)
 	}
 	for op, kind := range h.Ops.Kind {
 		switch v := h.Ops.Ver[op]; kind {
 		case history.Write:
 			note(v)
 		case history.Append:
-			p.lostLists[p.sum(h.Texts, h.Keys[h.VerKey[v]])] = struct{}{}
+			p.doubtedLists.add(p.sum(h.Texts, h.Keys[h.VerKey[v]]))
 		case history.PredWrite:
 			for _, made := range h.Preds.New[h.Preds.Off[v]:h.Preds.Off[v+1]] {
 				note(made)
@@ -334,14 +345,10 @@ func (p *parser) doubtful(f *timestamp.Final, sum uint64) bool {
 	if f.Key == history.None || f.Axiom != timestamp.EXT {
 		return false
 	}
-	if _, lost := p.lostLists[sum]; lost {
+	if f.Kind == timestamp.Phantom && p.doubtedKeys.has(sum) { // the version seen may be any
 		return true
 	}
-	_, lost := p.lost[version{sum, f.Got}]
-	if f.Kind == timestamp.Phantom { // the version seen may be any
-		_, lost = p.lostKeys[sum]
-	}
-	return lost
+	return p.doubtedLists.has(sum) || p.doubted.has(version{sum, f.Got})
 }
 
 func (p *parser) sum(t *history.Texts, key history.Value) uint64 {

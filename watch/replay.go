@@ -467,7 +467,6 @@ func (j *replayJudge) End() {
 
 func (j *replayJudge) Stats(s *Snapshot) {
 	x := j.e.Stats()
-	s.Label = "verdict"
 	s.Txns, s.Late, s.Window, s.Keys = x.Txns, x.Late, x.Pending, int(j.keys.Known())
 	if x.Watermark != math.MinInt64 {
 		s.Watermark, s.WatermarkAt = x.Watermark, j.g.time(x.Watermark)

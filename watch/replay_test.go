@@ -210,6 +210,7 @@ func TestReplayForgets(t *testing.T) {
 	randtest.Seeds(t, randtest.Long[uint64](6, 4000), func(t testing.TB, seed uint64) {
 		seed ^= 3 // the gate's reads a version that was overwritten and forgotten
 		defer bounds.Set("online.nearby", []int{0, 1, 8, 64}[seed%4])()
+		defer bounds.Set("online.numGraves", []int{1 << 16, 2}[seed%2])()
 		rng := rand.New(rand.NewPCG(seed, 0x0a13))
 		h, lines, lateness := mediumArrives(t, seed, rng)
 		for _, l := range ReplayLevels() {

@@ -6,6 +6,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
+	"isovet/internal/bounds"
 	"isovet/watch/online"
 )
 
@@ -120,8 +121,8 @@ type lateUntil struct {
 
 // came stores the writes of a late transaction.
 func (s *suspects) came(t *timestamp.Arrival, sum func(key uint32) uint64, arrival, latest int64) {
-	if s.written == nil || len(s.until) > maxLost {
-		s.written, s.until = map[lateWrite]lateBy{}, nil
+	if s.written == nil {
+		s.written = map[lateWrite]lateBy{}
 	}
 	t.Writes(func(key uint32, val uint64, list bool) {
 		w := lateWrite{sum(key), val, list}
@@ -145,16 +146,15 @@ func (s *suspects) wrote(key uint64, f *timestamp.Final) (id int64, is bool) {
 	return by.id, is && f.Arrival < by.arrival
 }
 
-// forget drops writes of late transactions when all transactions that arrived before them are final.
+// forget drops writes of late transactions when all transactions that arrived before them are final, and the oldest of
+// too many.
 func (s *suspects) forget(watermark int64) {
-	n := 0
-	for n < len(s.until) && s.until[n].mark < watermark {
-		if w := s.until[n].w; s.written[w].until < watermark {
-			delete(s.written, w)
+	for len(s.until) > 0 && (s.until[0].mark < watermark || len(s.until) > maxLost) {
+		if u := s.until[0]; s.written[u.w].until == u.mark {
+			delete(s.written, u.w)
 		}
-		n++
+		s.until = s.until[1:]
 	}
-	s.until = s.until[:copy(s.until, s.until[n:])]
 }
 
 type suspect struct {
@@ -166,24 +166,23 @@ type suspect struct {
 	done bool
 }
 
-// maxWaiting bounds the waiting reads. If there are more, the first becomes a violation.
-const maxWaiting = 1 << 16
+// maxWaiting bounds the waiting reads. Further ones are not judged, since their writers may be late.
+var maxWaiting = 1 << 16
 
-// add makes a read wait. If there are too many, it returns one that must not wait longer.
-func (s *suspects) add(x *suspect) (out *suspect) {
+func init() { bounds.Register("watch.maxWaiting", &maxWaiting) }
+
+// add makes a read wait, or returns false if too many do.
+func (s *suspects) add(x *suspect) bool {
+	if s.n >= maxWaiting || len(s.queue) >= 4*maxWaiting {
+		return false
+	}
 	if s.of == nil {
 		s.of = map[uint64][]*suspect{}
-	}
-	for i := 0; s.n == maxWaiting; i++ {
-		if y := s.queue[i]; !y.done {
-			s.end(y)
-			out = y
-		}
 	}
 	s.queue = append(s.queue, x)
 	s.of[x.sum] = append(s.of[x.sum], x)
 	s.n++
-	return out
+	return true
 }
 
 // late settles the reads that a late transaction explains: reads of its writes, of lists to which it appended, and of
@@ -205,28 +204,27 @@ func (s *suspects) late(t *timestamp.Arrival, sum func(key uint32) uint64, expla
 func (s *suspects) end(x *suspect) {
 	x.done = true
 	s.n--
-	left := s.of[x.sum][:0:0]
-	for _, y := range s.of[x.sum] {
-		if !y.done {
-			left = append(left, y)
-		}
-	}
-	if s.of[x.sum] = left; len(left) == 0 {
+	s.queue = undone(s.queue)
+	if s.of[x.sum] = undone(s.of[x.sum]); len(s.of[x.sum]) == 0 {
 		delete(s.of, x.sum)
 	}
 }
 
+// undone drops the suspects at the beginning whose waits are over.
+func undone(all []*suspect) []*suspect {
+	for len(all) > 0 && all[0].done {
+		all = all[1:]
+	}
+	return all
+}
+
 // expire ends the waits that are over by the clock and by the watermark.
 func (s *suspects) expire(clock, mark int64, convict func(x *suspect)) {
-	n := 0
-	for n < len(s.queue) && s.queue[n].due <= clock && s.queue[n].mark <= mark {
-		if x := s.queue[n]; !x.done {
-			s.end(x)
-			convict(x)
-		}
-		n++
+	for s.queue = undone(s.queue); len(s.queue) > 0 && s.queue[0].due <= clock && s.queue[0].mark <= mark; {
+		x := s.queue[0]
+		s.end(x)
+		convict(x)
 	}
-	s.queue = s.queue[:copy(s.queue, s.queue[n:])]
 }
 
 func (j *leopard) Suspects(most int) (out []Suspect) {

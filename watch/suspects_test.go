@@ -2,6 +2,7 @@ package watch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/bounds"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
@@ -229,5 +231,48 @@ func TestPatience(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestManyWait: where more reads wait for late writers than can, no judge accuses anybody, and each has a line.
+func TestManyWait(t *testing.T) {
+	for _, name := range []string{"watch.maxWaiting", "online.maxSuspects", "mechanism.maxSuspects"} {
+		defer bounds.Set(name, 3)()
+	}
+	var lines [][]byte
+	add := func(at int, op string, val int) {
+		lines = append(lines, fmt.Appendf(nil, `{"id":%d,"session":%[1]d,"start":%d,"commit":%d,"end":%[3]d,`+
+			`"start_ts":%[2]d,"commit_ts":%[3]d,"ops":[[%q,"x%d",%[5]d]]}`, len(lines), at, at+5, op, val))
+	}
+	for i := range 8 {
+		add(100, "r", 1+i)
+	}
+	for i := range 8 {
+		add(10+i, "w", 1+i) // late
+	}
+	gate := GateOptions{Patience: time.Minute}
+	for _, j := range []Judge{aionWith(t, AionOptions{Options: si, Lateness: 9, Gate: gate}),
+		replayOf(t, ReplayOptions{Level: level.StrictSerializable, Lateness: 9, Gate: gate}),
+		must.Get(NewLeopard(LeopardOptions{Profile: profileOf(t, "postgresql:serializable"), Lateness: 9,
+			Gate: gate}))(t)} {
+		j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })
+		j.Clock(1e18)
+		must.OK(t, j.Take(NewBatch(0, lines[:8]), nil))
+		mark, _ := j.Quiet()
+		j.Advance(mark)
+		must.OK(t, j.Take(NewBatch(8, lines[8:]), nil))
+		reads := map[string]int{}
+		must.OK(t, j.Findings(func(f *Finding) error {
+			line, err := f.Line(1)
+			if !f.Unjudged {
+				t.Errorf("%T: %s", j, line)
+			}
+			var v Violation
+			if err = errors.Join(err, json.Unmarshal(line, &v)); v.Op != nil {
+				reads[string(v.Key)]++
+			}
+			return err
+		}))
+		must.Equal(t, len(reads) < 5, false, "%T: reads with a line: %v", j, reads)
 	}
 }

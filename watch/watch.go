@@ -310,6 +310,9 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 		if t := &w.writing; t.every > 0 && w.cfg.Now().Sub(t.arrived) <= t.rest && (wait == 0 || t.every < wait) {
 			wait = w.writing.every
 		}
+		if wait == 0 && w.writing.every > 0 {
+			wait = max(DefaultPause-w.cfg.Now().Sub(w.writing.told), time.Minute) // for the end of incidents
+		}
 		next, cancel := ctx, context.CancelFunc(func() {})
 		if wait > 0 {
 			next, cancel = context.WithTimeout(ctx, wait)
@@ -354,7 +357,9 @@ func (w *watcher) quiet(ctx context.Context, idle bool) (bool, error) {
 		}
 		return true, err
 	}
-	if t := &w.writing; t.every > 0 && now.Sub(t.told) >= t.every && now.Sub(t.arrived) <= t.rest+t.every {
+	_, open, _ := w.incidents.counts()
+	if t := &w.writing; t.every > 0 && now.Sub(t.told) >= t.every && now.Sub(t.arrived) <= t.rest+t.every ||
+		t.every > 0 && open > 0 && now.Sub(t.told) >= DefaultPause {
 		w.writing.told = now
 		return idle, w.control(ctx, controlClock+strconv.FormatInt(now.UnixNano(), 10))
 	}
@@ -447,12 +452,13 @@ func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 		clock = controlClock + strconv.FormatInt(w.writing.told.UnixNano(), 10)
 	}
 	w.readers.jobs <- b // parse it while it is being written
+	came := w.writing.arrived
 	told, err := w.put(ctx, clock, b)
 	if err == nil {
 		err = src.Done()
 	}
 	if m := w.cfg.Metrics; m != nil && err == nil {
-		m.came(w.log.at.Lines, w.writing.arrived)
+		m.came(w.log.at.Lines, came)
 	}
 	if err == nil && clock != "" {
 		err = w.send(event{control: clock, fresh: true, at: told})
@@ -469,15 +475,6 @@ func (w *watcher) control(ctx context.Context, text string) error {
 		return err
 	}
 	return w.send(event{control: text, fresh: true, at: told})
-}
-
-// put writes to the log. While the disk is full, it waits.
-func (w *watcher) put(ctx context.Context, control string, b *Batch) (told Position, err error) {
-	err = w.patiently(ctx, w.cfg.Dir, func() error {
-		told, err = w.log.put(control, b)
-		return err
-	})
-	return told, err
 }
 
 // drain waits until the judge has finished.

@@ -27,7 +27,7 @@ func (x *attached) arrived(t int64) {
 // began.
 func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
 	// The transactions before the first one came in the order of their ends, up to the stream's usual disorder.
-	h := later(v.attached.first, later(v.attached.lag[1], v.attached.lag[1]))
+	h := later(later(v.attached.first, v.o.Within), later(v.attached.lag[1], v.attached.lag[1]))
 	a := min(p.a, r.Bef)
 	if a <= h {
 		return true // by one of several transactions, perhaps

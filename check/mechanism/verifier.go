@@ -24,8 +24,9 @@ type Options struct {
 	// KeepEdges lists all deduced dependencies.
 	KeepEdges bool
 	// Attach says that the traces begin in the middle of a stream, with unknown values of keys: the first read of a
-	// value that nobody has written shows it.
+	// value that nobody has written shows it. Within is the time, in ns, by which a transaction may come late.
 	Attach bool
+	Within int64
 	// Late says that transactions may come too late to be verified (Verifier.Late). A read of a value without a
 	// known writer is then a violation only once the writer has come in time, or Close says that it never will.
 	Late bool

@@ -256,7 +256,7 @@ func (a *Aion) Take() []Final {
 
 // Add takes a transaction. If it starts before the watermark, it is late: its writes are installed, but its reads are
 // not judged. A LATE violation says so, because final transactions may have been judged without it.
-func (a *Aion) Add(t *Arrival) {
+func (a *Aion) Add(t *Arrival) (late bool) {
 	a.stats.Txns++
 	serial := a.o.Level.Serial()
 	writer := false
@@ -278,7 +278,7 @@ func (a *Aion) Add(t *Arrival) {
 	}
 	if t.NoPart {
 		a.session(t, 0, 0, false, writer)
-		return
+		return false
 	}
 	looks := !writer
 	start, commit := t.Start, t.Commit
@@ -289,7 +289,7 @@ func (a *Aion) Add(t *Arrival) {
 	if commit == history.NoTime || start == history.NoTime || start > commit || !serial && writer && start == commit {
 		a.final(Final{Axiom: TIMESTAMPS, Txn: t.ID, Other: NoID, Key: history.None, Op: history.None})
 		a.session(t, 0, 0, false, writer)
-		return
+		return false
 	}
 	upTo := start
 	if !atStart && writer {
@@ -300,7 +300,7 @@ func (a *Aion) Add(t *Arrival) {
 		end = start
 	}
 	a.session(t, start, end, true, writer)
-	late := start < a.mark
+	late = start < a.mark
 	if a.attach && !late {
 		a.arrived(commit)
 	}
@@ -315,6 +315,7 @@ func (a *Aion) Add(t *Arrival) {
 	for _, w := range a.wrote {
 		a.install(w.key, onlineVersion{pos: commit, start: start, val: w.val, elem: w.val, by: t.ID}, serial)
 	}
+	return late
 }
 
 func (a *Aion) final(f Final) { a.out = append(a.out, f) }
@@ -393,7 +394,7 @@ func (a *Aion) dropReaders(k *onlineKey) {
 // Results that can no longer change become final: those of the first transactions in the order of arrival, as far as
 // the watermark has passed them.
 func (a *Aion) Advance(ts int64) {
-	if ts > a.mark {
+	if ts >= a.mark {
 		a.mark = ts
 		a.settle()
 	}

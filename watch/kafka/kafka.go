@@ -220,8 +220,10 @@ func (s *source) Next(ctx context.Context, most int) ([]watch.Line, error) {
 		if out := s.merge(most); len(out) > 0 {
 			return out, nil
 		}
-		if s.o.Partitions == nil && time.Since(s.looked) > metadataEvery {
-			s.grown(ctx)
+		if time.Since(s.looked) > metadataEvery {
+			if err := s.grown(ctx); err != nil {
+				return nil, err
+			}
 		}
 		s.poll(ctx)
 		if ctx.Err() != nil {
@@ -343,19 +345,26 @@ func (s *source) hand(out []watch.Line, p *part, most int, until int64) []watch.
 	return out
 }
 
-// grown looks for new partitions.
-func (s *source) grown(ctx context.Context) {
+// grown looks for new partitions. It returns an error if the topic was created again.
+func (s *source) grown(ctx context.Context) error {
 	s.looked = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, numbers, err := partitions(ctx, s.client, s.o.Topic)
-	if err != nil {
-		return // brokers that are away are reported elsewhere
+	id, numbers, err := partitions(ctx, s.client, s.o.Topic)
+	switch none := [16]byte{}; {
+	case err != nil:
+		return nil // brokers that are away are reported elsewhere
+	case id != s.id && id != none && s.id != none:
+		return fmt.Errorf("topic %s was created again; expected the topic of the log, or another --state folder",
+			s.o.Topic)
+	case s.o.Partitions != nil:
+		return nil
 	}
 	numbers = slices.DeleteFunc(numbers, func(n int32) bool { return s.parts[n] != nil })
 	if len(numbers) > 0 && s.add(ctx, numbers, nil) == nil {
 		s.o.Log.Info("the topic has more partitions", "topic", s.o.Topic, "partitions", numbers)
 	}
+	return nil
 }
 
 // Done commits, from time to time, the offsets of lines that are safe in the log.

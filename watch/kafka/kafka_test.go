@@ -210,6 +210,24 @@ func TestGone(t *testing.T) {
 	must.Equal(t, strings.Contains(log.String(), "first=5 last=11"), true, "it is said: %s", log)
 }
 
+// TestMadeAgain: a topic that is deleted and created again ends the source.
+func TestMadeAgain(t *testing.T) {
+	c := brokers(t, kfake.SeedTopics(1, topic))
+	defer c.Close()
+	k := client(t, c)
+	produce(t, k, message(0, 1, "a"))
+	src, _ := open(t, c, nil, Options{Partitions: []int32{0}})
+	defer src.Close()
+	take(t, src, watch.Places{}, 1)
+	src.(*source).id[0]++
+	src.(*source).looked = time.Time{}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if _, err := src.Next(ctx, 10); err == nil || !strings.Contains(err.Error(), "created again") {
+		t.Error(err)
+	}
+}
+
 // TestBehind: what a watch does not take stays with the brokers.
 func TestBehind(t *testing.T) {
 	c := brokers(t, kfake.SeedTopics(2, topic))

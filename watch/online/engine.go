@@ -91,6 +91,7 @@ type streamState struct {
 	initial  uint64 // the initial value of keys that have no other one
 	latest   []uint64
 	origin   int64 // latest end of an unknown transaction that ran when the stream began
+	past     int64 // up to then versions were overwritten whose graves are gone
 	started  bool
 	attached bool
 	lost     bool // lines of the stream are lost
@@ -177,6 +178,7 @@ type cell struct {
 	line       int64
 	start, end int64
 	init       uint64
+	doubt      uint64 // bits of values that it may still have, although they are forgotten
 	waits      uint32 // reads that wait for a writer
 	open       bool   // its first value is unknown
 	forgotten  bool   // val is a version of the stream
@@ -194,7 +196,7 @@ func New(o Options) *Engine {
 	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
 	return &Engine{o: o, mark: math.MinInt64,
 		await: awaited{waits: map[kv][]*waiting{}}, unknown: unknownPool{pool: map[kv][]uint32{}},
-		stream: streamState{origin: math.MinInt64}, budget: budget{credit: int64(maxCredit)},
+		stream: streamState{origin: math.MinInt64, past: math.MinInt64}, budget: budget{credit: int64(maxCredit)},
 		attempt: attempt{only: misfit{slot: noSlot}}}
 }
 

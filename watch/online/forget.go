@@ -1,6 +1,13 @@
 package online
 
-import "isovet/internal/keyed"
+import (
+	"math"
+	"slices"
+
+	"isovet/history"
+	"isovet/internal/bounds"
+	"isovet/internal/keyed"
+)
 
 // graveKind says why the order does not contain a version.
 type graveKind uint8
@@ -18,28 +25,57 @@ const (
 type grave struct {
 	key, val         uint64 // the key's hash
 	line, start, end int64
+	over             int64 // overwritten, dropped: when it had been
 	kind             graveKind
 }
 
-// numGraves is the number of graves, at 48 bytes each. A version has two possible graves by its hash; it replaces the
-// older one.
-const numGraves = 1 << 16
+// numGraves is the number of graves, at 56 bytes each, a power of two. A version has two possible graves by its hash;
+// it replaces the older one.
+var numGraves = 1 << 16
+
+func init() { bounds.Register("online.numGraves", &numGraves) }
 
 func (e *Engine) inter(k kv, g grave) {
 	g.key, g.val = e.cells[k.key].hash, k.val
 	if len(e.graves) == 0 {
 		e.graves = make([]grave, numGraves)
 	}
-	i := graveOf(g.key, g.val)
+	i := e.graveOf(g.key, g.val)
 	j := i ^ 1
 	if e.graves[i].kind != empty && (e.graves[j].kind == empty || e.graves[j].line < e.graves[i].line) {
 		i = j
 	}
+	if k := e.graves[i].kind; k == overwritten || k == dropped {
+		e.stream.past = max(e.stream.past, e.graves[i].over)
+	}
 	e.graves[i] = g
 }
 
-func graveOf(key, val uint64) uint64 {
-	return keyed.Scramble(key*0x9e3779b97f4a7c15^val) & (numGraves - 1)
+func (e *Engine) graveOf(key, val uint64) uint64 {
+	return keyed.Scramble(key*0x9e3779b97f4a7c15^val) & uint64(len(e.graves)-1)
+}
+
+// mayBePast reports whether a reader that began at start may have read a version that is forgotten.
+func (e *Engine) mayBePast(k kv, start int64) bool {
+	c, g := &e.cells[k.key], e.dug(k)
+	if g != nil {
+		return g.kind == overwritten || g.kind == dropped
+	}
+	return e.doubted(k) || c.forgotten && e.stream.past > math.MinInt64 &&
+		(!e.o.Level.RealTime() || Plus(start, -e.o.Skew) <= Plus(e.stream.past, e.o.Skew))
+}
+
+// doubted reports whether a key may still have a version that is forgotten.
+func (e *Engine) doubted(k kv) bool {
+	return e.stream.past > math.MinInt64 && e.cells[k.key].doubt&(1<<(k.val%64)) != 0
+}
+
+// surelyAfter reports whether a transaction certainly overwrote the last forgotten version of a key: it read the
+// version, or began after the writer's end.
+func (e *Engine) surelyAfter(x *txn, key uint32) bool {
+	c := &e.cells[key]
+	return c.line == noLine || Plus(c.end, e.o.Skew) < Plus(x.start, -e.o.Skew) || slices.ContainsFunc(x.reads,
+		func(r read) bool { return r.key == key && r.val == c.val && r.state == counts })
 }
 
 // dug returns the grave of a version, or nil.
@@ -48,7 +84,7 @@ func (e *Engine) dug(k kv) *grave {
 		return nil
 	}
 	key := e.cells[k.key].hash
-	i := graveOf(key, k.val)
+	i := e.graveOf(key, k.val)
 	for _, i := range [2]uint64{i, i ^ 1} {
 		if g := &e.graves[i]; g.kind != empty && g.key == key && g.val == k.val {
 			return g
@@ -102,9 +138,16 @@ func (e *Engine) forgetTxn(t uint32) {
 		w := &x.writes[i]
 		c := &e.cells[w.key]
 		if c.forgotten || c.line == noLine && !c.open {
-			e.inter(kv{w.key, c.val}, grave{line: c.line, start: c.start, end: c.end, kind: overwritten})
+			e.inter(kv{w.key, c.val}, grave{line: c.line, start: c.start, end: c.end, over: e.mark, kind: overwritten})
+			if !e.surelyAfter(x, w.key) {
+				c.doubt |= 1 << (c.val % 64)
+			}
 		}
-		c.val, c.line, c.start, c.end, c.forgotten, c.open = w.val, x.line, x.start, x.end, true, false
+		if x.status != history.Committed {
+			c.doubt |= 1 << (w.val % 64)
+		}
+		c.val, c.line, c.start, c.end, c.forgotten = w.val, x.line, x.start, x.end, true
+		c.open = c.open && (x.status != history.Committed || x.end < e.stream.origin) // a lost line may have followed
 		if w.next == none {
 			c.head = none
 		} else {

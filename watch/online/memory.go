@@ -105,6 +105,7 @@ const (
 	stateWritten // val differs from init
 	stateAgain
 	stateNulled
+	stateDoubt
 )
 
 // SaveKey appends the state of a key to buf, or nothing if the key was never named. The key must not be in use.
@@ -125,6 +126,7 @@ func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 	set(stateSaid, c.said)
 	set(stateAgain, c.again)
 	set(stateNulled, c.nulled)
+	set(stateDoubt, c.doubt != 0)
 	set(stateInit, c.init != initial)
 	set(stateWritten, c.val != c.init)
 	if what == plain && c.line == noLine {
@@ -136,6 +138,9 @@ func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 	}
 	if what&stateWritten != 0 {
 		b = binary.LittleEndian.AppendUint64(b, c.val)
+	}
+	if what&stateDoubt != 0 {
+		b = binary.LittleEndian.AppendUint64(b, c.doubt)
 	}
 	b = binary.AppendVarint(b, c.line)
 	if c.line != noLine {
@@ -159,6 +164,9 @@ func (e *Engine) LoadKey(key uint32, state []byte) error {
 	c.val = c.init
 	if what&stateWritten != 0 {
 		c.val = r.Word()
+	}
+	if what&stateDoubt != 0 {
+		c.doubt = r.Word()
 	}
 	c.open, c.forgotten, c.said = what&stateOpen != 0, what&stateForgotten != 0, what&stateSaid != 0
 	c.again, c.nulled = what&stateAgain != 0, what&stateNulled != 0

@@ -1,6 +1,9 @@
 package online
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // pooled is an entry of the pool, with the watermark when it arrived.
 type pooled struct {
@@ -48,7 +51,8 @@ func (e *Engine) drain() {
 	e.unpool(p.slot)
 	if x.commit == nowhere {
 		for _, w := range x.writes {
-			e.inter(kv{w.key, w.val}, grave{line: x.line, start: x.start, end: x.end, kind: dropped})
+			e.inter(kv{w.key, w.val}, grave{line: x.line, start: x.start, end: x.end, over: e.mark, kind: dropped})
+			e.cells[w.key].doubt |= 1 << (w.val % 64)
 		}
 		e.release(p.slot)
 	}
@@ -105,8 +109,7 @@ func (e *Engine) exists(k kv) bool {
 	if len(e.unknown.pool[k]) > 0 || e.inOrder(k, noSlot) {
 		return true
 	}
-	g := e.dug(k)
-	return g != nil && (g.kind == overwritten || g.kind == dropped)
+	return e.mayBePast(k, math.MinInt64)
 }
 
 // inOrder reports whether the order has a version, written by another transaction than but, or begins with it as the

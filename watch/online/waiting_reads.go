@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"isovet/history"
+	"isovet/internal/bounds"
 )
 
 // waiting is a read whose version has no writer yet. Its transaction is in the order, or may have committed.
@@ -15,6 +16,7 @@ type waiting struct {
 	at         uint32
 	start, end int64
 	done       bool
+	vague      bool // see mayBePast
 }
 
 type suspect struct {
@@ -22,12 +24,14 @@ type suspect struct {
 	due int64 // by the clock
 }
 
-// maxSuspects bounds the waiting reads. If there are more, the oldest becomes a violation.
-const maxSuspects = 1 << 16
+// maxSuspects bounds the waiting reads. Further ones are undecided, since their writers may be late.
+var maxSuspects = 1 << 18
+
+func init() { bounds.Register("online.maxSuspects", &maxSuspects) }
 
 func (e *Engine) wait(m misfit) {
 	e.await.waitq.push(e.waiting(m))
-	for e.await.waitq.len() > 4*maxSuspects { // before its time
+	for e.await.waitq.len() > maxSuspects { // before its time
 		if w := e.await.waitq.pop(); !w.done {
 			e.ripe(w)
 		}
@@ -39,7 +43,8 @@ func (e *Engine) waiting(m misfit) *waiting {
 	x := &e.slots[m.slot]
 	r := &x.reads[m.i]
 	r.state = waits
-	w := &waiting{kv{r.key, r.val}, m.slot, m.i, x.line, r.at, x.start, x.end, false}
+	k := kv{r.key, r.val}
+	w := &waiting{k, m.slot, m.i, x.line, r.at, x.start, x.end, false, e.inOrder(k, m.slot) || e.mayBePast(k, x.start)}
 	if x.status != history.Committed {
 		w.end = e.mark
 	}
@@ -82,11 +87,16 @@ func (e *Engine) suspect(w *waiting) {
 		e.convictOf(w)
 		return
 	}
-	e.tell(ReadAt{w.line, w.at})
-	e.await.suspects.push(suspect{w, Plus(e.await.clock, e.await.patience)})
-	if e.await.suspects.len() > maxSuspects {
-		e.convictFirst()
+	q := &e.await.suspects
+	for q.len() > 0 && q.top().w.done {
+		q.pop()
 	}
+	if q.len() >= maxSuspects {
+		e.leaveOpen(w)
+		return
+	}
+	e.tell(ReadAt{w.line, w.at})
+	q.push(suspect{w, Plus(e.await.clock, e.await.patience)})
 }
 
 func (e *Engine) over(w *waiting) {
@@ -319,6 +329,10 @@ func (e *Engine) leaveOpen(w *waiting) {
 // convict reports a read of a version that no committed transaction can have written. g is a writer that did not
 // commit. more has reads which show that its other possible writers did not commit either.
 func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
+	if g == nil && (w.vague || e.doubted(w.kv)) {
+		e.leaveOpen(w)
+		return
+	}
 	e.over(w)
 	found := len(e.out.found)
 	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
@@ -415,7 +429,13 @@ func (e *Engine) revisit(end int64) {
 	e.out.later = left
 	for _, p := range due {
 		x := &e.slots[p.slot]
-		if x.line != p.line {
+		if x.line != p.line { // it is forgotten
+			e.stats.Undecided++
+			f := Finding{Kind: Undecided, Line: p.line, Other: noLine}
+			if p.i >= 0 {
+				f.Op = p.read.Op
+			}
+			e.out.found = append(e.out.found, f)
 			e.settle(p.read, len(e.out.found), noLine)
 			continue
 		}

@@ -1,6 +1,7 @@
 package seen
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"isovet/internal/test/must"
+	"isovet/level"
 	"isovet/watch"
 )
 
@@ -57,6 +59,12 @@ func TestDocs(t *testing.T) {
 	}
 	if err := yaml.Unmarshal(read("alerts.yml"), &rules); err != nil || len(rules.Groups) != 1 {
 		t.Fatal(err, rules)
+	}
+	var labels watch.Snapshot
+	j := must.Get(watch.NewReplay(watch.ReplayOptions{Level: level.StrictSerializable}))(t)
+	j.Stats(&labels)
+	for _, label := range []string{"mechanism", cmp.Or(labels.Label, "axiom")} { // of leopard, and of replay
+		must.Equal(t, strings.Contains(rules.Groups[0].Rules[0].Expr, label+`!~"LATE|`), true, "LATE is no alert by %s", label)
 	}
 	for _, r := range rules.Groups[0].Rules {
 		if r.Alert == "" || r.Expr == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" ||
@@ -106,6 +114,7 @@ func TestSentences(t *testing.T) {
 		`{"axiom":"VIOLATION"}`,
 		`{"axiom":"LATE","txn":9}`,
 		`{"axiom":"LATE","txn":9,"other":7,"key":"x","op":0}`,
+		`{"axiom":"LATE","txn":9,"key":"x","op":0}`,
 		`{"axiom":"JUMP","txn":9,"why":"start 99 is 90 s ahead."}`,
 		`{"axiom":"GAP","txn":9,"other":7,"missing":[3,5]}`,
 		`{"axiom":"UNDECIDED","txn":9,"key":"x","op":0}`,

@@ -199,6 +199,8 @@ func (l *line) sentence() string {
 	case "LATE":
 		if l.Other != nil {
 			return read + " was not judged: " + t(l.Other) + ", which wrote the value that it shows, arrived too late."
+		} else if l.Op != nil {
+			return read + " was not judged: too many reads waited for their writers."
 		}
 		return t(l.Txn) + " arrived too late to be judged."
 	case "JUMP":
