@@ -27,11 +27,8 @@ type Client struct {
 	resets  bool    // the transaction has changed settings that plans depend on
 	alters  bool    // it has changed the schema
 	promised
+	touched
 	title []string
-	read  map[string]uint32 // the versions that the transaction has read
-	own   map[uint32]bool   // the ids by which it has written
-	over  []overwritten     // what it has written since its first savepoint
-	wrote []string          // the rows of declared tables that it has written
 
 	my    mysql
 	facts *facts
@@ -50,6 +47,14 @@ type promised struct {
 	began  int64  // Log.changed then
 	writes bool   // it counts there
 	again  bool   // it may have inserted a row that its snapshot has, or that was written since
+}
+
+// touched is what the transaction has read and written.
+type touched struct {
+	read  map[string]uint32 // the versions that it has read
+	own   map[uint32]bool   // the ids by which it has written
+	over  []overwritten     // what it has written since its first savepoint
+	wrote []string          // the rows of declared tables that it has written
 }
 
 type savepoint struct {
