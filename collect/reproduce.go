@@ -302,7 +302,7 @@ func apply(rows map[workload.Key][]int64, calls []callRec) {
 }
 
 // mostRows bounds the rows that a script loads into a table with conditions. If the table is larger, the script loads
-// only the rows that its steps name, and their neighbours: they fill pages of an index, which some databases lock whole.
+// only the rows that its steps name, and their neighbours: these fill pages of an index, which some databases lock.
 const mostRows, neighbours = 2000, 500
 
 // needed returns the rows that a script's steps may access.

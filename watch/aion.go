@@ -64,7 +64,6 @@ type aion struct {
 	attached  bool
 	lost      bool // lines of the stream are lost
 	begun     bool
-	since     int64 // clock at the first transaction
 	max       int64 // the latest time given to front
 	watermark int64
 	regular   int64   // the watermark without early finals: shorten does not move it
@@ -213,8 +212,7 @@ func (j *aion) at(t *timestamp.Arrival) int64 {
 
 func (j *aion) add(t *timestamp.Arrival, who int64) {
 	at := j.at(t)
-	ticks, known := j.late()
-	if j.attached && known && ticks < AllLate {
+	if ticks, known := j.late(); j.attached && known && ticks < AllLate {
 		j.a.Within(ticks)
 	}
 	if j.wrote.again > 0 {
@@ -225,12 +223,6 @@ func (j *aion) add(t *timestamp.Arrival, who int64) {
 	j.p.bound()
 	if t.NoPart {
 		return
-	}
-	if !j.begun {
-		j.since = j.g.pace.clock
-	}
-	if j.attached && !known && j.g.pace.clock-j.since < int64(j.o.Wait) {
-		j.a.Early()
 	}
 	if behind {
 		j.settle(j.o.Gate.Patience)

@@ -42,10 +42,6 @@ func TestRight(t *testing.T) {
 		}, pieces, 0},
 		{"reads of the last of many doubtful writes", func() Judge { return aionOf(si, 5) }, append(doubtful,
 			txn(20, 100, 101, `["r","x9",1]`), txn(21, 102, 103, `["r","x10",1]`)), 11},
-		{"from the midst, by a counter", func() Judge {
-			return aionWith(t, AionOptions{Options: si, Wait: 5 * time.Second, Unit: UnitNone, Attach: AttachAuto,
-				Gate: gate})
-		}, midst, 0},
 		{"from the midst, by client times", func() Judge {
 			return must.Get(NewLeopard(LeopardOptions{Profile: profileOf(t, "postgresql:repeatable-read"),
 				Lateness: 100, Attach: AttachAuto, Gate: gate}))(t)

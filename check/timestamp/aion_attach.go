@@ -46,13 +46,6 @@ func (a *Aion) Attach() {
 // Within says how late a transaction may arrive, in timestamps; 0 means that this is unknown.
 func (a *Aion) Within(ts int64) { a.within = ts }
 
-// Early says that as much as the stream has passed so far a transaction sent before it may come.
-func (a *Aion) Early() {
-	if a.arrivals > 0 && a.latestCommit > a.cut {
-		a.within = max(a.within, a.latestCommit-a.cut)
-	}
-}
-
 // Again says that a value may be written to a key again, so that a value written in the stream may have been there
 // before.
 func (a *Aion) Again() { a.again = true }

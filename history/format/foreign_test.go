@@ -67,8 +67,8 @@ func TestForeignErrors(t *testing.T) {
 			"expected a record"},
 		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'C', 2))}, "T1.log:byte 9: found the end of " +
 			"transaction 2; expected that of 1"},
-		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'C', 1)), "T2.log": string(be(be(nil, 'S', 1), 'C', 1))},
-			`T2.log:byte 0: field "id": found a second transaction 1; expected unique ids`},
+		{map[string]string{"T1.log": string(be(be(nil, 'S', 1), 'C', 1)),
+			"T2.log": string(be(be(nil, 'S', 1), 'C', 1))}, `T2.log:byte 0: field "id": found a second transaction 1; expected unique ids`},
 		{map[string]string{"T1.log": string(be(nil, 'S', 1)[:7])}, "T1.log:byte 0: found the end of the file after " +
 			"7 bytes of a record S; expected 9"},
 		{map[string]string{"J1.log": ""}, "J1.log:1: the file is empty, like all logs of the folder"},

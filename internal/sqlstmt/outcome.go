@@ -31,8 +31,8 @@ func Aborted(err error) bool {
 		return slices.Contains([]int{5, 6, 19, 1, 4}, code.Code()&0xff)
 	}
 	switch number(err) {
-	case 1213, 1205, 1206, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, syntaxError, 1054, 1146, 1792, 1290, 1264,
-		1292, 1364, 1365, 1366, 1406, 1644, 1690:
+	case 1213, 1205, 1206, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, syntaxError, 1054, 1146, 1792, 1290,
+		1264, 1292, 1364, 1365, 1366, 1406, 1644, 1690:
 		// deadlock, lock wait, lock table full, row changed, constraints, syntax, no such column or table, read-only,
 		// values
 		return true

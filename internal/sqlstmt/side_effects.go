@@ -25,9 +25,10 @@ type sideEffects struct {
 
 const unkeyed = "an insert without the key or the version among its columns"
 
-// keyKind is what a column's type says about which values are equal, and which it stores as they are: integers; those of
-// which MySQL counts the next; those of less than 32 bits; texts, which may be equal in several spellings; exact texts;
-// decimals; what has several spellings besides. In SQLite anything is a column without a type: 7 and '7' are two keys.
+// keyKind is what a column's type says about which values are equal, and which it stores as they are: integers; those
+// of which MySQL counts the next; those of less than 32 bits; texts, which may be equal in several spellings; exact
+// texts; decimals; what has several spellings besides. In SQLite anything is a column without a type: 7 and '7' are two
+// keys.
 type keyKind int
 
 const unknown, _, counted, small, texts, exact, decimals, anything keyKind = 0, 1, 2, 3, 4, 5, 6, 7
@@ -35,8 +36,9 @@ const unknown, _, counted, small, texts, exact, decimals, anything keyKind = 0, 
 // The queries for sideEffects return numbers with commas between them: how many triggers, rules, events, functions,
 // updatable views and foreign keys may change rows; how many cascades and policies may make them vanish; the unique
 // indexes of the key alone, and all; whether the engine has no transactions; whether SQLite's schema says ROLLBACK; id;
-// the kinds of the key and the version. A view counts as one of each, for the indexes of its tables are not known. Their
-// parameters are the table, MySQL's schema, the key, the functions that statements call, the version, and typesPostgres.
+// the kinds of the key and the version. A view counts as one of each, for the indexes of its tables are not known.
+// Their parameters are the table, MySQL's schema, the key, the functions that statements call, the version, and
+// typesPostgres.
 var askSidesMySQL = `SELECT concat((SELECT count(*) FROM information_schema.triggers WHERE event_object_schema = %[2]s
 	AND lower(event_object_table) = lower('%[1]s') OR ` + mentions("trigger_schema", "action_statement") + `) +
 	(SELECT count(*) FROM information_schema.routines WHERE routine_type = 'FUNCTION' AND ` +
@@ -63,7 +65,8 @@ var askSidesMySQL = `SELECT concat((SELECT count(*) FROM information_schema.trig
 // mentions is a condition of MySQL's: a text outside of its own schemas may use the table, or cannot be seen.
 func mentions(schema, text string) string {
 	text = "lower(coalesce(nullif(" + text + ", ''), 'call'))"
-	return schema + " NOT IN ('mysql', 'sys') AND locate(lower('%[1]s'), " + text + ") + locate('call', " + text + ") > 0"
+	return schema + " NOT IN ('mysql', 'sys') AND locate(lower('%[1]s'), " + text + ") + locate('call', " + text +
+		") > 0"
 }
 
 const (
@@ -151,11 +154,11 @@ func (c *Client) look(t *Table, calls []string) (s sideEffects, known bool) {
 	rows, err := c.ask(fmt.Sprintf(query, name, schema, key, quoted(strings.Join(calls, ",")), version, types))
 	if err == nil && len(rows) == 1 && (!c.l.sqlite || schema == "database()" || schema == "'main'") {
 		var writes, cascades, unique, plain, rolls int
-		_, err = fmt.Sscanf(rows[0][0], "%d,%d,%d,%d,%d,%d,%d,%d,%d", &writes, &cascades, &s.keys, &unique, &plain, &rolls,
-			&s.id, &s.kind, &s.version)
+		_, err = fmt.Sscanf(rows[0][0], "%d,%d,%d,%d,%d,%d,%d,%d,%d", &writes, &cascades, &s.keys, &unique, &plain,
+			&rolls, &s.id, &s.kind, &s.version)
 		if err == nil {
-			s.writes, s.deletes, s.nonTransactional, s.others = writes > 0, writes+cascades > 0, plain > 0, unique-s.keys
-			c.rolls = rolls > 0
+			s.writes, s.deletes, s.nonTransactional = writes > 0, writes+cascades > 0, plain > 0
+			s.others, c.rolls = unique-s.keys, rolls > 0
 			return s, true
 		}
 	}

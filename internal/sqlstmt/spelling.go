@@ -36,8 +36,8 @@ func normal(v any) any {
 	return v
 }
 
-// spelled notes how a key is spelled. It reports whether another was spelled differently that may be equal to it, in the
-// database or in the history. In SQLite and PostgreSQL most texts are equal only to themselves.
+// spelled notes how a key is spelled. It reports whether another was spelled differently that may be equal to it, in
+// the database or in the history. In SQLite and PostgreSQL most texts are equal only to themselves.
 func (x *effect) spelled(v any) bool {
 	kind := x.r.p.does.kind
 	s, text := scalar(v).(string)

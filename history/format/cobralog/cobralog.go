@@ -203,7 +203,8 @@ func (f *folder) survey(l *log) error {
 				f.deletes[binary.BigEndian.Uint64(rec[8:])] = struct{}{}
 			}
 		case 'R':
-			if writer := binary.BigEndian.Uint64(rec); writer == initial && !gc(binary.BigEndian.Uint64(rec[8:]), writer) {
+			writer, version := binary.BigEndian.Uint64(rec), binary.BigEndian.Uint64(rec[8:])
+			if writer == initial && !gc(version, writer) {
 				f.before[binary.BigEndian.Uint64(rec[16:])] = struct{}{}
 			}
 		}
