@@ -40,11 +40,11 @@ func normal(v any) any {
 // the database or in the history. In SQLite and PostgreSQL most texts are equal only to themselves.
 func (x *effect) spelled(v any) bool {
 	kind := x.r.p.does.kind
-	s, text := scalar(v).(string)
+	_, text := scalar(v).(string)
 	if x.l.own || kind != texts && kind != exact && (kind != unknown || !text) {
 		return false
 	}
-	s = fmt.Sprint(scalar(v))
+	s := fmt.Sprint(scalar(v))
 	of := s
 	switch {
 	case kind == texts:
