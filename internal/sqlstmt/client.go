@@ -162,7 +162,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		}
 	}
 	if r.alone {
-		c.read, c.own, c.wrote, c.weak, c.again = emptied(c.read), emptied(c.own), nil, c.l.weak.Load(), false
+		c.read, c.own, c.wrote, c.weak, c.again = emptied(c.read), emptied(c.own), c.wrote[:0], c.l.weak.Load(), false
 	}
 	c.settle()
 	if p.writes && r.t != nil && r.isolation() != "serializable" {
@@ -179,7 +179,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 func (c *Client) begin(isolation string) {
 	c.outer, c.again = false, false
 	c.t, c.failed, c.doubt, c.marks, c.title = c.s.Begin(isolation), false, false, nil, nil
-	c.read, c.own, c.over, c.wrote = emptied(c.read), emptied(c.own), nil, nil
+	c.read, c.own, c.over, c.wrote = emptied(c.read), emptied(c.own), c.over[:0], c.wrote[:0]
 	c.level, c.began, c.weak = isolation, c.l.changed.Load(), c.l.weak.Load()
 	if isolation != "" {
 		c.title = []string{isolation + ":"}

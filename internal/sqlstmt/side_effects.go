@@ -27,11 +27,11 @@ const unkeyed = "an insert without the key or the version among its columns"
 
 // keyKind is what a column's type says about which values are equal, and which it stores as they are: integers; those
 // of which MySQL counts the next; those of less than 32 bits; texts, which may be equal in several spellings; exact
-// texts; decimals; what has several spellings besides. In SQLite anything is a column without a type: 7 and '7' are two
-// keys.
+// texts; decimals; what has several spellings besides; UUIDs. In SQLite anything is a column without a type: 7 and '7'
+// are two keys.
 type keyKind int
 
-const unknown, _, counted, small, texts, exact, decimals, anything keyKind = 0, 1, 2, 3, 4, 5, 6, 7
+const unknown, _, counted, small, texts, exact, decimals, anything, uuids keyKind = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 // The queries for sideEffects return numbers with commas between them: how many triggers, rules, events, functions,
 // updatable views and foreign keys may change rows; how many cascades and policies may make them vanish; the unique
@@ -73,7 +73,7 @@ const (
 	typeMySQL = `(SELECT coalesce(min(CASE WHEN extra REGEXP 'VIRTUAL|STORED|PERSISTENT' THEN 7
 	WHEN data_type LIKE '%%int' THEN CASE WHEN extra LIKE '%%auto_increment%%' THEN 2
 	WHEN data_type IN ('int', 'bigint') THEN 1 ELSE 3 END
-	WHEN data_type LIKE '%%char' OR data_type LIKE '%%text' OR data_type = 'uuid' THEN 4
+	WHEN data_type LIKE '%%char' OR data_type LIKE '%%text' THEN 4 WHEN data_type = 'uuid' THEN 8
 	WHEN data_type LIKE '%%binary' THEN 5 WHEN data_type = 'decimal' THEN 6 ELSE 7 END), 7)
 	FROM information_schema.columns WHERE table_schema = %[2]s AND lower(table_name) = lower('%[1]s') AND
 	lower(column_name) = lower(`
@@ -121,8 +121,8 @@ const (
 	// typesPostgres needs what databases like it may lack: a workload of isovet's own is sent '0,0'.
 	typesPostgres = `(SELECT CASE WHEN count(*) = 1 THEN min(CASE WHEN attgenerated <> '' THEN 7
 	WHEN atttypid IN (20, 21, 23) THEN 1 WHEN atttypid IN (25, 1043) AND collisdeterministic THEN 5
-	WHEN y.typname IN ('text', 'varchar', 'bpchar', 'citext', 'uuid') THEN 4 WHEN atttypid = 1700 THEN 6 ELSE 7 END)
-	ELSE 7 END FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type AS y ON y.oid = atttypid
+	WHEN y.typname IN ('text', 'varchar', 'bpchar', 'citext') THEN 4 WHEN y.typname = 'uuid' THEN 8
+	WHEN atttypid = 1700 THEN 6 ELSE 7 END) ELSE 7 END FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type AS y ON y.oid = atttypid
 	LEFT JOIN pg_catalog.pg_collation AS l ON l.oid = attcollation WHERE attrelid = t AND NOT attisdropped AND
 	lower(attname) = lower('`
 )
@@ -281,8 +281,8 @@ var (
 	filling  = pattern.Lazy(`(?is)^\s*(?:alter\s|create\s[^(]*\btable\b.*\bselect\b)`)
 )
 
-// redefined handles a change of the schema: a temporary table hides a
-// declared one, and another statement may have replaced it by an empty one, or by other rows.
+// redefined handles a change of the schema: a temporary table hides a declared one, and another statement may have
+// replaced it by an empty one, or by other rows.
 func (c *Client) redefined(sql string) {
 	low := strings.ToLower(sql)
 	for i := range c.l.Tables {

@@ -10,6 +10,9 @@ import (
 	"isovet/internal/sqltext"
 )
 
+// canonical is the form in which databases return a UUID.
+var canonical = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
 var whole = regexp.MustCompile(`^(0|-?[1-9]\d*)(?:\.0+)?$`)
 
 // normal makes equal values of different types equal: integers as numbers, texts and decimals.
@@ -41,13 +44,13 @@ func normal(v any) any {
 func (x *effect) spelled(v any) bool {
 	kind := x.r.p.does.kind
 	_, text := scalar(v).(string)
-	if x.l.own || kind != texts && kind != exact && (kind != unknown || !text) {
+	if x.l.own || kind != texts && kind != uuids && kind != exact && (kind != unknown || !text) {
 		return false
 	}
 	s := fmt.Sprint(scalar(v))
 	of := s
 	switch {
-	case kind == texts:
+	case kind == texts, kind == uuids:
 		of = strings.ToLower(strings.TrimRight(strings.ReplaceAll(s, "-", ""), " "))
 	case kind == exact && x.l.mysql:
 		of = strings.TrimRight(s, "\x00")
@@ -99,7 +102,7 @@ func (x *effect) keeps(kind keyKind, v any) bool {
 		return integer && (!clips || kind != small && 0 <= n && n < 1<<31)
 	case kind == decimals:
 		return integer && !clips && -1<<53 < n && n < 1<<53
-	case clips, kind == anything && !x.l.sqlite:
+	case clips, kind == anything && !x.l.sqlite, kind == uuids && !canonical.MatchString(s):
 		return false
 	}
 	return number || text && (x.l.sqlite || strings.TrimRight(s, " \x00") == s)
