@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -225,6 +226,9 @@ func readRuns(file string) (runs []Run, err error) {
 	s := bufio.NewReader(f)
 	for n := 1; ; n++ {
 		line, err := s.ReadString('\n')
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
 		if err != nil {
 			if line != "" {
 				// The next line must not follow it.

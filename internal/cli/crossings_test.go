@@ -27,7 +27,7 @@ func find(t *testing.T, name string) *cobra.Command {
 // give sets a flag to a value of its type that is not the one before.
 func give(t *testing.T, fl *pflag.FlagSet, name string) {
 	for _, v := range []string{"x", "5", "1m", "true", "junit", "ns", "lost-update", "txns", "snapshot-isolation",
-		"reversed", "cdcl", "mini", "shuffled", "dbcop"} {
+		"reversed", "cdcl", "mini", "shuffled", "dbcop", "seen"} {
 		if was := fl.Lookup(name).Value.String(); fl.Set(name, v) == nil && fl.Lookup(name).Value.String() != was {
 			return
 		}
@@ -56,7 +56,7 @@ func meet(t *testing.T, fl *pflag.FlagSet, with string) {
 func TestCrossings(t *testing.T) {
 	n := 0
 	for _, command := range []string{"check", "shrink", "report", "verify", "compare", "collect", "convert",
-		"watch", "gen", "encode"} {
+		"watch", "gen", "encode", "probe"} {
 		must.OK(t, console.Crossed(find(t, command)), "%s without flags", command)
 		for _, x := range console.CrossingsOf(command) {
 			for _, flag := range strings.Fields(x.Flag) {

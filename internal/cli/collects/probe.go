@@ -50,6 +50,9 @@ func NewProbe(e *console.Env) *cobra.Command {
 				"session",
 				f.cfg.Load, f.cfg.Timeout, f.cfg.Sessions)
 		}
+		if err := console.Crossed(c); err != nil {
+			return err
+		}
 		return runProbe(c.Context(), e, &f)
 	})
 	fl := c.Flags()
