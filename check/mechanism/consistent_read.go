@@ -40,7 +40,7 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 				continue
 			}
 		}
-		if more {
+		if more || v.deleted(p, r, k) {
 			continue // it may be one of several versions: nothing follows
 		}
 		if v.p.Reads != NoReads && !locked {
@@ -233,6 +233,9 @@ func (v *Verifier) follow(key uint32, w *version, succ, id uint64, why Reason, o
 
 // unseen reports a read of a version that its snapshot cannot see.
 func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
+	if r.Val == Nothing && (v.lost || v.o.Attach && v.older(p, r, k)) {
+		return // somebody unknown may have deleted it
+	}
 	x := Violation{Mechanism: ConsistentRead, Kind: NotVisible, Txns: []uint64{p.id}, Ops: []uint32{r.Op}, Key: r.Key,
 		Val: r.Val}
 	add := func(id uint64, op uint32) {
@@ -260,7 +263,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 	}
 	switch g := v.graves.find(k, r.Val); {
 	case g == nil:
-		if v.lost || v.o.Attach && v.older(p, r, k) {
+		if v.lost || k.doubt&(1<<(r.Val%64)) != 0 || v.o.Attach && v.older(p, r, k) {
 			return
 		}
 		if v.o.Late {
