@@ -44,14 +44,6 @@ func (e *Engine) settle(at ReadAt, found int, writer int64) {
 	e.out.suspects = append(e.out.suspects, d)
 }
 
-// lineOf returns the line of a slot's transaction.
-func (e *Engine) lineOf(t uint32) int64 {
-	if t == noSlot {
-		return noLine
-	}
-	return e.slots[t].line
-}
-
 // TakeSuspects returns the reports since its last call.
 func (e *Engine) TakeSuspects() []SuspectRead {
 	out := e.out.suspects
