@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,12 @@ func TestRight(t *testing.T) {
 		{"a delete that comes late", func() Judge {
 			return aionWith(t, AionOptions{Options: si, Lateness: 5, Gate: gate})
 		}, append(deleted, txn(7, 16, 17, `["w","x",null]`)), 0, false},
+		{"a delete that comes late, by client times", leopard, slices.Concat(deleted[:1], deleted[3:],
+			[]string{txn(8, 170, 171, `["w","z",3]`), txn(7, 16, 17, `["w","x",null]`)}), 0, false},
+		{"a delete that comes late, by order", replay(level.StrictSerializable, 0, AttachNever),
+			slices.Concat(deleted[:1], deleted[3:], []string{txn(7, 16, 17, `["w","x",null]`)}), 0, false},
+		{"a delete that takes long, by order", replay(level.StrictSerializable, 0, AttachNever),
+			slices.Concat(deleted[:1], deleted[3:], []string{txn(7, 16, 200, `["w","x",null]`)}), 0, false},
 		{"from the midst: a lost write while a forgotten one ran", replay(level.StrictSerializable, 1, AttachAuto),
 			[]string{txn(1, 99, 100, `["w","z",1]`), txn(2, 110, 150, `["w","x",1]`), txn(3, 151, 152, `["w","z",2]`),
 				txn(4, 200, 201, `["r","x",2]`), txn(5, 300, 301, `["w","z",3]`)}, 0, false}, // 120 to 130: x = 2

@@ -258,7 +258,7 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 				add(k.vers[j].id, k.vers[j].op)
 			}
 		}
-		v.violation(x)
+		v.absent(x, r)
 		return
 	}
 	switch g := v.graves.find(k, r.Val); {
@@ -276,6 +276,15 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 		x.Kind = Overwritten
 		add(g.id, g.op)
 		add(g.overID, g.overOp)
+	}
+	v.absent(x, r)
+}
+
+// absent reports a wrong read. If it is of no value, a delete that comes late may explain it, and it waits.
+func (v *Verifier) absent(x Violation, r *Trace) {
+	if r.Val == Nothing && v.o.Late && x.Kind == Overwritten {
+		v.suspect(x, r.at)
+		return
 	}
 	v.violation(x)
 }

@@ -73,6 +73,7 @@ func (e *Engine) noteRepeats(a *Arrival) {
 			c := &e.cells[o.Key]
 			if o.Val == 0 {
 				c.nulled = true
+				e.spoil(c.hash, a)
 				continue
 			}
 			h := keyed.Scramble(c.hash ^ keyed.Scramble(o.Val))

@@ -142,6 +142,7 @@ type results struct {
 	suspects []SuspectRead   `freeze:"-"`
 	misfits  []misfit        `freeze:"-"`
 	later    []postponed
+	held     queue[heldProof] // see suspects.go
 }
 
 // attempt describes the last part that was tried: for which reads, and with what result.
@@ -149,6 +150,7 @@ type attempt struct {
 	only   misfit `freeze:"-"` // the only read that it is made for; slot noSlot: all
 	dead   bool   // a transaction of unknown outcome read a version that nobody wrote
 	others int64  // the last end of possible writers that are not placed
+	size   int    `freeze:"-"` // of the last proof
 }
 
 // interruption has the state of a call that returns early (Until).

@@ -141,7 +141,8 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 		f.Op = e.slots[first.slot].reads[first.i].at
 	}
 	f.Initial, f.Unseen = e.strange(p, members)
-	e.out.found = append(e.out.found, f)
+	e.attempt.size = len(f.Members)
+	e.report(f, members)
 	return true
 }
 

@@ -305,7 +305,7 @@ func (e *Engine) resolve(ms []misfit) {
 			return
 		case unsolved:
 			if e.refute(kept) {
-				e.pay(proofCost * int64(len(e.out.found[len(e.out.found)-1].Members)))
+				e.pay(proofCost * int64(e.attempt.size))
 				e.excuse(kept)
 				return
 			}

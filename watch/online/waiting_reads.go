@@ -257,6 +257,9 @@ func (e *Engine) endWaits() {
 			e.convictOf(w)
 		}
 	}
+	if e.stream.ended || !e.patient() {
+		e.reportHeld(math.MaxInt64)
+	}
 	o.waits = false
 }
 
@@ -285,6 +288,7 @@ func (e *Engine) ripe(w *waiting) {
 func (e *Engine) Clock(now, patience int64) {
 	e.await.clock, e.await.patience = max(e.await.clock, now), patience
 	e.call.cut = false
+	e.reportHeld(e.await.clock)
 	for e.await.suspects.len() > 0 && e.await.suspects.top().due <= e.await.clock && !e.stops() {
 		e.convictFirst()
 	}
