@@ -246,17 +246,10 @@ func (j *aion) explain(t *timestamp.Arrival) {
 // follow moves the watermark to the stream's progress, if the lateness is known in timestamps.
 func (j *aion) follow() {
 	v, any := j.front.value()
-	if !any {
-		return
-	}
-	behind, known := j.late()
-	if !known {
-		return // by the clock
-	}
 	if now, ok := j.g.now(); ok && j.o.Wait > 0 {
 		v = min(v, now)
 	}
-	if behind < AllLate {
+	if behind, known := j.late(); any && known && behind < AllLate { // otherwise by the clock
 		j.pass(plus(v, -behind))
 	}
 }
@@ -375,13 +368,13 @@ func (j *aion) settled(f timestamp.Final, key string, sum uint64, patience time.
 }
 
 // mayBeLate reports whether a wrong read may have seen a write that has not arrived yet. It is possible if no other
-// transaction that committed earlier wrote the value, or if values repeat.
+// transaction that committed earlier wrote the value, if it is null, which deletes write, or if values repeat.
 func (j *aion) mayBeLate(f *timestamp.Final) bool {
 	if f.Axiom != timestamp.EXT {
 		return false
 	}
 	return f.Kind == timestamp.NoKind || f.Kind == timestamp.Own || f.Kind == timestamp.After ||
-		f.Kind == timestamp.Phantom || f.Unique || j.wrote.again > 0
+		f.Kind == timestamp.Phantom || f.Got == 0 || f.Unique || j.wrote.again > 0
 }
 
 func (j *aion) violation(f *timestamp.Final, key string) Violation {
@@ -422,6 +415,7 @@ func (j *aion) Findings(each func(f *Finding) error) error {
 func (j *aion) Stats(s *Snapshot) {
 	a := j.a.Stats()
 	s.Txns, s.Late, s.Window = a.Txns, a.Late, a.Window
+	s.Classes = []string{"SESSION", "INT", "EXT", "NOCONFLICT", "TIMESTAMPS"}
 	keys, spilled := j.p.keys.Known(), j.p.keys.Stored()
 	s.Rectified = Rectified{}
 	j.p.turned.add(&s.Rectified)

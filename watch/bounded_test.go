@@ -259,9 +259,7 @@ func TestEvictionSays(t *testing.T) {
 				spilled += closeStore(t, j)
 				nearby()
 			}
-			if found < 100 || spilled < 20 || restarts < 5 {
-				t.Error("too few")
-			}
+			must.Be(t, found >= 100 && spilled >= 20 && restarts >= 5, "too few")
 			t.Logf("%d findings, %d keys and sessions on disk, %d times from a checkpoint", found, spilled, restarts)
 		})
 	}

@@ -185,16 +185,8 @@ type keeper struct {
 
 // due reports whether it is time for a checkpoint. It is not while an earlier checkpoint is unfinished.
 func (w *watcher) due() bool {
-	if w.cfg.Checkpoint <= 0 || !w.isNew() || !w.settled() || time.Since(w.keeper.last) < w.cfg.Checkpoint {
-		return false
-	}
-	select {
-	case w.keeper.busy <- struct{}{}:
-		<-w.keeper.busy
-		return true
-	default:
-		return false
-	}
+	return w.cfg.Checkpoint > 0 && w.isNew() && w.settled() && time.Since(w.keeper.last) >= w.cfg.Checkpoint &&
+		len(w.keeper.busy) == 0
 }
 
 // isNew reports whether the judge has advanced since the latest checkpoint.

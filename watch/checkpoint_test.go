@@ -199,9 +199,7 @@ func TestResume(t *testing.T) {
 	var never atomic.Bool
 	all := must.Get(run(once, &never, func(s Source) Source { return s }))(t)
 	want, err := os.ReadFile(filepath.Join(once, "violations.jsonl"))
-	if err != nil || bytes.Count(want, []byte("\n")) < 100 {
-		t.Fatalf("%d bytes of violations; %v", len(want), err)
-	}
+	must.Hold(t, err == nil && bytes.Count(want, []byte("\n")) >= 100, "%d bytes of violations; %v", len(want), err)
 	stops := 0
 	for err = errKilled; err != nil; stops++ {
 		var dead atomic.Bool
@@ -209,9 +207,7 @@ func TestResume(t *testing.T) {
 		_, err = run(again, &dead, func(s Source) Source {
 			return &ending{dying{s, &left, 1 + rng.IntN(60), []string{"next", "done"}[rng.IntN(2)]}, &dead}
 		})
-		if err != nil && !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
+		must.Hold(t, err == nil || errors.Is(err, errKilled), "%v", err)
 		if whole, _, err := checkpoints(again); err != nil || len(whole) > keptCheckpoints || stops > 0 &&
 			len(whole) == 0 {
 			t.Fatalf("checkpoints %v, %v", whole, err)
@@ -224,9 +220,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	got := violationsOf(t, again)
-	if !bytes.Equal(got, want) {
-		t.Fatalf("%d bytes of violations, %d in one run", len(got), len(want))
-	}
+	must.Hold(t, bytes.Equal(got, want), "%d bytes of violations, %d in one run", len(got), len(want))
 	must.Equal(t, stops < 8, false, "%d stops are too few", stops)
 	last, err := run(again, &never, func(s Source) Source { return s })
 	if err != nil || last.Lines != all.Lines || last.Txns != all.Txns || fmt.Sprint(last.Violations) !=

@@ -44,9 +44,7 @@ func TestCollisions(t *testing.T) {
 		text := strings.Join(stream, "\n")
 		h := must.Get(jsonl.ReadPiece([]byte(text)))(t)
 		c, known := check.Auto(h, level.Serializable)
-		if !known {
-			t.Fatal("no checker")
-		}
+		must.Hold(t, known, "no checker")
 		r, err := check.Run(t.Context(), c, h, check.Options{Level: level.Serializable})
 		if err != nil || (r.Verdict == evidence.Violated) != wrong {
 			t.Fatalf("check: %v, %v\n%s", r.Verdict, err, text)

@@ -312,9 +312,7 @@ func TestAttachLeopard(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0x1e0))
 		m := brokenRun(t, []string{"blindw", "list-append"}[seed%2], []string{"serializable", "snapshot"}[seed/2%2],
 			"", seed, 300)
-		if len(m.want) > 0 {
-			t.Fatalf("%s: a store that is right is wrong", m.name)
-		}
+		must.Hold(t, len(m.want) == 0, "%s: a store that is right is wrong", m.name)
 		var lines []string
 		for _, l := range m.lines {
 			lines = append(lines, strings.TrimSpace(string(l)))

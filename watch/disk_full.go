@@ -33,10 +33,8 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 	w.halt(true)
 	defer w.halt(false)
 	for isFull(err) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(fullEvery):
+		if err := Sleep(ctx, fullEvery); err != nil {
+			return err
 		}
 		err = what()
 	}
@@ -46,10 +44,8 @@ func (w *watcher) patiently(ctx context.Context, file string, what func() error)
 	return err
 }
 
-// put writes to the log. While the disk is full, it waits. That time is none without arrivals.
+// put writes to the log. While the disk is full, it waits.
 func (w *watcher) put(ctx context.Context, control string, b *Batch) (told Position, err error) {
-	begun := w.cfg.Now()
-	defer func() { w.writing.arrived = w.writing.arrived.Add(w.cfg.Now().Sub(begun)) }()
 	err = w.patiently(ctx, w.cfg.Dir, func() error {
 		told, err = w.log.put(control, b)
 		return err

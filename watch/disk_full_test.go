@@ -143,9 +143,7 @@ func TestTmpfs(t *testing.T) {
 		}
 	}()
 	_, lines := arrivals(t, 8, 1500)
-	if len(join(lines)) < 150_000 {
-		t.Fatal("too few")
-	}
+	must.Hold(t, len(join(lines)) >= 150_000, "too few")
 	ballast := filepath.Join(dir, "ballast")
 	must.OK(t, os.WriteFile(ballast, make([]byte, 1_990_000), 0o644))
 	var m Metrics

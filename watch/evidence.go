@@ -25,10 +25,7 @@ const incidentEvidence = 3
 // prove writes a small history and its certificate for one of an incident's first violations. If the violation is
 // found again after a restart, it writes them again. If it fails, the incident has the error, and judging goes on.
 func (e *emitted) prove(x *incident, f *Finding, n int64) {
-	if e.o.evidence <= 0 || len(x.Evidence) >= incidentEvidence || x.Unjudged {
-		return
-	}
-	if f.Prove == nil {
+	if e.o.evidence <= 0 || len(x.Evidence) >= incidentEvidence || x.Unjudged || f.Prove == nil {
 		return
 	}
 	has := Evidence{N: n}
@@ -39,6 +36,9 @@ func (e *emitted) prove(x *incident, f *Finding, n int64) {
 		err = writeProof(e.o.dir, e.o.disk, p, &has)
 		if err != nil {
 			e.o.log.Error("watch could not write the history of a violation", "folder", e.o.dir, "n", n, "error", err)
+			if isFull(err) {
+				return // the incident's next violation tries again
+			}
 			has.History, has.Certificate, has.Why = "", "", "it could not be written"
 		}
 	}

@@ -50,9 +50,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 				must.Equal(t, !strings.Contains(has.Why, "profile"), false, "%s: no certificate: %q", path, has.Why)
 				c := must.Get(check.ByName("leopard"))(t)
 				r, err := check.Run(t.Context(), c, h, o)
-				if err != nil || r.Verdict == evidence.Holds {
-					t.Errorf("%s: leopard says %v, %v", path, r.Verdict, err)
-				}
+				must.Be(t, err == nil && r.Verdict != evidence.Holds, "%s: leopard says %v, %v", path, r.Verdict, err)
 				continue
 			}
 			listed[filepath.Join(dir, has.Certificate)] = true
@@ -67,9 +65,7 @@ func proofsOf(t *testing.T, dir string, all *Incidents, checker string, o check.
 			}
 			if checker == "auto" {
 				c, ok := check.Auto(h, o.Level)
-				if !ok {
-					t.Fatalf("%s: no checker", path)
-				}
+				must.Hold(t, ok, "%s: no checker", path)
 				if r, err := check.Run(t.Context(), c, h, check.Options{Level: o.Level}); err != nil ||
 					r.Verdict != evidence.Violated {
 					t.Errorf("%s: check says %v, %v", path, r.Verdict, err)
@@ -192,9 +188,7 @@ func TestEvidenceGone(t *testing.T) {
 	other := int64(6)
 	j := aionOf(si, 1).(*aion)
 	p, err := j.prove(&Log{dir: t.TempDir()}, &Violation{Axiom: "NOCONFLICT", Txn: 5, Other: &other})
-	if err != nil || p.H != nil || !strings.Contains(p.Why, "transaction 5 is not in") {
-		t.Errorf("%+v, %v", p, err)
-	}
+	must.Be(t, err == nil && p.H == nil && strings.Contains(p.Why, "transaction 5 is not in"), "%+v, %v", p, err)
 }
 
 // TestCheckTakesProofs: of each proved line a plain check of the evidence, at the level that its header names, says

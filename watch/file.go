@@ -27,6 +27,8 @@ type FileOptions struct {
 	// Grace is how long a file may still grow after the next file appeared; 0 means a second.
 	Grace time.Duration
 	Log   *slog.Logger
+	// Context, if set, ends a search for the file of the log's last line, and the way to a place in a compressed file.
+	Context context.Context
 }
 
 // files reads the lines of a growing file and follows its rotation. When another file takes its place, files reads the
@@ -73,9 +75,9 @@ func init() { bounds.Register("watch.maxLine", &maxLine) }
 // Files returns a source of the lines of one or several growing files, after the lines in the log. It returns an error
 // if it cannot read a file.
 func Files(o FileOptions, after Places) (Source, error) {
-	o.Log = loud(o.Log)
-	if o.Grace <= 0 {
-		o.Grace = time.Second
+	o.Log, o.Grace = loud(o.Log), cmp.Or(max(o.Grace, 0), time.Second)
+	if o.Context == nil {
+		o.Context = context.Background()
 	}
 	s := &files{o: o, poll: 20 * time.Millisecond}
 	if err := s.resume(after); err != nil {
@@ -188,7 +190,8 @@ func (s *files) from(at int64) error {
 		return fmt.Errorf("%s: %w", s.f.Name(), err)
 	}
 	s.in, s.undo, s.at, s.size = bufio.NewReaderSize(in, 1<<16), undo, at, st.Size()
-	if _, err := io.CopyN(io.Discard, s.in, at-seek); err != nil && !isEnd(err) {
+	to := stoppable{s.in, func() bool { return s.o.Context.Err() != nil }}
+	if _, err := io.CopyN(io.Discard, to, at-seek); err != nil && !isEnd(err) {
 		return fmt.Errorf("%s: %w", s.f.Name(), err)
 	}
 	s.opened = time.Now()

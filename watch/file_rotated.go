@@ -213,7 +213,9 @@ func (s *files) find() (same, all []member, err error) {
 		if len(same) == 1 || len(same) > 1 && s.known >= headBytes {
 			return same, all, nil
 		}
-		time.Sleep(s.poll)
+		if err := Sleep(s.o.Context, s.poll); err != nil {
+			return nil, nil, err
+		}
 	}
 	if n := len(same); n > 1 {
 		s.lose("two files begin as the one that watch was reading; if that was the earlier, its other lines are lost",
@@ -226,7 +228,7 @@ func (s *files) wait(ctx context.Context) (end bool, err error) {
 	if s.o.Once {
 		return true, nil
 	}
-	if err := sleep(ctx, 10*s.poll); err != nil {
+	if err := Sleep(ctx, 10*s.poll); err != nil {
 		return false, err
 	}
 	all, err := members(s.o.Path)
@@ -270,7 +272,7 @@ func (s *files) ended(ctx context.Context, from int64) (line Line, end bool, err
 		line := s.rest()
 		return line, len(line.Text) == 0, nil
 	}
-	return Line{}, false, sleep(ctx, s.poll)
+	return Line{}, false, Sleep(ctx, s.poll)
 }
 
 // goOn begins the next file when it has a line, by which it is found again. That line belongs to it if another look
@@ -290,7 +292,7 @@ func (s *files) goOn(ctx context.Context, next member) error {
 		s.know(head)
 	case err == nil || os.IsNotExist(err):
 		s.looked = time.Time{}
-		return sleep(ctx, s.poll)
+		return Sleep(ctx, s.poll)
 	}
 	return err
 }

@@ -258,20 +258,9 @@ func (g *gate) reach() int64 {
 
 // hold puts a line into quarantine and reports it.
 func (g *gate) hold(b *Batch, i int, at, who int64) {
-	q := &g.quarantine
-	l := &b.Lines[i]
-	id := b.idOf(i)
-	if len(q.held) == 0 {
-		q.passed, q.since = 0, map[int64]bool{}
-	}
-	g.count.jumps++
-	ahead := plus(at, -g.front.all[1])
-	g.found = append(g.found, Violation{Axiom: jumped, Txn: id, Why: fmt.Sprintf("%d ahead", ahead)})
-	if len(q.held) < maxHeld {
-		q.held = append(q.held, heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)), id: id,
-			who: who})
-	}
-	q.since[who] = true
+	q, l := &g.quarantine, &b.Lines[i]
+	g.isolate(heldLine{n: l.N, place: l.Place, at: at, text: slices.Clone(b.Text(i)), id: b.idOf(i), who: who},
+		g.front.all[1])
 	theirs := 0
 	for _, one := range q.since {
 		if one {
@@ -279,6 +268,19 @@ func (g *gate) hold(b *Batch, i int, at, who int64) {
 		}
 	}
 	q.free = len(q.held) >= enoughHeld && len(q.held) > q.passed && 2*theirs >= len(q.since)
+}
+
+// isolate puts a line into quarantine, unless that is full, and reports it. last is the time of the others.
+func (g *gate) isolate(x heldLine, last int64) {
+	q := &g.quarantine
+	if len(q.held) == 0 {
+		q.passed, q.since = 0, map[int64]bool{}
+	}
+	g.count.jumps++
+	g.found = append(g.found, Violation{Axiom: jumped, Txn: x.id, Why: fmt.Sprintf("%d ahead", plus(x.at, -last))})
+	if q.since[x.who] = true; len(q.held) < maxHeld {
+		q.held = append(q.held, x)
+	}
 }
 
 // released returns the lines in quarantine that may pass, in the order of arrival. They may if so many sessions are

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -27,9 +26,16 @@ func (g *gate) early(b *Batch, i int, at, who int64, timed bool) {
 func (g *gate) begin() {
 	from := g.jump1st()
 	g.start.learned = true
+	last := int64(0) // of the transactions that are not ahead
+	for _, x := range g.start.first {
+		if x.timed && x.at < from {
+			last = max(last, x.at)
+		}
+	}
 	for _, x := range g.start.first {
 		if x.timed && x.at >= from && from != math.MaxInt64 {
-			g.isolate(x, from)
+			g.isolate(x, last)
+			g.start.away = append(g.start.away, x)
 			continue
 		}
 		if x.timed {
@@ -80,23 +86,6 @@ func (g *gate) jump1st() int64 {
 		g.pace.jump = usualGap
 	}
 	return none
-}
-
-// isolate puts one of the first transactions into quarantine.
-func (g *gate) isolate(x heldLine, from int64) {
-	if len(g.quarantine.held) == 0 {
-		g.quarantine.passed, g.quarantine.since = 0, map[int64]bool{}
-	}
-	last := int64(0) // of the transactions that are not ahead
-	for _, y := range g.start.first {
-		if y.timed && y.at < from {
-			last = max(last, y.at)
-		}
-	}
-	g.count.jumps++
-	g.found = append(g.found, Violation{Axiom: jumped, Txn: x.id, Why: fmt.Sprintf("%d ahead", plus(x.at, -last))})
-	g.quarantine.held, g.start.away = append(g.quarantine.held, x), append(g.start.away, x)
-	g.quarantine.since[x.who] = true
 }
 
 // badLine reports that a first line is not understood. Such a line waits for others until no more lines arrive.

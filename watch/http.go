@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -117,12 +118,7 @@ func ListenHTTP(o HTTPOptions) (*HTTPServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = DefaultMaxBody
-	}
-	if o.Patience <= 0 {
-		o.Patience = 10 * time.Second
-	}
+	o.MaxBody, o.Patience = cmp.Or(max(o.MaxBody, 0), DefaultMaxBody), cmp.Or(max(o.Patience, 0), 10*time.Second)
 	s := &HTTPServer{o: o, ln: ln, room: semaphore.NewWeighted(4 * (o.MaxBody + bodyStep)),
 		hash: gate{hash: keyed.Draw()}, prints: map[lastPlace]uint64{},
 		waiting: make(chan *request), closed: make(chan struct{}), halted: make(chan struct{})}

@@ -130,7 +130,7 @@ func (v *Violation) finding() *Finding {
 		v.N = n
 		return json.Marshal(v)
 	}}
-	if unjudged(v.Axiom) {
+	if Unjudged(v.Axiom) {
 		f.Unjudged = true
 		return f
 	}
@@ -139,9 +139,7 @@ func (v *Violation) finding() *Finding {
 }
 
 // Unjudged reports whether a class, such as LATE, accuses nobody because transactions were not judged.
-func Unjudged(class string) bool { return unjudged(class) }
-
-func unjudged(class string) bool {
+func Unjudged(class string) bool {
 	return class == late || class == jumped || class == gap || class == undecided
 }
 

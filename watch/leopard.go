@@ -46,6 +46,7 @@ type leopard struct {
 	header []byte
 	first  int64 // number of the first transaction's line
 	taken  bool  // a transaction has been taken
+	lost   bool  // lines of the stream are lost
 	attach bool  // initial values are unknown, unless an initial transaction arrives
 	g      gate
 	front  frontier       // ends
@@ -167,7 +168,7 @@ func (j *leopard) Begin(line func(n int64) ([]byte, error)) { j.line = line }
 // start begins to judge. h has the stream's header, or is nil.
 func (j *leopard) start(h *history.History) error {
 	j.court = court{profile: j.o.Profile, skew: j.o.Skew, stream: j.stream, head: h, origin: mechanism.Forever,
-		recall: j.recall, wrote: &j.wrote}
+		recall: j.recall, wrote: &j.wrote, early: func(t int64) bool { return j.online.Early(t) }}
 	if j.court.profile == nil {
 		if h == nil {
 			return errors.New(`the stream has no header that names the database; expected {"format":"isovet-history","version":1,"db":…,"isolation":…} first, or --profile`)
@@ -193,6 +194,9 @@ func (j *leopard) start(h *history.History) error {
 		Profile: *j.court.profile, Skew: j.o.Skew, Initial: j.stream.Initial, Within: within}})
 	if j.keys != nil { // not for NewLive, where nothing is late
 		j.online.ReportSuspects()
+	}
+	if j.lost {
+		j.online.Lost()
 	}
 	return nil
 }
@@ -300,7 +304,7 @@ func (j *leopard) txn(b *Batch, i int) (err error) {
 
 // Lost says that lines before the next ones are lost.
 func (j *leopard) Lost() {
-	if j.online != nil {
+	if j.lost = true; j.online != nil {
 		j.online.Lost()
 	}
 }
@@ -392,7 +396,8 @@ func (j *leopard) Findings(each func(f *Finding) error) error {
 }
 
 func (j *leopard) Stats(s *Snapshot) {
-	s.Label = "mechanism"
+	s.Label, s.Classes = "mechanism", []string{mechanism.ConsistentRead.String(), mechanism.MutualExclusion.String(),
+		mechanism.FirstUpdaterWins.String(), mechanism.SerializationCertifier.String()}
 	if j.online == nil {
 		return
 	}

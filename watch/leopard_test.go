@@ -223,9 +223,7 @@ func TestLeopardRestarts(t *testing.T) {
 			err = run(again, func(s Source) Source {
 				return dying{s, &left, 1 + rng.IntN(60), []string{"next", "done"}[rng.IntN(2)]}
 			})
-			if err != nil && !errors.Is(err, errKilled) {
-				t.Fatal(err)
-			}
+			must.Hold(t, err == nil || errors.Is(err, errKilled), "%v", err)
 			stops++
 			// A crash may also lose the end of the file of violations.
 			path := filepath.Join(again, "violations.jsonl")
@@ -235,9 +233,7 @@ func TestLeopardRestarts(t *testing.T) {
 		}
 		a := violationsOf(t, once)
 		b := violationsOf(t, again)
-		if !bytes.Equal(a, b) {
-			t.Fatalf("%s:\nonce:\n%s\nrestarted:\n%s", m.name, a, b)
-		}
+		must.Hold(t, bytes.Equal(a, b), "%s:\nonce:\n%s\nrestarted:\n%s", m.name, a, b)
 		_, late, _ := foundBy(t, once)
 		lates += late
 	})

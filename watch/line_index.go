@@ -54,17 +54,13 @@ func (f *finder) begin(at Position) {
 
 // note adds the offset of the next line of the latest segment.
 func (f *finder) note(at int64) {
-	x := f.recent[len(f.recent)-1]
-	if x.lines%indexEvery != 0 {
-		f.mu.Lock()
-		x.lines++
-		f.mu.Unlock()
-		return
-	}
 	f.mu.Lock()
-	x.marks = append(x.marks, at)
+	defer f.mu.Unlock()
+	x := f.recent[len(f.recent)-1]
+	if x.lines%indexEvery == 0 {
+		x.marks = append(x.marks, at)
+	}
 	x.lines++
-	f.mu.Unlock()
 }
 
 func (x *segmentIndex) has(n int64) bool { return n >= x.first && n < x.first+x.lines }

@@ -94,10 +94,8 @@ func lock(ctx context.Context, dir string, standby bool) (*os.File, error) {
 			pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 			return nil, &LockedError{dir, pid}
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(standbyEvery):
+		if err := Sleep(ctx, standbyEvery); err != nil {
+			return nil, err
 		}
 	}
 }

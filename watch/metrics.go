@@ -16,8 +16,9 @@ type Snapshot struct {
 	LogBytes   int64
 	Watermark  int64 // timestamp, or client time; meaningless before the first transaction
 	Violations map[string]int64
-	Label      string // the meaning of Violations' keys; "": axiom
-	Proved     int64  // proved violations of mechanisms
+	Classes    []string // of violations that the judge may find
+	Label      string   // the meaning of Violations' keys; "": axiom
+	Proved     int64    // proved violations of mechanisms
 	// The next fields describe the latest checkpoint of this run: its begin, how long the judge waited for it, its
 	// size.
 	CheckpointAt    time.Time

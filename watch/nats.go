@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,13 +40,16 @@ type stream struct {
 	alone bool // the stream has no other subject: each number is one of its messages
 	cfg   jetstream.ConsumerConfig
 	cons  jetstream.Consumer // nil: to be made
+	made  time.Time          // creation of cons
 	at    int64              // place of the last message received
 	seen  uint64             // deliveries of this consumer
 	last  jetstream.Msg      // the last that Next returned
 	size  int                // of the longest message of the last fetch; 0: there was none
 	first int64              // the stream's first message, when it was looked at
 	since time.Time          // creation of the stream; zero: unknown yet
-	bad   trouble
+	bad   Trouble
+	// shared says that another process's use of the consumer was reported.
+	shared bool
 	Losses
 }
 
@@ -56,11 +60,8 @@ type stream struct {
 // log's last line, or 0. If the server fails later, the source waits. It returns an error if it cannot connect at
 // first, or if the stream does not exist or is not the log's.
 func NATS(ctx context.Context, o NATSOptions, after int64) (Source, error) {
-	o.Log = loud(o.Log)
-	if o.Patience <= 0 {
-		o.Patience = 30 * time.Second
-	}
-	s := &stream{o: o, at: after, bad: trouble{log: o.Log}}
+	o.Log, o.Patience = loud(o.Log), cmp.Or(max(o.Patience, 0), 30*time.Second)
+	s := &stream{o: o, at: after, bad: Trouble{Log: o.Log}}
 	opts := []nats.Option{nats.Name("isovet watch"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(500 * time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
 	if o.Credentials != "" {
@@ -80,14 +81,14 @@ func NATS(ctx context.Context, o NATSOptions, after int64) (Source, error) {
 	for {
 		err := s.connect(ctx, opts)
 		if err == nil {
-			s.bad.over("server", s.where())
+			s.bad.Over("server", s.where())
 			return s, nil
 		}
 		err = fmt.Errorf("%s, subject %s: %w", s.where(), o.Subject, err)
 		if !away(err) || time.Since(begun) > o.Patience {
 			return nil, err
 		}
-		s.bad.is(err)
+		s.bad.Is(err)
 		if err := s.bad.pause(ctx); err != nil {
 			return nil, err
 		}
@@ -189,7 +190,7 @@ func (s *stream) restart(ctx context.Context) error {
 	s.cfg.OptStartSeq = uint64(s.at) + 1
 	cons, err := s.js.CreateConsumer(ctx, s.name, s.cfg)
 	if err == nil {
-		s.cons, s.seen, s.last = cons, 0, nil
+		s.cons, s.made, s.seen, s.last = cons, cons.CachedInfo().Created, 0, nil
 	}
 	return err
 }
@@ -199,7 +200,7 @@ func (s *stream) Next(ctx context.Context, most int) ([]Line, error) {
 	for {
 		out, err := s.fetch(ctx, most)
 		if len(out) > 0 {
-			s.bad.over("server", s.where())
+			s.bad.Over("server", s.where())
 			return out, nil
 		}
 		switch {
@@ -209,14 +210,14 @@ func (s *stream) Next(ctx context.Context, most int) ([]Line, error) {
 			return nil, err
 		case err != nil:
 			s.cons = nil // its deliveries meanwhile are unknown
-			s.bad.is(err, "server", s.where())
+			s.bad.Is(err, "server", s.where())
 			if err := s.bad.pause(ctx); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		s.bad.over("server", s.where())
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+		s.bad.Over("server", s.where())
+		if err := Sleep(ctx, 20*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -244,12 +245,14 @@ func (s *stream) fetch(ctx context.Context, most int) (out []Line, err error) {
 	for m := range got.Messages() {
 		meta, err := m.Metadata()
 		if err != nil {
-			return nil, err
+			s.cons = nil
+			return out, err
 		}
 		at := int64(meta.Sequence.Stream)
 		missing = missing || meta.Sequence.Consumer != s.seen+1
 		if jumped := s.at > 0 && at > s.at+1; jumped && !missing && !looked {
-			looked = s.look(ctx) == nil
+			info, err := s.cons.Info(ctx)
+			looked = err == nil && info.Created.Equal(s.made) && s.look(ctx) == nil
 			missing = !looked
 		}
 		if missing {
@@ -267,6 +270,11 @@ func (s *stream) fetch(ctx context.Context, most int) (out []Line, err error) {
 		s.last = m
 	}
 	if missing {
+		if info, err := s.cons.Info(ctx); err == nil && !info.Created.Equal(s.made) && !s.shared {
+			s.shared = true
+			s.o.Log.Warn("another process uses the same consumer; expected another --durable for each folder",
+				"durable", s.cfg.Durable)
+		}
 		s.cons = nil
 		return out, nil
 	}
@@ -294,6 +302,11 @@ func (s *stream) Done() error {
 	}
 	s.last = nil
 	return nil
+}
+
+// Identity implements Identified.
+func (s *stream) Identity() string {
+	return fmt.Sprintf("stream %s of %s", s.name, s.since.UTC().Format(time.RFC3339Nano))
 }
 
 func (s *stream) Close() error {

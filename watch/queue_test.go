@@ -44,9 +44,7 @@ func TestQueue(t *testing.T) {
 				err := Run(t.Context(), Config{Dir: outer.TempDir(), Judge: j, Metrics: &m,
 					Bad:  func(place int64, err error) { t.Errorf("line %d: %v", place, err) },
 					Open: func(context.Context, Places) (Source, error) { return q, nil }})
-				if err != nil && !errors.Is(err, ErrDropped) {
-					t.Fatal(err)
-				}
+				must.Hold(t, err == nil || errors.Is(err, ErrDropped), "%v", err)
 				s := m.Get()
 				taken += int(s.Lines) - 1
 				if n := q.Anew(header); (n > gone) != (err != nil) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"isovet/history"
@@ -91,11 +92,7 @@ type replayFinding struct {
 
 // NewReplay returns a judge that needs only client times. It returns an error about wrong options.
 func NewReplay(o ReplayOptions) (Judge, error) {
-	ok := false
-	for _, l := range ReplayLevels() {
-		ok = ok || l == o.Level
-	}
-	if !ok {
+	if !slices.Contains(ReplayLevels(), o.Level) {
 		return nil, fmt.Errorf("watch does not decide %s; expected one of %v", o.Level, ReplayLevels())
 	}
 	if o.Lateness < 0 || o.Skew < 0 || o.Horizon < 0 {
@@ -468,6 +465,7 @@ func (j *replayJudge) End() {
 func (j *replayJudge) Stats(s *Snapshot) {
 	x := j.e.Stats()
 	s.Txns, s.Late, s.Window, s.Keys = x.Txns, x.Late, x.Pending, int(j.keys.Known())
+	s.Classes = []string{violated}
 	if x.Watermark != math.MinInt64 {
 		s.Watermark, s.WatermarkAt = x.Watermark, j.g.time(x.Watermark)
 	}

@@ -69,7 +69,7 @@ func (j *replayJudge) Findings(each func(f *Finding) error) error {
 		if p != nil && p.r.Verdict != evidence.Violated { // only a certified violation is called one
 			class = undecided
 		}
-		out := Finding{Class: class, Unjudged: unjudged(class), Txns: []int64{f.txn},
+		out := Finding{Class: class, Unjudged: Unjudged(class), Txns: []int64{f.txn},
 			Line: func(n int64) ([]byte, error) { return j.tell(n, class, f, p) }}
 		switch {
 		case f.ahead != nil:
@@ -121,9 +121,12 @@ func (p *proof) txns() (out []int64) {
 	return out
 }
 
-// keyOfRead returns the key of the unexplained read as JSON, or "".
+// keyOfRead returns the key of the unexplained read as JSON, or "" if the log no longer has it.
 func (j *replayJudge) keyOfRead(f *online.Finding) (string, error) {
 	w, err := j.recall(f.Line)
+	if errors.Is(err, ErrNotKept) {
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}

@@ -116,9 +116,7 @@ func TestKeep(t *testing.T) {
 						}
 						return endless{s, len(part) < len(m.lines), few}, nil
 					}})
-				if err != nil && !errors.Is(err, errKilled) {
-					t.Fatal(err)
-				}
+				must.Hold(t, err == nil || errors.Is(err, errKilled), "%v", err)
 			}
 			return dir
 		}
@@ -182,9 +180,7 @@ func TestGone(t *testing.T) {
 		})
 		must.OK(t, err)
 	})
-	if gone < 20 || whole < 20 {
-		t.Errorf("%d with transactions that are gone, %d without: too few", gone, whole)
-	}
+	must.Be(t, gone >= 20 && whole >= 20, "%d with transactions that are gone, %d without: too few", gone, whole)
 }
 
 // TestCut: a folder whose first segments are gone is read as far as it can be told: of a database that is right nobody
@@ -205,9 +201,7 @@ func TestCut(t *testing.T) {
 					s := Pipe(bytes.NewReader(join(lines[after.Last()+1:to])), after.Last())
 					return endless{s, to < len(lines), dir}, nil
 				}})
-			if err != nil && !errors.Is(err, errKilled) {
-				t.Fatal(err)
-			}
+			must.Hold(t, err == nil || errors.Is(err, errKilled), "%v", err)
 		}
 		h := must.Get(format.Read(t.Context(), dir, format.Options{}))(t)
 		r := must.Get(timestamp.Chronos(t.Context(), h, si))(t)

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,10 +71,7 @@ func sameSettings(dir string, given []Setting) (kept bool, err error) {
 	if err := json.Unmarshal(text, &was); err != nil {
 		return false, fmt.Errorf("%s: %w; expected an object of options, as isovet watch wrote it", path, err)
 	}
-	if err := compareSettings(path, was, given); err != nil {
-		return false, err
-	}
-	return true, nil
+	return true, compareSettings(path, was, given)
 }
 
 // compareSettings compares options with those of a file.
@@ -113,4 +111,27 @@ func keepSettings(dir string, given []Setting) error {
 		return err
 	}
 	return syncDir(dir)
+}
+
+// sourceFile has the identity of the stream from which the folder's lines come.
+const sourceFile = "source"
+
+// sameSource compares a source with the one from which the folder's lines come. If there are none yet, or nothing is
+// known of their source, it stores its identity.
+func sameSource(dir string, src Source, lines int64) error {
+	x, is := src.(Identified)
+	if !is || x.Identity() == "" {
+		return nil
+	}
+	path, id := filepath.Join(dir, sourceFile), x.Identity()
+	switch was, err := os.ReadFile(path); {
+	case errors.Is(err, fs.ErrNotExist), err == nil && lines == 0:
+		return errors.Join(disk{}.replace(path, []byte(id+"\n")), syncDir(dir))
+	case err != nil:
+		return err
+	case strings.TrimSpace(string(was)) != id:
+		return fmt.Errorf("the source is the %s, but the lines in %s are from the %s: it is another one, or was "+
+			"created again; expected that of the log, or another --state folder", id, dir, bytes.TrimSpace(was))
+	}
+	return nil
 }

@@ -111,3 +111,23 @@ func contents(t *testing.T, dir string) []byte {
 	}
 	return all
 }
+
+type namedSource struct {
+	Source
+	id string
+}
+
+func (s namedSource) Identity() string { return s.id }
+
+// TestSameSource: lines of another source than that of the log are not taken for its next ones.
+func TestSameSource(t *testing.T) {
+	dir := t.TempDir()
+	for i, c := range []struct {
+		id    string
+		lines int64
+		other bool
+	}{{"a", 0, false}, {"b", 0, false}, {"b", 1, false}, {"", 1, false}, {"a", 1, true}} {
+		err := sameSource(dir, namedSource{id: c.id}, c.lines)
+		must.Be(t, (err != nil) == c.other, "%d: %v", i, err)
+	}
+}

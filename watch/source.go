@@ -30,6 +30,10 @@ type Source interface {
 	Close() error
 }
 
+// Identified is a Source that knows which stream it reads, so that another one of its name is not taken for it.
+// Identity may be "".
+type Identified interface{ Identity() string }
+
 // Losses is part of a Source that may lose lines.
 type Losses struct{ some bool }
 
@@ -209,41 +213,58 @@ func (p *pipe) more() (bool, error) {
 	return true, nil
 }
 
-// trouble reports an error of a source at once, then each minute while it lasts, and its end.
-type trouble struct {
-	log   *slog.Logger
-	text  string // "": no error
-	since time.Time
+// Trouble reports an error of a source at once, then each minute while it lasts, and its end. Several goroutines may
+// use it.
+type Trouble struct {
+	Log   *slog.Logger
+	mu    sync.Mutex
+	err   error
+	text  string // reported last
 	told  time.Time
+	since time.Time
 	wait  time.Duration
 }
 
-func (t *trouble) is(err error, what ...any) {
+// Is notes that the source fails.
+func (t *Trouble) Is(err error, what ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	now := time.Now()
-	if t.text == "" {
+	if t.err == nil {
 		t.since = now
 	}
+	t.err = err
 	if text := err.Error(); text != t.text || now.Sub(t.told) >= time.Minute {
 		t.text, t.told = text, now
-		t.log.Warn("the source fails; trying again", append(what, "error", err, "since", t.since.Round(time.Second))...)
+		t.Log.Warn("the source fails; trying again", append(what, "error", err, "since", t.since.Round(time.Second))...)
 	}
 }
 
-// over notes that the source works.
-func (t *trouble) over(what ...any) {
-	if t.text != "" {
-		t.log.Info("the source works again", append(what, "after", time.Since(t.since).Round(time.Millisecond))...)
+// Over notes that the source works.
+func (t *Trouble) Over(what ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil && !t.told.Before(t.since) {
+		t.Log.Info("the source works again", append(what, "after", time.Since(t.since).Round(time.Millisecond))...)
 	}
-	t.text, t.wait = "", 0
+	t.err, t.wait = nil, 0
+}
+
+// Why returns the error while the source fails.
+func (t *Trouble) Why() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
 }
 
 // pause waits before the next try. Each wait is longer, up to five seconds.
-func (t *trouble) pause(ctx context.Context) error {
+func (t *Trouble) pause(ctx context.Context) error {
 	t.wait = min(max(2*t.wait, 50*time.Millisecond), 5*time.Second)
-	return sleep(ctx, t.wait)
+	return Sleep(ctx, t.wait)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or returns the context's error.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

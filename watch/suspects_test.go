@@ -186,9 +186,7 @@ func TestSuspectsReplay(t *testing.T) {
 			j.End()
 			take()
 			for _, name := range settled {
-				if !wrong[name] {
-					t.Errorf("seed %d, %s: %s is confirmed, and no violation", seed, l, name)
-				}
+				must.Be(t, wrong[name], "seed %d, %s: %s is confirmed, and no violation", seed, l, name)
 			}
 			if len(open) > 0 || want.Verdict == evidence.Holds && len(wrong)+len(settled) > 0 {
 				t.Errorf("seed %d, %s: check says %s; %v wrong, %v confirmed, %v left open", seed, l, want.Verdict,
@@ -264,9 +262,7 @@ func TestManyWait(t *testing.T) {
 		reads := map[string]int{}
 		must.OK(t, j.Findings(func(f *Finding) error {
 			line, err := f.Line(1)
-			if !f.Unjudged {
-				t.Errorf("%T: %s", j, line)
-			}
+			must.Be(t, f.Unjudged, "%T: %s", j, line)
 			var v Violation
 			if err = errors.Join(err, json.Unmarshal(line, &v)); v.Op != nil {
 				reads[string(v.Key)]++

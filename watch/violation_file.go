@@ -148,7 +148,7 @@ func numberOf(line []byte) int64 {
 }
 
 // add numbers a violation. It adds a line to the file if the incident needs it and the file does not have it yet.
-func (e *emitted) add(f *Finding) error {
+func (e *emitted) add(f *Finding) (err error) {
 	e.n++
 	n := e.n
 	e.snapshot.changed = true
@@ -160,7 +160,6 @@ func (e *emitted) add(f *Finding) error {
 		proved := f.Proved || e.was.proved[n]
 		line := e.was.lines[n]
 		if line == nil && full && len(x.Lines) < incidentLines {
-			var err error
 			if line, err = f.Line(n); err != nil {
 				return err
 			}
@@ -174,7 +173,6 @@ func (e *emitted) add(f *Finding) error {
 	}
 	var line []byte
 	if full || try {
-		var err error
 		if line, err = f.Line(n); err != nil {
 			return err
 		}

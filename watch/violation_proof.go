@@ -46,6 +46,7 @@ type court struct {
 	wrote   *repeats                         `freeze:"-"`
 	asOf    int64                            `freeze:"-"` // see repeats.writer
 	recall  func(id uint64) (witness, error) `freeze:"-"`
+	early   func(t int64) bool               `freeze:"-"` // see mechanism.Online.Early
 }
 
 // maxWitnesses bounds the transactions of a violation for which a proof is tried. A proof takes a fraction of a
@@ -222,6 +223,7 @@ func (c *court) part(ws []witness) (_ *history.History, why string, err error) {
 			}
 		}
 	}
+	p.deletes = p.deletes || c.early(from)
 	in := ranksOf(ws)
 	for i, items := range txns {
 		for _, o := range items {
@@ -251,7 +253,7 @@ type keyValue struct{ key, value string }
 // witnessPart builds a history of witnesses, and of writers that are invented for versions of others.
 type witnessPart struct {
 	b               *history.Builder
-	deletes         bool // the stream has deletes
+	deletes         bool // the stream has deletes, or may have had some before it began
 	ws              []witness
 	members         map[uint64]bool   // the witnesses' numbers in repeats
 	wrote, read     map[keyValue]bool // by witnesses

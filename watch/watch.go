@@ -292,7 +292,10 @@ func (w *watcher) write(ctx context.Context) error {
 		m.setReady(true)
 		defer m.setReady(false)
 	}
-	err = w.tellLost(ctx, src)
+	err = w.patiently(ctx, w.cfg.Dir, func() error { return sameSource(w.cfg.Dir, src, w.log.at.Lines) })
+	if err == nil {
+		err = w.tellLost(ctx, src)
+	}
 	if err == nil {
 		err = w.follow(ctx, src)
 	}
@@ -319,6 +322,7 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 		}
 		lines, err := src.Next(next, w.cfg.lines())
 		cancel()
+		came := w.cfg.Now()
 		if x, is := src.(interface{ Lost() bool }); is && x.Lost() && ctx.Err() == nil {
 			if err := w.control(ctx, controlLost); err != nil {
 				return err
@@ -337,12 +341,13 @@ func (w *watcher) follow(ctx context.Context, src Source) error {
 			}
 			return errors.Join(err, w.drain(nil))
 		case err == nil:
-			idle = false
+			idle, w.writing.arrived = false, came
 			err = w.take(ctx, src, lines)
 		}
 		if err != nil {
 			return err
 		}
+		w.writing.arrived = w.writing.arrived.Add(w.cfg.Now().Sub(came)) // the source was not asked meanwhile
 	}
 }
 
@@ -445,7 +450,6 @@ func (w *watcher) take(ctx context.Context, src Source, lines []Line) error {
 		return src.Done()
 	}
 	b.seal()
-	w.writing.arrived = w.cfg.Now()
 	clock := ""
 	if w.writing.every > 0 && w.writing.arrived.Sub(w.writing.told) >= w.writing.every {
 		w.writing.told = w.writing.arrived

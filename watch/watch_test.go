@@ -215,9 +215,7 @@ func TestBad(t *testing.T) {
 	bad := run(text)
 	for i, want := range []string{"2: malformed JSON at byte", "3: transaction 2 lacks its start_ts",
 		`4: field "ops[0][1].v": unknown comparison`, `5: field "status": unknown status "gone"; expected`} {
-		if i >= len(bad) || !strings.HasPrefix(bad[i], want) {
-			t.Fatalf("%q", bad)
-		}
+		must.Hold(t, i < len(bad) && strings.HasPrefix(bad[i], want), "%q", bad)
 	}
 	want := []string{`EXT 5 1 "x" 0`, `TIMESTAMPS 6 -  -`}
 	if got := found(t, dir); !slices.Equal(got, want) {

@@ -23,12 +23,28 @@ func (x *attached) arrived(t int64) {
 	}
 }
 
+// horizon returns the latest possible end of the transactions that were sent before the stream began. They came in the
+// order of their ends, up to the stream's usual disorder.
+func (v *Verifier) horizon() int64 {
+	return later(later(later(v.attached.first, v.o.Within), later(v.attached.lag[1], v.attached.lag[1])), v.o.Skew)
+}
+
+// Early reports whether a transaction that is lost, or was sent before the stream began, may have ended at t or later.
+func (x *Online) Early(t int64) bool { return x.v.lost || x.o.Attach && t <= x.v.horizon() }
+
+// deleted reports whether r, a read of no value, may show the delete of such a transaction.
+func (v *Verifier) deleted(p *pending, r *Trace, k *keyState) bool {
+	if r.Val != Nothing || !v.lost && !v.o.Attach {
+		return false
+	}
+	h := v.horizon()
+	return v.lost || min(p.a, r.Bef) <= h || len(k.vers) > 1 && k.vers[1].c <= h
+}
+
 // older reports whether a value that r read and nobody in the stream wrote may have been written before the stream
 // began.
 func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
-	// The transactions before the first one came in the order of their ends, up to the stream's usual disorder.
-	h := later(later(v.attached.first, v.o.Within), later(v.attached.lag[1], v.attached.lag[1]))
-	a := min(p.a, r.Bef)
+	h, a := v.horizon(), min(p.a, r.Bef)
 	if a <= h {
 		return true // by one of several transactions, perhaps
 	}

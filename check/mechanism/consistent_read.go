@@ -40,7 +40,7 @@ func (v *Verifier) consistent(p *pending, reads []Trace, before []predecessor) {
 				continue
 			}
 		}
-		if more {
+		if more || v.deleted(p, r, k) {
 			continue // it may be one of several versions: nothing follows
 		}
 		if v.p.Reads != NoReads && !locked {
@@ -233,6 +233,9 @@ func (v *Verifier) follow(key uint32, w *version, succ, id uint64, why Reason, o
 
 // unseen reports a read of a version that its snapshot cannot see.
 func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
+	if r.Val == Nothing && (v.lost || v.o.Attach && v.older(p, r, k)) {
+		return // somebody unknown may have deleted it
+	}
 	x := Violation{Mechanism: ConsistentRead, Kind: NotVisible, Txns: []uint64{p.id}, Ops: []uint32{r.Op}, Key: r.Key,
 		Val: r.Val}
 	add := func(id uint64, op uint32) {
@@ -255,12 +258,12 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 				add(k.vers[j].id, k.vers[j].op)
 			}
 		}
-		v.violation(x)
+		v.absent(x, r)
 		return
 	}
 	switch g := v.graves.find(k, r.Val); {
 	case g == nil:
-		if v.lost || v.o.Attach && v.older(p, r, k) {
+		if v.lost || k.doubt&(1<<(r.Val%64)) != 0 || v.o.Attach && v.older(p, r, k) {
 			return
 		}
 		if v.o.Late {
@@ -273,6 +276,15 @@ func (v *Verifier) unseen(p *pending, r *Trace, k *keyState, b int64) {
 		x.Kind = Overwritten
 		add(g.id, g.op)
 		add(g.overID, g.overOp)
+	}
+	v.absent(x, r)
+}
+
+// absent reports a wrong read. If it is of no value, a delete that comes late may explain it, and it waits.
+func (v *Verifier) absent(x Violation, r *Trace) {
+	if r.Val == Nothing && v.o.Late && x.Kind == Overwritten {
+		v.suspect(x, r.at)
+		return
 	}
 	v.violation(x)
 }

@@ -133,6 +133,7 @@ const (
 	stateBuried
 	stateLocks
 	stateFirst // it had the value that all keys have at first
+	stateDoubt
 )
 
 // Kinds of versions.
@@ -169,7 +170,7 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 		v.dropLocks(k, v.floor)
 	}
 	// Buried also counts for a forgotten key, so that the report of a later read stays the same.
-	what |= saved.Bits(true, k.isHeld, k.buried > 0, len(k.locks) > 0)
+	what |= saved.Bits(true, k.isHeld, k.buried > 0, len(k.locks) > 0, false, k.doubt != 0)
 	for i := range k.vers {
 		v.liveReaders(&k.vers[i], &v.g)
 	}
@@ -183,6 +184,9 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 	}
 	if k.buried > 0 {
 		b = binary.AppendVarint(b, k.buried)
+	}
+	if k.doubt != 0 {
+		b = binary.LittleEndian.AppendUint64(b, k.doubt)
 	}
 	b = saved.AppendInts(b, int64(k.last), int64(k.versLimit), int64(k.locksLimit))
 	b = binary.AppendUvarint(b, uint64(len(k.vers)))
@@ -302,6 +306,9 @@ func (x *Online) LoadKey(s *Stream, key uint32, state []byte) error {
 	}
 	if what&stateBuried != 0 {
 		k.buried = d.Int()
+	}
+	if what&stateDoubt != 0 {
+		k.doubt = d.Word()
 	}
 	k.last, k.versLimit, k.locksLimit = int32(d.Int()), int32(d.Int()), int32(d.Int())
 	n := d.Count()

@@ -58,7 +58,9 @@ func (v *Verifier) suspect(x Violation, at uint32) {
 	is := suspect{v.stage, at, x}
 	s.of[w] = append(s.of[w], is)
 	s.n++
-	v.waits(&is)
+	if s.reporting {
+		s.reports = append(s.reports, is.report())
+	}
 }
 
 // appeared settles the reads that waited for a value which a transaction has written in time.
@@ -161,6 +163,7 @@ func (v *Verifier) Late(traces []Trace) {
 			val:     op.Val, txn: none, succ: none, id: end.Txn(), op: op.Op, readers: -1, open: true})
 		v.versions++
 		v.pruneVersions(k)
+		v.dropOpen(k)
 	}
 }
 

@@ -366,6 +366,7 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 				snapBef: -Forever, snapAft: Forever,
 				val: op.Val, txn: none, succ: none, id: t.Txn(), op: op.Op, readers: -1, open: true})
 			v.versions++
+			v.dropOpen(k)
 			v.appeared(op.Key, op.Val, t.Txn())
 		}
 	}

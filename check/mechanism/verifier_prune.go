@@ -1,5 +1,11 @@
 package mechanism
 
+import (
+	"slices"
+
+	"isovet/internal/saved"
+)
+
 // The verifier forgets what no unverified transaction can see ([Leopard] §IV-C, Definition 4, with errata L11):
 // versions that were certainly overwritten before, locks that were released before, and transactions that no cycle can
 // enter any more. After every pruneEvery transactions it computes the floor: the moment before which no unverified
@@ -55,6 +61,22 @@ func (v *Verifier) dropOld(k *keyState) {
 	k.versLimit = int32(len(k.vers)+len(k.vers)/2) + 3
 }
 
+// maxOpen bounds the versions of a key whose writers' outcomes are unknown: each read looks at all of them.
+const maxOpen = 64
+
+// dropOpen forgets the oldest version of unknown outcome, if a key has too many. Reads of its value are not judged.
+func (v *Verifier) dropOpen(k *keyState) {
+	n := len(k.vers)
+	for n > 0 && k.vers[n-1].open && k.vers[n-1].d == Forever { // they come last
+		n--
+	}
+	if v.o.Late && len(k.vers)-n > maxOpen {
+		k.doubt |= 1 << (k.vers[n].val % 64)
+		k.vers = slices.Delete(k.vers, n, n+1)
+		v.versions--
+	}
+}
+
 // trims reports whether versions may be forgotten at any time.
 func (v *Verifier) trims() bool { return !v.o.NoPrune && !v.p.StaleReads }
 
@@ -99,18 +121,9 @@ func (v *Verifier) verified(p *pending, reads int) {
 
 // tidy frees the memory of the removed transactions.
 func (v *Verifier) tidy() {
-	if v.head > 64 && 2*v.head > len(v.queue) {
-		v.queue = v.queue[:copy(v.queue, v.queue[v.head:])]
-		v.head = 0
-	}
-	if v.beforeHead > 64 && 2*v.beforeHead > len(v.before) {
-		v.before = v.before[:copy(v.before, v.before[v.beforeHead:])]
-		v.beforeHead = 0
-	}
-	if v.readHead > 256 && 2*v.readHead > len(v.reads) {
-		v.reads = v.reads[:copy(v.reads, v.reads[v.readHead:])]
-		v.readHead = 0
-	}
+	saved.Drop(&v.queue, &v.head, 64)
+	saved.Drop(&v.before, &v.beforeHead, 64)
+	saved.Drop(&v.reads, &v.readHead, 256)
 }
 
 // dropVersions forgets the first n versions of a key.

@@ -44,7 +44,8 @@ type keyState struct {
 	versLimit, locksLimit int32
 	held                  uint64 // Options.Attach: the value when the traces began, if isHeld
 	isHeld                bool
-	buried                int64 // 1 + the number of its latest grave; 0: none
+	buried                int64  // 1 + the number of its latest grave; 0: none
+	doubt                 uint64 // bits of the values of versions that dropOpen has forgotten
 	// The last transaction, while being put together, that wrote or read the key, and where it did.
 	wrote, read     uint64
 	wroteAt, readAt int32

@@ -6,6 +6,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/keyed"
+	"isovet/internal/saved"
 )
 
 // Arrival is a transaction as it arrives at Aion. Keys and sessions are small numbers, chosen by the caller. Values are
@@ -436,13 +437,6 @@ func (a *Aion) settle() {
 		a.readHead += int(s.n)
 		a.head++
 	}
-	if a.head > 4096 && a.head > len(a.slots)/2 {
-		a.slots = a.slots[:copy(a.slots, a.slots[a.head:])]
-		a.first += int64(a.head)
-		a.head = 0
-	}
-	if a.readHead > 4096 && a.readHead > len(a.reads)/2 {
-		a.reads = a.reads[:copy(a.reads, a.reads[a.readHead:])]
-		a.readHead = 0
-	}
+	a.first += int64(saved.Drop(&a.slots, &a.head, 4096))
+	saved.Drop(&a.reads, &a.readHead, 4096)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/saved"
 	"isovet/predicates"
 )
 
@@ -186,10 +187,7 @@ func (a *Aion) settlePredicates() {
 		a.judged = true
 		*p = predRead{}
 	}
-	if a.predHead > 64 && a.predHead > len(a.preds)/2 {
-		a.preds = a.preds[:copy(a.preds, a.preds[a.predHead:])]
-		a.predHead = 0
-	}
+	saved.Drop(&a.preds, &a.predHead, 64)
 }
 
 // judgePredicate judges EXT: of each row that was returned the predicate must not be false, of each other not true.

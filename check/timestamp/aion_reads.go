@@ -133,13 +133,9 @@ func (a *Aion) read(k *onlineKey, key uint32, r onlineReader) {
 	if len(k.readers) == cap(k.readers) && len(k.readers) > 0 {
 		a.dropReaders(k)
 	}
-	if len(k.readers) == cap(k.readers) {
-		a.lists -= int64(cap(k.readers)) * readerBytes
-		k.readers = append(k.readers, r)
-		a.lists += int64(cap(k.readers)) * readerBytes
-	} else {
-		k.readers = append(k.readers, r)
-	}
+	a.lists -= int64(cap(k.readers)) * readerBytes
+	k.readers = append(k.readers, r)
+	a.lists += int64(cap(k.readers)) * readerBytes
 	i := len(k.readers) - 1
 	for i > 0 && k.readers[i-1].upTo > r.upTo {
 		k.readers[i] = k.readers[i-1]

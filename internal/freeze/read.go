@@ -262,17 +262,11 @@ func (r *reader) fields(x node, t reflect.Type) func(r *reader, p unsafe.Pointer
 
 // extend sign-extends an integer that was narrower in the file.
 func extend(k reflect.Kind, x uint64) uint64 {
-	switch {
-	case family(k) != 'i':
+	if family(k) != 'i' {
 		return x
-	case width(k) == 1:
-		return uint64(int8(x))
-	case width(k) == 2:
-		return uint64(int16(x))
-	case width(k) == 4:
-		return uint64(int32(x))
 	}
-	return x
+	by := 64 - 8*width(k)
+	return uint64(int64(x<<by) >> by)
 }
 
 func store(k reflect.Kind, p unsafe.Pointer, x uint64) {

@@ -80,12 +80,7 @@ func (t *Table) Compact(save func(n uint32, buf []byte) (state []byte, pinned bo
 
 // move gives a text another, free number. That stays in the list of free numbers.
 func (t *Table) move(from, to uint32) {
-	mask := uint64(len(t.index) - 1)
-	i := t.sums[from] & mask
-	for t.index[i] != from+1 {
-		i = (i + 1) & mask
-	}
-	t.index[i] = to + 1
+	t.index[t.placeOf(from)] = to + 1
 	t.names[to], t.sums[to], t.was[to], t.state[to] = t.names[from], t.sums[from], t.was[from], t.state[from]
 	t.names[from], t.state[from] = "", vacant
 }

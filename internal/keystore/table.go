@@ -283,13 +283,19 @@ func (t *Table) put(n uint32, state []byte) error {
 	return t.store.Put(t.arena, state)
 }
 
-// remove removes a number from the index (Knuth, TAOCP 6.4, Algorithm R).
-func (t *Table) remove(n uint32) {
+// placeOf returns the place of a number in the index.
+func (t *Table) placeOf(n uint32) uint64 {
 	mask := uint64(len(t.index) - 1)
 	i := t.sums[n] & mask
 	for t.index[i] != n+1 {
 		i = (i + 1) & mask
 	}
+	return i
+}
+
+// remove removes a number from the index (Knuth, TAOCP 6.4, Algorithm R).
+func (t *Table) remove(n uint32) {
+	mask, i := uint64(len(t.index)-1), t.placeOf(n)
 	for j := i; ; {
 		j = (j + 1) & mask
 		if t.index[j] == 0 {

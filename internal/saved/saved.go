@@ -108,3 +108,12 @@ func Spare[T any](s []T, n int) []T {
 	}
 	return s[:0]
 }
+
+// Drop removes the first elements of a slice, up to head, if they are more than least and than half of it. It returns
+// how many it removed.
+func Drop[T any](all *[]T, head *int, least int) (n int) {
+	if *head > least && 2**head > len(*all) {
+		n, *all, *head = *head, (*all)[:copy(*all, (*all)[*head:])], 0
+	}
+	return n
+}

@@ -11,6 +11,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,7 +19,6 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -83,7 +83,7 @@ type source struct {
 	committed  time.Time
 	committing safego.Group
 	busy       chan struct{} // room for one commit
-	said       trouble
+	said       watch.Trouble
 	watch.Losses
 }
 
@@ -102,12 +102,7 @@ type part struct {
 // Open opens a topic at the places of its partitions in the log. If brokers fail later, the source waits for them. It
 // returns an error if no broker answers, there is no such topic, or it is not the topic of the log.
 func Open(ctx context.Context, o Options, after watch.Places) (watch.Source, error) {
-	if o.Idle <= 0 {
-		o.Idle = 5 * time.Second
-	}
-	if o.Patience <= 0 {
-		o.Patience = 30 * time.Second
-	}
+	o.Idle, o.Patience = cmp.Or(max(o.Idle, 0), 5*time.Second), cmp.Or(max(o.Patience, 0), 30*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -117,11 +112,11 @@ func Open(ctx context.Context, o Options, after watch.Places) (watch.Source, err
 				"another --state folder")
 		}
 	}
-	s := &source{o: o, parts: map[int32]*part{}, busy: make(chan struct{}, 1), said: trouble{log: o.Log}}
+	s := &source{o: o, parts: map[int32]*part{}, busy: make(chan struct{}, 1), said: watch.Trouble{Log: o.Log}}
 	opts := []kgo.Opt{kgo.SeedBrokers(o.Brokers...), kgo.ClientID("isovet-watch"), kgo.DisableClientMetrics(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxBytes(fetchBytes),
 		kgo.FetchMaxPartitionBytes(fetchBytes / 8), kgo.MaxConcurrentFetches(4),
-		kgo.FetchMaxWait(500 * time.Millisecond), kgo.MetadataMinAge(time.Second), kgo.WithHooks(&s.said)}
+		kgo.FetchMaxWait(500 * time.Millisecond), kgo.MetadataMinAge(time.Second), kgo.WithHooks(hooks{&s.said})}
 	if o.SASL != "" {
 		m, err := o.mechanism()
 		if err != nil {
@@ -140,7 +135,7 @@ func Open(ctx context.Context, o Options, after watch.Places) (watch.Source, err
 	defer cancel()
 	if err := s.begin(begin, after); err != nil {
 		s.client.CloseAllowingRebalance()
-		if why := s.said.why(); why != nil && begin.Err() != nil {
+		if why := s.said.Why(); why != nil && begin.Err() != nil {
 			err = why
 		}
 		return nil, fmt.Errorf("%v, topic %s: %w", o.Brokers, o.Topic, err)
@@ -263,7 +258,7 @@ func (s *source) poll(ctx context.Context) {
 			s.o.Log.Warn("the brokers have lost messages; watch ignores messages with offsets that it has read",
 				"topic", e.Topic, "partition", e.Partition, "error", e.Err)
 		default:
-			s.said.is(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
+			s.said.Is(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
 			_ = pause(wait) // the next fetch may fail at once
 		}
 	}
@@ -345,6 +340,14 @@ func (s *source) hand(out []watch.Line, p *part, most int, until int64) []watch.
 	return out
 }
 
+// Identity implements watch.Identified.
+func (s *source) Identity() string {
+	if s.id == [16]byte{} {
+		return "" // the brokers are too old
+	}
+	return fmt.Sprintf("topic %s with id %x", s.o.Topic, s.id)
+}
+
 // grown looks for new partitions. It returns an error if the topic was created again.
 func (s *source) grown(ctx context.Context) error {
 	s.looked = time.Now()
@@ -399,7 +402,7 @@ func (s *source) commit() {
 
 func (s *source) Close() error {
 	s.committing.Wait()
-	if s.o.Group != "" && s.said.why() == nil {
+	if s.o.Group != "" && s.said.Why() == nil {
 		s.commit()
 		s.committing.Wait()
 	}
@@ -407,44 +410,12 @@ func (s *source) Close() error {
 	return nil
 }
 
-// trouble reports when brokers fail, and when they are back.
-type trouble struct {
-	log   *slog.Logger
-	mu    sync.Mutex
-	err   error
-	text  string // told last
-	told  time.Time
-	since time.Time
-}
-
-func (t *trouble) is(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	if t.err == nil {
-		t.since = now
-	}
-	t.err = err
-	if text := err.Error(); text != t.text || now.Sub(t.told) > time.Minute {
-		t.text, t.told = text, now
-		t.log.Warn("the source fails; trying again", "error", err, "since", t.since.Round(time.Second))
-	}
-}
-
-func (t *trouble) why() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err
-}
+// hooks notes when brokers fail, and when they are back.
+type hooks struct{ *watch.Trouble }
 
 // OnBrokerE2E is called by the client after each answer of a broker.
-func (t *trouble) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err != nil && e2e.Err() == nil && key == fetchKey {
-		if !t.told.Before(t.since) {
-			t.log.Info("the source works again", "after", time.Since(t.since).Round(time.Millisecond))
-		}
-		t.err = nil
+func (h hooks) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E) {
+	if e2e.Err() == nil && key == fetchKey {
+		h.Over()
 	}
 }

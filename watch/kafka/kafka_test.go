@@ -124,9 +124,7 @@ func TestMerge(t *testing.T) {
 	g.Group = "isovet"
 	q.Groups = append(q.Groups, g)
 	r, err := q.RequestWith(t.Context(), k)
-	if err != nil || len(r.Groups) != 1 || len(r.Groups[0].Topics) != 1 {
-		t.Fatalf("%v, %+v", err, r)
-	}
+	must.Hold(t, err == nil && len(r.Groups) == 1 && len(r.Groups[0].Topics) == 1, "%v, %+v", err, r)
 	total := int64(0)
 	for _, p := range r.Groups[0].Topics[0].Partitions {
 		total += p.Offset
@@ -219,7 +217,9 @@ func TestMadeAgain(t *testing.T) {
 	src, _ := open(t, c, nil, Options{Partitions: []int32{0}})
 	defer src.Close()
 	take(t, src, watch.Places{}, 1)
+	was := src.(watch.Identified).Identity()
 	src.(*source).id[0]++
+	must.Be(t, was != "" && was != src.(watch.Identified).Identity(), "the topic is %q", was)
 	src.(*source).looked = time.Time{}
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()

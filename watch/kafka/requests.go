@@ -11,14 +11,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"isovet/watch"
 )
 
 const fetchKey = int16(kmsg.Fetch)
 
 // OnBrokerConnect is called by the client.
-func (t *trouble) OnBrokerConnect(m kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+func (h hooks) OnBrokerConnect(m kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
-		t.is(fmt.Errorf("broker %s: %w", net.JoinHostPort(m.Host, fmt.Sprint(m.Port)), err))
+		h.Is(fmt.Errorf("broker %s: %w", net.JoinHostPort(m.Host, fmt.Sprint(m.Port)), err))
 	}
 }
 
@@ -55,14 +57,7 @@ func partitions(ctx context.Context, c *kgo.Client, topic string) (id [16]byte, 
 	}
 }
 
-func pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(200 * time.Millisecond):
-		return nil
-	}
-}
+func pause(ctx context.Context) error { return watch.Sleep(ctx, 200*time.Millisecond) }
 
 // The special timestamps of a ListOffsets request.
 const (

@@ -26,7 +26,7 @@ func (e *Engine) foreignWrite(k kv) {
 // mayUnseen reports whether a writer outside the stream may have written a version of the key. start is the begin of
 // its reader.
 func (e *Engine) mayUnseen(key uint32, start int64) bool {
-	return e.isOpen(key) || e.stream.attached && start < e.stream.origin
+	return e.isOpen(key) || e.stream.attached && start <= max(e.stream.origin, e.stream.closed)
 }
 
 // isOpen reports whether a writer outside the stream may have written a version of the key before any reader.
@@ -73,6 +73,7 @@ func (e *Engine) noteRepeats(a *Arrival) {
 			c := &e.cells[o.Key]
 			if o.Val == 0 {
 				c.nulled = true
+				e.spoil(c.hash, a)
 				continue
 			}
 			h := keyed.Scramble(c.hash ^ keyed.Scramble(o.Val))
@@ -99,7 +100,7 @@ func (e *Engine) assume(t uint32) {
 			continue
 		}
 		c := &e.cells[k.key]
-		c.open = c.open && x.start < e.stream.origin
+		c.open = c.open && x.start <= e.stream.origin
 		e.foreignWrite(k)
 		for _, w := range e.unknown.pool[k] {
 			if e.slots[w].commit == nowhere {
@@ -134,7 +135,7 @@ func (e *Engine) dismiss(ops []Op) {
 			if x.line != unseenLine {
 				continue
 			}
-			c.open = c.open || c.val == unknowable && !c.forgotten
+			c.open = c.open || c.val == unknowable && !c.forgotten || c.forgotten && c.start <= e.stream.origin
 			readers := e.withdraw(t)
 			e.unpool(t)
 			e.release(t)

@@ -76,7 +76,7 @@ func (e *Engine) buildReads(p *proof, t uint32, has map[kv]bool) {
 		there := has[k] || first && v == r.val
 		unknown := !there && x.status == history.Unknown
 		e.attempt.dead = e.attempt.dead || unknown
-		if unknown && p.keepThin && e.cannot(k) {
+		if unknown && p.keepThin && e.cannot(k, x.start) {
 			p.thin = append(p.thin, at)
 		} else if !there {
 			p.dropped[at] = true
@@ -123,10 +123,10 @@ func (p *proof) judged(e *Engine) *proof {
 	return p
 }
 
-// cannot reports whether no committed transaction can have written a version. At the levels with real time a writer
-// that still comes would be late.
-func (e *Engine) cannot(k kv) bool {
+// cannot reports whether no committed transaction can have written a version that a transaction read which began at
+// start. At the levels with real time a writer that still comes would be late.
+func (e *Engine) cannot(k kv, start int64) bool {
 	g := e.dug(k)
-	return !e.exists(k) && !e.isOpen(k.key) && (e.o.Level.RealTime() && !e.patient() || e.stream.final ||
+	return !e.exists(k) && !e.mayUnseen(k.key, start) && (e.o.Level.RealTime() && !e.patient() || e.stream.final ||
 		g != nil && g.kind != overwritten && g.kind != dropped)
 }

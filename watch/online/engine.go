@@ -90,7 +90,8 @@ type Engine struct {
 type streamState struct {
 	initial  uint64 // the initial value of keys that have no other one
 	latest   []uint64
-	origin   int64 // latest end of an unknown transaction that ran when the stream began
+	origin   int64 // latest end of a transaction whose line was sent before the stream began
+	closed   int64 // up to then a key's first version was overwritten and forgotten without being known
 	past     int64 // up to then versions were overwritten whose graves are gone
 	started  bool
 	attached bool
@@ -141,6 +142,7 @@ type results struct {
 	suspects []SuspectRead   `freeze:"-"`
 	misfits  []misfit        `freeze:"-"`
 	later    []postponed
+	held     queue[heldProof] // see suspects.go
 }
 
 // attempt describes the last part that was tried: for which reads, and with what result.
@@ -148,6 +150,7 @@ type attempt struct {
 	only   misfit `freeze:"-"` // the only read that it is made for; slot noSlot: all
 	dead   bool   // a transaction of unknown outcome read a version that nobody wrote
 	others int64  // the last end of possible writers that are not placed
+	size   int    `freeze:"-"` // of the last proof
 }
 
 // interruption has the state of a call that returns early (Until).
@@ -196,8 +199,8 @@ func New(o Options) *Engine {
 	o.Horizon = cmp.Or(o.Horizon, DefaultHorizon)
 	return &Engine{o: o, mark: math.MinInt64,
 		await: awaited{waits: map[kv][]*waiting{}}, unknown: unknownPool{pool: map[kv][]uint32{}},
-		stream: streamState{origin: math.MinInt64, past: math.MinInt64}, budget: budget{credit: int64(maxCredit)},
-		attempt: attempt{only: misfit{slot: noSlot}}}
+		stream:  streamState{origin: math.MinInt64, closed: math.MinInt64, past: math.MinInt64},
+		attempt: attempt{only: misfit{slot: noSlot}}, budget: budget{credit: int64(maxCredit)}}
 }
 
 // Name tells the engine which key has a number. After DropKey the number may get another key. hash identifies the key.
@@ -244,7 +247,7 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 	e.fuel()
 	if at := max(a.Start, a.End); !e.stream.started && at != history.NoTime {
 		e.stream.started = true
-		e.stream.origin = Plus(at, e.o.Lateness)
+		e.stream.origin = Plus(Plus(at, e.o.Lateness), 2*e.o.Skew)
 	}
 	e.noteRepeats(a)
 	if e.stream.attached || e.stream.lost {
@@ -257,9 +260,8 @@ func (e *Engine) Add(a *Arrival) (late bool) {
 		e.bury(a.Lost, a, impossible)
 		return false
 	case a.Status == history.Aborted:
-		for _, ops := range [][]Op{a.Writes, a.Lost} {
-			e.bury(ops, a, abortedWrite)
-		}
+		e.bury(a.Writes, a, abortedWrite)
+		e.bury(a.Lost, a, abortedWrite)
 		return false
 	case a.Status == history.Unknown:
 		e.addPool(e.take(a))
@@ -313,7 +315,8 @@ func (e *Engine) take(a *Arrival) uint32 {
 	for _, o := range a.Writes {
 		x.writes = append(x.writes, write{val: o.Val, key: o.Key, prev: none, next: none})
 	}
-	weigh(x)
+	x.ops = uint32(len(x.reads) + len(x.writes))
+	x.size = uint32(min(txnBytes+int64(len(x.reads))*readBytes+int64(len(x.writes))*writeBytes, math.MaxUint32))
 	return t
 }
 

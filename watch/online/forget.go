@@ -147,7 +147,9 @@ func (e *Engine) forgetTxn(t uint32) {
 			c.doubt |= 1 << (w.val % 64)
 		}
 		c.val, c.line, c.start, c.end, c.forgotten = w.val, x.line, x.start, x.end, true
-		c.open = c.open && (x.status != history.Committed || x.end < e.stream.origin) // a lost line may have followed
+		if c.open && x.start > e.stream.origin { // otherwise a lost line may have followed
+			c.open, e.stream.closed = false, max(e.stream.closed, Plus(e.mark, 2*e.o.Skew))
+		}
 		if w.next == none {
 			c.head = none
 		} else {

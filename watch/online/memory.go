@@ -27,12 +27,6 @@ const (
 	SessionBytes = int64(unsafe.Sizeof(session{}))
 )
 
-// weigh notes the memory of a transaction.
-func weigh(x *txn) {
-	x.ops = uint32(len(x.reads) + len(x.writes))
-	x.size = uint32(min(txnBytes+int64(len(x.reads))*readBytes+int64(len(x.writes))*writeBytes, math.MaxUint32))
-}
-
 // room returns the memory of a slot's operation slices.
 func room(x *txn) int64 { return int64(cap(x.reads))*readBytes + int64(cap(x.writes))*writeBytes }
 
@@ -111,24 +105,11 @@ const (
 // SaveKey appends the state of a key to buf, or nothing if the key was never named. The key must not be in use.
 func (e *Engine) SaveKey(key uint32, buf []byte) []byte {
 	c := &e.cells[key]
-	what := byte(0)
-	set := func(bit byte, is bool) {
-		if is {
-			what |= bit
-		}
-	}
 	plain, initial := byte(0), e.stream.initial
 	if e.stream.attached {
 		plain, initial = stateOpen, unknowable
 	}
-	set(stateOpen, c.open)
-	set(stateForgotten, c.forgotten)
-	set(stateSaid, c.said)
-	set(stateAgain, c.again)
-	set(stateNulled, c.nulled)
-	set(stateDoubt, c.doubt != 0)
-	set(stateInit, c.init != initial)
-	set(stateWritten, c.val != c.init)
+	what := saved.Bits(c.open, c.forgotten, c.said, c.init != initial, c.val != c.init, c.again, c.nulled, c.doubt != 0)
 	if what == plain && c.line == noLine {
 		return buf
 	}

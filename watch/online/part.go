@@ -141,7 +141,8 @@ func (e *Engine) prove(members []uint32, ms []misfit) bool {
 		f.Op = e.slots[first.slot].reads[first.i].at
 	}
 	f.Initial, f.Unseen = e.strange(p, members)
-	e.out.found = append(e.out.found, f)
+	e.attempt.size = len(f.Members)
+	e.report(f, members)
 	return true
 }
 
@@ -280,7 +281,7 @@ func (e *Engine) addWriters(p *proof, wanted []kv) {
 				e.addKnown(p, k, c)
 			}
 			// Each read may have another writer.
-			if _, first := p.initial[k.key]; e.mayComeAgain(k) || !first && e.mayRepeat(k) {
+			if e.mayRepeat(k) {
 				p.add(k, outsider{line: unseenLine, start: history.NoTime, end: history.NoTime, sess: NoSession,
 					status: history.Unknown})
 			}
@@ -307,10 +308,10 @@ func (e *Engine) addKnown(p *proof, k kv, c *cell) {
 			p.add(k, e.outsider(y))
 		}
 	}
-	if g := e.dug(k); g != nil && g.kind == overwritten && g.line != noLine {
+	switch g := e.dug(k); {
+	case g != nil && g.kind == overwritten && g.line != noLine:
 		p.add(k, outsider{line: g.line, start: g.start, end: g.end, sess: NoSession})
-	}
-	if g := e.dug(k); g != nil && g.kind == dropped {
+	case g != nil && g.kind == dropped:
 		p.add(k, outsider{line: g.line, start: history.NoTime, end: history.NoTime, sess: NoSession,
 			status: history.Unknown})
 	}

@@ -1,6 +1,10 @@
 package online
 
-import "slices"
+import (
+	"slices"
+
+	"isovet/internal/saved"
+)
 
 // waitingTxn is a transaction that the watermark has not passed.
 type waitingTxn struct {
@@ -72,10 +76,8 @@ func (q *queue[T]) len() int { return len(q.all) - q.from }
 func (q *queue[T]) top() *T  { return &q.all[q.from] }
 func (q *queue[T]) pop() (x T) {
 	x = q.all[q.from]
-	if q.from++; q.from > 1024 && 2*q.from > len(q.all) {
-		q.all = q.all[:copy(q.all, q.all[q.from:])]
-		q.from = 0
-	}
+	q.from++
+	saved.Drop(&q.all, &q.from, 1024)
 	return x
 }
 

@@ -60,7 +60,7 @@ type txn struct {
 	sprev, snext     uint32 // in the session, among those in the order
 	stamp            uint32
 	status           history.Status
-	size, ops        uint32 // see weigh
+	size, ops        uint32 // its memory, the number of its operations
 	foreign, pooled  bool
 	pending          bool
 }
@@ -222,12 +222,6 @@ func (e *Engine) leave(t uint32) {
 	x.sprev, x.snext = noSlot, noSlot
 }
 
-// disown removes a transaction from its session for all checks.
-func (e *Engine) disown(t uint32) {
-	e.leave(t)
-	e.slots[t].sess = NoSession
-}
-
 // nearby is how many positions a window may begin before the reader to include the writer of its version.
 var nearby = 64
 
@@ -311,7 +305,7 @@ func (e *Engine) resolve(ms []misfit) {
 			return
 		case unsolved:
 			if e.refute(kept) {
-				e.pay(proofCost * int64(len(e.out.found[len(e.out.found)-1].Members)))
+				e.pay(proofCost * int64(e.attempt.size))
 				e.excuse(kept)
 				return
 			}
@@ -348,7 +342,8 @@ func (e *Engine) growth() int64 {
 func (e *Engine) excuse(ms []misfit) {
 	for _, m := range ms {
 		if m.i < 0 {
-			e.disown(m.slot)
+			e.leave(m.slot)
+			e.slots[m.slot].sess = NoSession
 		} else {
 			e.slots[m.slot].reads[m.i].state = excused
 		}

@@ -94,7 +94,7 @@ next:
 			continue
 		}
 		for _, r := range x.reads {
-			if r.state == counts && !e.isOpen(r.key) && !e.exists(kv{r.key, r.val}) {
+			if r.state == counts && !e.mayUnseen(r.key, x.start) && !e.exists(kv{r.key, r.val}) {
 				bad, some = ReadAt{x.line, r.at}, true
 				continue next
 			}

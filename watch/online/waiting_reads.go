@@ -99,7 +99,8 @@ func (e *Engine) suspect(w *waiting) {
 	q.push(suspect{w, Plus(e.await.clock, e.await.patience)})
 }
 
-func (e *Engine) over(w *waiting) {
+// over ends a wait. It returns a function that reports the end, once it is known what was found.
+func (e *Engine) over(w *waiting) (end func(writer int64)) {
 	w.done = true
 	e.await.nWaiting--
 	e.cells[w.key].waits--
@@ -115,6 +116,8 @@ func (e *Engine) over(w *waiting) {
 	} else {
 		e.await.waits[w.kv] = l
 	}
+	found := len(e.out.found)
+	return func(writer int64) { e.settle(ReadAt{w.line, w.at}, found, writer) }
 }
 
 // wake ends the waits for versions that the transaction wrote.
@@ -134,11 +137,13 @@ func (e *Engine) wakeAll(k kv, writer uint32) {
 		if w.done {
 			continue
 		}
-		e.over(w)
-		found, by, at := len(e.out.found), e.lineOf(writer), ReadAt{w.line, w.at}
+		end, by := e.over(w), int64(noLine)
+		if writer != noSlot {
+			by = e.slots[writer].line
+		}
 		if w.slot == noSlot {
 			e.orphan(w, writer)
-			e.settle(at, found, by)
+			end(by)
 			continue
 		}
 		e.slots[w.slot].reads[w.i].state = counts
@@ -146,7 +151,7 @@ func (e *Engine) wakeAll(k kv, writer uint32) {
 			e.resolve([]misfit{m})
 		}
 		if s := e.stateOf(w.slot, w.i, w.line); s == counts || s == excused {
-			e.settle(at, found, by)
+			end(by)
 		}
 	}
 }
@@ -247,10 +252,13 @@ func (e *Engine) endWaits() {
 		}
 		e.convictFirst()
 	}
-	for ; e.await.waitq.len() > 0; e.await.waitq.pop() {
-		if w := *e.await.waitq.top(); !w.done {
-			e.convict(w, nil)
+	for e.await.waitq.len() > 0 {
+		if w := e.await.waitq.pop(); !w.done {
+			e.convictOf(w)
 		}
+	}
+	if e.stream.ended || !e.patient() {
+		e.reportHeld(math.MaxInt64)
 	}
 	o.waits = false
 }
@@ -269,7 +277,7 @@ func (e *Engine) ripe(w *waiting) {
 		e.convict(w, g)
 	case e.mayUnseen(w.key, w.start) && e.hasCome(w.kv, w.end): // the read is woken once that one is placed
 	case e.mayUnseen(w.key, w.start):
-		c.open = c.open && w.start < e.stream.origin
+		c.open = c.open && w.start <= e.stream.origin
 		e.foreignWrite(w.kv)
 	default:
 		e.suspect(w)
@@ -280,6 +288,7 @@ func (e *Engine) ripe(w *waiting) {
 func (e *Engine) Clock(now, patience int64) {
 	e.await.clock, e.await.patience = max(e.await.clock, now), patience
 	e.call.cut = false
+	e.reportHeld(e.await.clock)
 	for e.await.suspects.len() > 0 && e.await.suspects.top().due <= e.await.clock && !e.stops() {
 		e.convictFirst()
 	}
@@ -316,9 +325,7 @@ func (e *Engine) convictOf(w *waiting) {
 
 // leaveOpen reports that a read is undecided.
 func (e *Engine) leaveOpen(w *waiting) {
-	e.over(w)
-	found := len(e.out.found)
-	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
+	defer e.over(w)(noLine)
 	if w.slot != noSlot {
 		e.undecided([]misfit{{w.slot, w.i}})
 		return
@@ -333,9 +340,7 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 		e.leaveOpen(w)
 		return
 	}
-	e.over(w)
-	found := len(e.out.found)
-	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
+	defer e.over(w)(noLine)
 	if w.slot != noSlot {
 		e.slots[w.slot].reads[w.i].state = excused
 	}
@@ -358,9 +363,7 @@ func (e *Engine) convict(w *waiting, g *grave, more ...ReadAt) {
 
 // stale reports a read whose version was overwritten by a forgotten transaction.
 func (e *Engine) stale(w *waiting) {
-	e.over(w)
-	found := len(e.out.found)
-	defer func() { e.settle(ReadAt{w.line, w.at}, found, noLine) }()
+	defer e.over(w)(noLine)
 	if w.slot == noSlot {
 		e.out.found = append(e.out.found, Finding{Kind: Undecided, Line: w.line, Op: w.at, Other: noLine})
 		return

@@ -94,7 +94,7 @@ func (e *Engine) addUnknown() {
 // unknowable stops checking those reads of x, a transaction that may have committed, whose writers cannot be known.
 func (e *Engine) unknowable(x *txn) {
 	for i := range x.reads {
-		if r := &x.reads[i]; e.isOpen(r.key) && r.state == counts && !e.exists(kv{r.key, r.val}) {
+		if r := &x.reads[i]; e.mayUnseen(r.key, x.start) && r.state == counts && !e.exists(kv{r.key, r.val}) {
 			r.state = excused
 		}
 	}

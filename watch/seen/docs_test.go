@@ -38,13 +38,9 @@ func TestDocs(t *testing.T) {
 	read := func(file string) []byte {
 		text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "watch", file)))(t)
 		found := name.FindAllString(string(text), -1)
-		if len(found) < 8 {
-			t.Errorf("%s names %d metrics", file, len(found))
-		}
+		must.Be(t, len(found) >= 8, "%s names %d metrics", file, len(found))
 		for _, n := range found {
-			if !known[n] {
-				t.Errorf("%s: there is no metric %s", file, n)
-			}
+			must.Be(t, known[n], "%s: there is no metric %s", file, n)
 		}
 		return text
 	}
@@ -84,9 +80,7 @@ func TestDocs(t *testing.T) {
 	}
 	ids := map[int]bool{}
 	for _, p := range board.Panels {
-		if ids[p.ID] || p.Title == "" || len(p.Targets) == 0 {
-			t.Errorf("panel %+v is not whole", p)
-		}
+		must.Be(t, !ids[p.ID] && p.Title != "" && len(p.Targets) != 0, "panel %+v is not whole", p)
 		ids[p.ID] = true
 	}
 }
@@ -131,7 +125,5 @@ func TestSentences(t *testing.T) {
 		must.OK(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil || b.String() != string(want) {
-		t.Errorf("%v; got\n%s\nexpected\n%s", err, b.String(), want)
-	}
+	must.Be(t, err == nil && b.String() == string(want), "%v; got\n%s\nexpected\n%s", err, b.String(), want)
 }

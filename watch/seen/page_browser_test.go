@@ -146,9 +146,7 @@ func TestPageInBrowser(t *testing.T) {
 	p.Wait(`document.activeElement.id === "incident-head"`)
 	says := p.Text("#detail .says")
 	for _, want := range []string{"overwrote", "stock:4711", "proved: lost-update"} {
-		if !strings.Contains(says, want) {
-			t.Errorf("nothing of %q in %q", want, says)
-		}
+		must.Be(t, strings.Contains(says, want), "nothing of %q in %q", want, says)
 	}
 	if got := browser.Eval[string](p, `fetch(document.querySelector("#detail a[href^='/evidence/']").href)
 		.then(r => r.text())`); !strings.Contains(got, `"stock:4711"`) {
@@ -215,9 +213,7 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	for _, want := range []string{"heading: Incidents", "link: Incident 1, VIOLATION, key stock:4711",
 		"button: Pause"} {
-		if !names[want] {
-			t.Errorf("nothing of %q is read aloud: %v", want, names)
-		}
+		must.Be(t, names[want], "nothing of %q is read aloud: %v", want, names)
 	}
 	b2.end()
 }
@@ -251,9 +247,7 @@ func TestHostileKeys(t *testing.T) {
 		p.Fits()
 		keep(t, p, fmt.Sprint("hostile-", scripts), true)
 		ids := browser.Eval[[]string](p, `[...document.querySelectorAll("tr.against a")].map(a => a.dataset.incident)`)
-		if len(ids) < 4 {
-			t.Fatalf("%d incidents", len(ids))
-		}
+		must.Hold(t, len(ids) >= 4, "%d incidents", len(ids))
 		for _, id := range ids {
 			p.Goto("http://" + b.addr + "/incidents/" + id)
 			p.Wait(`document.querySelector("article")`)

@@ -70,9 +70,7 @@ func TestPage(t *testing.T) {
 	one := body(t, ask(t, h, http.MethodGet, "/incidents/1", nil))
 	for _, want := range []string{"Incident 1: VIOLATION", "T501", "proved: lost-update",
 		"/evidence/evidence/"} {
-		if !strings.Contains(one, want) {
-			t.Errorf("nothing of %q in\n%s", want, one)
-		}
+		must.Be(t, strings.Contains(one, want), "nothing of %q in\n%s", want, one)
 	}
 	for path, want := range map[string]int{"/incidents/2": 404, "/incidents/x": 404, "/incidents/-1": 404, "/x": 404,
 		"/favicon.ico": 204, "/metrics": 200, "/incidents/99999999999999999999": 404} {
@@ -96,9 +94,7 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("%d %s", r.StatusCode, text)
 	}
 	got := r.Header.Get("Content-Type") + r.Header.Get("Content-Disposition")
-	if !strings.Contains(got, "text/plain") || !strings.Contains(got, "attachment") {
-		t.Errorf("it comes as %s", got)
-	}
+	must.Be(t, strings.Contains(got, "text/plain") && strings.Contains(got, "attachment"), "it comes as %s", got)
 	for _, path := range []string{"/evidence/secret", "/evidence/", "/evidence/evidence/../secret",
 		"/evidence/options.json",
 		"/evidence/evidence%2f..%2fsecret", "/evidence/..%2f..%2fetc%2fpasswd", "/evidence//etc/passwd"} {

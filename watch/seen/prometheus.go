@@ -2,6 +2,7 @@ package seen
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"time"
 
@@ -147,7 +148,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			"read was wrong until a later arrival corrected it, in this run.", nil, nil), uint64(s.Rectified.All),
 			s.Rectified.Sum.Seconds(), buckets)
 	}
-	for class, n := range s.Violations {
+	violations := map[string]int64{} // from 0 on, so that the first one is an increase
+	for _, class := range s.Classes {
+		violations[class] = 0
+	}
+	maps.Copy(violations, s.Violations)
+	for class, n := range violations {
 		send(violationsTotal, "Final violations.", prometheus.CounterValue, float64(n), cmp.Or(s.Label, "axiom"), class)
 	}
 	for _, k := range s.Kinds {

@@ -54,6 +54,7 @@ func TestMetrics(t *testing.T) {
 			"isovet_watch_judged_total 4\n", "isovet_watch_bad_lines_total 0\n", "isovet_watch_late_total 0\n",
 			"isovet_watch_duplicates_total 0\n", "isovet_watch_quarantine 0\n", "isovet_watch_lag_seconds 0\n",
 			"isovet_watch_ready 0\n", `isovet_watch_violations_total{axiom="EXT"} 1` + "\n",
+			`isovet_watch_violations_total{axiom="INT"} 0` + "\n",
 			`isovet_watch_violations_by_kind_total{axiom="EXT",kind="before"} 1` + "\n",
 			"isovet_watch_incidents_total 1\n", "isovet_watch_incidents_open 1\n", "go_goroutines ",
 			"# TYPE isovet_watch_lines_total counter\n", "# TYPE isovet_watch_memory_bytes gauge\n",
@@ -85,9 +86,7 @@ func TestReady(t *testing.T) {
 		if code, _ := get(t, h, "/readyz"); code == http.StatusOK {
 			break
 		}
-		if time.Now().After(end) {
-			t.Fatal("never ready")
-		}
+		must.Hold(t, !time.Now().After(end), "never ready")
 	}
 	must.OK(t, errors.Join(out.Close(), <-done))
 	if code, _ := get(t, h, "/readyz"); code != http.StatusServiceUnavailable {

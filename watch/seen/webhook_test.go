@@ -54,9 +54,7 @@ func TestWebhook(t *testing.T) {
 	total := int64(0)
 	for _, g := range got {
 		total += g.Count
-		if g.State != "w" || len(g.First) == 0 || len(g.First) > 2 {
-			t.Errorf("notice %+v", g)
-		}
+		must.Be(t, g.State == "w" && len(g.First) != 0 && len(g.First) <= 2, "notice %+v", g)
 	}
 	if total != n || len(got) > 3 || string(got[0].First[0]) != `{"n":1}` {
 		t.Errorf("%d violations in %d notices; expected %d in at most 3", total, len(got), n)
@@ -115,8 +113,6 @@ func TestWebhookIncidents(t *testing.T) {
 	mu.Unlock()
 	w.Add([]byte(`{"n":129,"incident":1,"count":128}`))
 	n = <-notices
-	if n.Count != 58 || len(n.First) != 0 || len(n.Incidents) != 1 || n.Incidents[0].Count != 128 {
-		t.Errorf("%+v", n)
-	}
+	must.Be(t, n.Count == 58 && len(n.First) == 0 && len(n.Incidents) == 1 && n.Incidents[0].Count == 128, "%+v", n)
 	w.Close()
 }

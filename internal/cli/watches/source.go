@@ -114,8 +114,8 @@ func (f *sourceFlags) open(e *console.Env, state string, judge watch.Judge, log 
 			return nil, err
 		}
 	}
-	return &opening{open: func(_ context.Context, after watch.Places) (watch.Source, error) {
-		return watch.Files(watch.FileOptions{Path: f.url, Once: f.once, Log: log}, after)
+	return &opening{open: func(ctx context.Context, after watch.Places) (watch.Source, error) {
+		return watch.Files(watch.FileOptions{Path: f.url, Once: f.once, Log: log, Context: ctx}, after)
 	}}, nil
 }
 
