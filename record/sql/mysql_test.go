@@ -1,6 +1,7 @@
 package recordsql_test
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +16,12 @@ import (
 type stated struct{ error }
 
 func (stated) Field(byte) string { return "23505" }
+
+// busy is an error of SQLite's.
+type busy struct{ error }
+
+func (busy) Code() int     { return 5 }
+func (busy) Error() string { return "database is locked" }
 
 // TestMySQL: what ends a transaction of MySQL's besides COMMIT and ROLLBACK, and what hides where one begins.
 func TestMySQL(t *testing.T) {
@@ -57,6 +64,12 @@ func TestMySQL(t *testing.T) {
 		{"111", []string{"CALL p", "SELECT row_count()"}, "committed 0"},
 		{"", []string{"CREATE TRIGGER a AFTER INSERT ON b BEGIN SELECT +; END", write}, "committed 1"},
 		{"", []string{"BEGIN", write, "CREATE TABLE a (b int)", "ROLLBACK"}, "aborted 1"}, // SQLite
+		{"", []string{"BEGIN", "!" + write, "ROLLBACK", write}, "aborted 0, committed 1"}, // the answer is lost
+		{"", []string{"BEGIN", write, "!" + write, write, "COMMIT"}, "unknown 1"},
+		{"", []string{"BEGIN", "5" + write, "COMMIT"}, "committed 0"}, // the database is busy
+		{"", []string{"BEGIN", write, "5COMMIT", write, "COMMIT", write}, "unknown 1, committed 1"},
+		{"111", []string{"#" + write, write}, "aborted 0, committed 1"}, // it is sent again
+		{"111", []string{"BEGIN", "!" + write, "COMMIT"}, "committed 0"},
 		{"15", []string{"BEGIN", "!" + write, "COMMIT"}, "unknown 0"},
 		{"15", []string{"BEGIN", "!SELECT 1", "SELECT 1", "COMMIT"}, "committed 0"},
 		{"15", []string{"BEGIN", "?" + write, "COMMIT"}, "aborted 0"},
@@ -77,8 +90,8 @@ func TestMySQL(t *testing.T) {
 			return [][]string{{"0,0,1,1,0,0,0,1,1"}}, nil
 		})
 		for _, sql := range c.sql {
-			err := map[byte]error{'!': errors.New("no"), '?': stated{}}[sql[0]]
-			now = strings.TrimLeft(sql, "!?")
+			err := map[byte]error{'!': errors.New("no"), '?': stated{}, '5': busy{}, '#': driver.ErrBadConn}[sql[0]]
+			now = strings.TrimLeft(sql, "!?5#")
 			x.Start(x.Plan(now), nil, nil).End(err, &sqlstmt.Result{Affected: 1})
 		}
 		h := must.Get(rec.History())(t)
