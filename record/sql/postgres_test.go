@@ -285,12 +285,16 @@ func TestLevelsTold(t *testing.T) {
 			"snapshot-isolation"},
 		"a setting of a function's": {"1 CREATE FUNCTION f() RETURNS void LANGUAGE sql AS 'RESET default_transaction_" +
 			"isolation';1 SET default_transaction_isolation = serializable;1 ONE;1 SELECT f();1 ONE", "read-committed"},
+		"declared: over a deleted row": {"1 BEGIN ISOLATION LEVEL REPEATABLE READ;1 SELECT id, v FROM accounts;" +
+			"2 DELETE FROM accounts WHERE id = 1;1 INSERT INTO accounts (id, v) VALUES (1, 7);1 COMMIT",
+			"read-committed read-committed"},
 		"an upsert over it": {"1 STRICT;1 ONE;2 DELETE FROM accounts WHERE id = 1;1 INSERT INTO accounts (id) " +
 			"VALUES (1) ON CONFLICT (id) DO UPDATE SET v = 7;1 COMMIT", "read-committed read-committed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
-			log := recordsql.New(rec)
+			declared := recordsql.Table{Name: "accounts", Key: "id", Version: "v", Ranges: true}
+			log := recordsql.New(rec, []recordsql.Table{declared}[:strings.Count(name, "declared")]...)
 			db := must.Get(log.Open("pgx", url))(t)
 			defer db.Close()
 			sqltest.Fresh(t, db, nil)
