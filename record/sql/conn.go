@@ -133,11 +133,7 @@ func (x *tx) Rollback() error { return x.end(sqltext.Rollback, x.in.Rollback) }
 func (x *tx) end(kind sqltext.Kind, do func() error) error {
 	r := x.c.start(sqlstmt.Control(kind, ""), nil, nil)
 	err := do()
-	if kind == sqltext.Rollback && !x.c.IsValid() { // the connection is closed, and the transaction with it
-		r.End(nil, &sqlstmt.Result{})
-	} else {
-		r.End(err, &sqlstmt.Result{})
-	}
+	r.End(err, &sqlstmt.Result{})
 	return err
 }
 
