@@ -365,8 +365,8 @@ func (x *effect) condition() (any, bool) {
 		var with []any
 		for _, o := range c.With {
 			v, ok := operand(o, x.r.args, x.r.p.names)
-			other := strings.EqualFold(c.Column, x.t.Version) && !x.l.own && (x.l.sqlite || x.r.p.does.version > small ||
-				!x.still) // perhaps it is not understood in the end
+			other := strings.EqualFold(c.Column, x.t.Version) && !x.l.own && (x.l.sqlite ||
+				x.r.p.does.version > small || !x.still) // what is under way may not be understood in the end
 			if _, number := normal(v).(int64); !ok || !number || other || x.odd(v) { // SQLite's may hold texts
 				return nil, false // how the database orders texts, and which are equal, is not known
 			}

@@ -26,87 +26,60 @@ func answers(postgres bool) sqlstmt.Ask {
 		case asks("pg_language"):
 			return [][]string{{"", "", "", "", "f", "f", "serializable", "db", "t"}}, nil
 		case asks("relpersistence"):
-			return [][]string{{"9", "public", "users", "r", "p", "f", "", "f", "f", "t", "id\tinteger\tt\t1\tf\t=\t", ""}}, nil
+			return [][]string{{"9", "public", "users", "r", "p", "f", "", "f", "f", "t", "id\tinteger\tt\t1\tf\t=\t",
+				""}}, nil
 		}
 		return [][]string{{"0,0,1,1,0,0,0,1,1"}}, nil
 	}
 }
 
+// heard returns what is recorded of a statement on MariaDB, or PostgreSQL, while another client's is under way.
+func heard(t *testing.T, postgres bool, beside, text string, err error, res sqlstmt.Result) string {
+	l := &sqlstmt.Log{Rec: record.New(record.Options{})}
+	if !postgres {
+		l.Tables = []sqlstmt.Table{{Name: "users", Key: "id", Version: "v", Ranges: strings.Contains(text, "v > 5")}}
+	}
+	x, y := l.NewClient(answers(postgres)), l.NewClient(answers(postgres))
+	x.Start(x.Plan(beside), nil, nil)
+	y.Start(y.Plan(text), nil, nil).End(err, &res)
+	return ops(t, l.Rec) + l.Stats().String()
+}
+
 // TestBeside: a row that is not returned may be one that a statement of another client, which is under way, has deleted
-// or changed.
+// or changed. A third part says PostgreSQL.
 func TestBeside(t *testing.T) {
-	const one, greater = "SELECT v FROM users WHERE id = 1", "SELECT id, v FROM users WHERE v > 5"
-	for _, c := range []struct {
-		postgres          bool
-		beside, read, yes string
-	}{
-		{false, "DELETE FROM other", one, "null"},
-		{false, "DELETE FROM users WHERE id = 1", one, ""},
-		{false, "DELETE FROM users; SELECT 1", one, ""},
-		{false, "UPDATE users SET v = 9 WHERE id = 2", one, "null"},
-		{false, "UPDATE users SET v = v - 9 WHERE id = 2", one, ""},
-		{false, "INSERT INTO users (id, v) VALUES (1, 4)", one, "null"},
-		{false, "UPDATE other SET v = 4 WHERE v = 9", greater, "pr"},
-		{false, "UPDATE users SET v = 4 WHERE v = 9", greater, ""}, // perhaps it is not understood in the end
-		{false, "REPLACE INTO users (id, v) VALUES (1, 4), (2, 5)", greater, ""},
-		{true, "UPDATE users SET v = 4", one, "null"},
-		{true, "DELETE FROM users", one, ""},
-		{true, "UPDATE users SET id = 4", one, ""},
-		{true, "INSERT INTO users VALUES (4) ON CONFLICT (v) DO UPDATE SET id = 4", one, ""},
-	} {
-		rec := record.New(record.Options{})
-		l := &sqlstmt.Log{Rec: rec}
-		if !c.postgres {
-			l.Tables = []sqlstmt.Table{{Name: "users", Key: "id", Version: "v", Ranges: true}}
+	for _, c := range cases(t, "beside.txt") {
+		for text, told := range map[string]bool{"SELECT v FROM users WHERE id = 1": true,
+			"SELECT id, v FROM users WHERE v > 5": c[0] == "nothing"} {
+			if told = told && c[0] != "deleted"; len(c) > 2 && strings.Contains(text, ">") {
+				continue
+			}
+			got := heard(t, len(c) > 2, c[1], text, nil, sqlstmt.Result{Columns: []string{"id", "v"}, All: true})
+			must.Equal(t, strings.Contains(got, `["r"`) || strings.Contains(got, `["pr"`), told, "%s: %s: %s", c, text,
+				got)
 		}
-		x, y := l.NewClient(answers(c.postgres)), l.NewClient(answers(c.postgres))
-		x.Start(x.Plan(c.beside), nil, nil)
-		y.Start(y.Plan(c.read), nil, nil).End(nil, &sqlstmt.Result{Columns: []string{"id", "v"}, All: true})
-		got := ops(t, rec)
-		must.Equal(t, strings.Contains(got, `["r"`) || strings.Contains(got, `["pr"`), c.yes != "", "%v: %s", c, got)
 	}
 }
 
-// TestReturned: rows of RETURNING that were not all read, of one row, beside a deletion, of a query.
+// TestReturned: rows of RETURNING that were not all read, of one row, beside a deletion, of a query; and the rows of a
+// statement without an answer, of which some may be written.
 func TestReturned(t *testing.T) {
-	for _, c := range []struct {
-		write string
-		all   bool
-		rows  int
-		yes   string
-	}{
-		{"UPDATE users SET v = 9 WHERE id = 1 RETURNING id, v", false, 1, `["w","users/1",9]`},
-		{"UPDATE users SET v = 9 WHERE id < 3 RETURNING id, v", false, 1, ""},
-		{"UPDATE users SET v = 9 WHERE id < 3 RETURNING id, v", true, 1, `["w","users/1",9]`},
-		{"INSERT INTO users (id, v) VALUES (1, 9) RETURNING id, v", false, 1, `["w","users/1",9]`},
-		{"INSERT INTO users (id, v) SELECT 1, 9 RETURNING id, v", true, 1, `["w","users/1",9]`},
-		{"INSERT INTO users (id, v) SELECT 1, 9 RETURNING id, v", false, 0, ""},
-		{"INSERT INTO users (id, v) SELECT 1, 9 RETURNING id", true, 1, ""},
-	} {
-		rec := record.New(record.Options{})
-		l := &sqlstmt.Log{Rec: rec, Tables: []sqlstmt.Table{{Name: "users", Key: "id", Version: "v"}}}
-		x, y := l.NewClient(answers(false)), l.NewClient(answers(false))
-		x.Start(x.Plan("DELETE FROM users WHERE id = 5"), nil, nil)
-		y.Start(y.Plan(c.write), nil, nil).End(nil, &sqlstmt.Result{Columns: []string{"id", "v"}, Affected: -1,
-			Rows: [][]any{{int64(1), int64(9)}}[:c.rows], All: c.all})
-		got, missed := ops(t, rec), len(l.Stats().Missed)
-		must.Equal(t, strings.Contains(got, c.yes) && (missed == 0) == (c.yes != ""), true, "%v: %s, %d", c, got, missed)
+	for _, c := range cases(t, "returned.txt") {
+		var err error
+		res := sqlstmt.Result{Columns: []string{"id", "v"}, Affected: -1, All: strings.Contains(c[0], "all")}
+		switch {
+		case strings.Contains(c[0], "lost"):
+			err = errors.New("lost")
+		case strings.Contains(c[0], "row"):
+			res.Rows = [][]any{{int64(1), int64(9)}}
+		}
+		got, yes := heard(t, false, "DELETE FROM users WHERE id = 5", c[1], err, res), c[2] == "yes"
+		must.Equal(t, strings.Contains(got, `["w","users/1",9]`) == yes && strings.Contains(got, " not, ") != yes, true,
+			"%s: %s", c, got)
 	}
 }
 
-// TestUnclearRows: of the rows of a statement without an answer, either all are written or none.
-func TestUnclearRows(t *testing.T) {
-	for write, yes := range map[string]bool{"INSERT INTO users (id, v) VALUES (1, 8), (2, 9)": true,
-		"INSERT IGNORE INTO users (id, v) VALUES (1, 8), (2, 9)": false} {
-		rec := record.New(record.Options{})
-		l := &sqlstmt.Log{Rec: rec, Tables: []sqlstmt.Table{{Name: "users", Key: "id", Version: "v"}}}
-		x := l.NewClient(answers(false))
-		x.Start(x.Plan(write), nil, nil).End(errors.New("lost"), &sqlstmt.Result{Affected: -1})
-		must.Equal(t, strings.Contains(ops(t, rec), "users/2"), yes, "%s", write)
-	}
-}
-
-// TestCommitRefused: a reader keeps SQLite from committing. The driver rolls back, and the next transaction is recorded.
+// TestCommitRefused: a reader keeps SQLite from committing. The driver rolls back, and what follows is recorded.
 func TestCommitRefused(t *testing.T) {
 	file := "file:" + filepath.Join(t.TempDir(), "db")
 	rec := record.New(record.Options{})
@@ -115,7 +88,8 @@ func TestCommitRefused(t *testing.T) {
 	defer plain.Close()
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	must.Get(plain.Exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER); INSERT INTO accounts VALUES (1, 1), (2, 2)"))(t)
+	must.Get(plain.Exec("CREATE TABLE accounts (id INTEGER PRIMARY KEY, v INTEGER); INSERT INTO accounts VALUES " +
+		"(1, 1), (2, 2)"))(t)
 	reader := must.Get(plain.Query("SELECT v FROM accounts"))(t)
 	must.Equal(t, reader.Next(), true, "a row")
 	for v := 10; v < 12; v++ {
