@@ -27,8 +27,8 @@ func Aborted(err error) bool {
 	}
 	var code interface{ Code() int }
 	if errors.As(err, &code) {
-		// busy, locked, constraint, error, abort, too big, mismatch, range; when one is interrupted (9), SQLite may roll
-		// back the transaction
+		// busy, locked, constraint, error, abort, too big, mismatch, range; one that is interrupted (9) may be rolled
+		// back with its transaction
 		return slices.Contains([]int{5, 6, 19, 1, 4, 18, 20, 25}, code.Code()&0xff)
 	}
 	switch number(err) {
