@@ -62,7 +62,7 @@ type Recorder struct {
 
 	stream  *Stream // nil: in memory, or in parts
 	parts   *Parts
-	first   sync.Once // the part with the initial values
+	first   sync.Once // the initial values are written
 	intents bool      // the stream is a file that may be cut off
 
 	mu       sync.Mutex
@@ -75,7 +75,7 @@ type Recorder struct {
 	past     *Session       // of values that were there before; nil: none was told too late for the first line
 	born     atomic.Int64   // when the first transaction began
 	level    atomic.Uint32  // of a transaction, and one more; 0: none said
-	begun    bool           // the part with the initial values has been written
+	begun    bool           // the initial values have been written
 	h        *history.History
 	err      error // the first
 	closed   bool
@@ -338,12 +338,12 @@ func (r *Recorder) Close() error {
 	err := r.end()
 	switch {
 	case r.parts != nil:
-		r.firstPart()
+		r.writeInitial()
 		return errors.Join(err, r.parts.Close())
 	case r.stream == nil || was:
 		return err
 	}
-	r.flushInitial()
+	r.writeInitial()
 	if r.intents {
 		err = errors.Join(err, r.stream.Append([]byte(completeLine), false))
 	}
@@ -372,29 +372,20 @@ func (r *Recorder) end() error {
 	return r.err
 }
 
-// flushInitial streams the initial values, once.
-func (r *Recorder) flushInitial() {
-	r.mu.Lock()
-	initial := r.initial
-	r.initial = nil
-	r.mu.Unlock()
-	if r.stream == nil || len(initial) == 0 {
-		return
-	}
-	b := appendOps([]byte(`{"id":0,"init":true,"ops":[`), initial)
-	r.fail(r.stream.Append(append(b, "]}\n"...), false))
-}
-
-// firstPart writes the initial values as the part before all others, once.
-func (r *Recorder) firstPart() {
+// writeInitial writes the initial values before all lines, or as the part before all others, once.
+func (r *Recorder) writeInitial() {
 	r.first.Do(func() {
 		r.mu.Lock()
 		initial := r.initial
 		r.initial, r.begun = nil, true
 		r.mu.Unlock()
-		if len(initial) > 0 {
-			b := appendOps([]byte(`{"id":0,"init":true,"ops":[`), initial)
-			r.fail(r.parts.First(append(b, "]}\n"...), int64(len(initial))))
+		b := append(appendOps([]byte(`{"id":0,"init":true,"ops":[`), initial), "]}\n"...)
+		switch {
+		case len(initial) == 0:
+		case r.parts != nil:
+			r.fail(r.parts.First(b, int64(len(initial))))
+		default:
+			r.fail(r.stream.Append(b, false))
 		}
 	})
 }

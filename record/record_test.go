@@ -285,3 +285,17 @@ func sorted(t *testing.T, h *history.History) *history.History {
 	must.OK(t, err, "%s", strings.Join(out, "\n"))
 	return got
 }
+
+// TestUndo: a rollback to a savepoint removes writes and what was read of them.
+func TestUndo(t *testing.T) {
+	rec := record.New(record.Options{})
+	x := rec.Session().Begin("")
+	must.OK(t, x.Write("a", 1))
+	mark := x.Mark()
+	must.OK(t, errors.Join(x.Read("a", 1), x.Write("a", 2), x.Read("a", 2), x.Read("c", 4), x.PredicateWrite(`{"v":{">":0}}`,
+		record.Row{Key: "b", Old: record.Unread, New: 3}), x.Read("b", 3), x.Predicate(`{"v":{">":0}}`)))
+	x.Undo(mark)
+	must.OK(t, x.Commit(nil))
+	got := lines(t, must.Get(rec.History())(t))
+	must.Equal(t, strings.Contains(got, `"ops":[["w","a",1],["r","a",1],["r","c",4]]`), true, "%s", got)
+}

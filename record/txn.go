@@ -258,6 +258,10 @@ func (t *Txn) Undo(m Mark) {
 			return gone[version{o.key, o.val}]
 		case history.Write:
 			gone[version{o.key, o.val}] = true
+		case history.PredWrite:
+			for _, x := range o.more.rows {
+				gone[version{x.key, x.new}] = true
+			}
 		case history.PredRead, history.ReadList:
 			return wrote // perhaps of what is undone
 		}
@@ -311,7 +315,7 @@ func (t *Txn) Committing() error {
 	t.intent = r.ids.Add(1)
 	t.s.line = t.appendLine(append(t.s.line[:0], `{"intent":true,`...), t.intent)
 	if r.parts != nil {
-		r.firstPart()
+		r.writeInitial()
 		var err error
 		t.open, err = r.parts.Intend(t.intent, t.s.line, len(t.ops))
 		return r.fail(err)
@@ -394,11 +398,7 @@ func (t *Txn) finish(how history.Status) error {
 // write streams a transaction that has ended.
 func (t *Txn) write(how history.Status) error {
 	r := t.s.r
-	if r.parts != nil {
-		r.firstPart()
-	} else if !r.intents {
-		r.flushInitial()
-	}
+	r.writeInitial()
 	id := t.intent
 	if id == 0 {
 		id = r.ids.Add(1)

@@ -1,6 +1,8 @@
 package sqlstmt
 
 import (
+	"database/sql/driver"
+	"errors"
 	"slices"
 	"strings"
 
@@ -22,6 +24,7 @@ type Client struct {
 	failed  bool    // PostgreSQL refuses all of the transaction's further statements
 	doubt   bool    // whether it refuses them is not known: the driver's last error was not its answer
 	blind   bool    // a transaction is open that is not recorded
+	torn    bool    // an error may have ended SQLite's transaction: unless ROLLBACK follows, it is left
 	outer   bool    // the first savepoint began the transaction
 	unclear []*Plan // writes of the transaction that failed, and may have had an effect
 	resets  bool    // the transaction has changed settings that plans depend on
@@ -123,6 +126,9 @@ type Run struct {
 func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 	if !c.l.is {
 		c.renew(p.SQL)
+	}
+	if c.torn && p.kind() != sqltext.Rollback {
+		leaves.after(c, nil)
 	}
 	if len(args) == 0 {
 		args = p.literals
@@ -266,7 +272,7 @@ func (r *Run) End(err error, res *Result) {
 			err = errUnclear
 		}
 	}
-	sure := err == nil || Aborted(err)
+	sure := err == nil || Aborted(err) || !c.l.is && errors.Is(err, driver.ErrBadConn) // then nothing was sent
 	switch p.kind() {
 	case sqltext.Begin:
 		if err != nil && c.t != nil && r.t == nil {
@@ -338,7 +344,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 	}
 	if err != nil && !r.alone && c.l.sqlite && !hasState(err) && (len(p.stmts) == 0 || p.writes && (!sure ||
 		c.rolls || c.alters)) { // a full disk, OR ROLLBACK
-		leaves.after(c, nil)
+		c.torn = true
 	} else if err != nil && !r.alone && (sure || c.l.is && hasState(err)) {
 		c.failed = c.failed || c.l.is || hasState(err)
 		if c.my.rolledBack(err) { // MySQL has ended the transaction, and goes on without one

@@ -1,7 +1,6 @@
 package sqlstmt
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -36,7 +35,7 @@ func declaredWhy(s *sqltext.Stmt, t *Table) string {
 	case s.Kind == sqltext.Insert && (indexFold(s.Columns, t.Version) < 0 || indexFold(s.Columns, t.Key) < 0 &&
 		!Returns(s, t, t.Key)):
 		return unkeyed
-	case s.Kind == sqltext.Insert && s.Values == nil:
+	case s.Kind == sqltext.Insert && s.Values == nil && !(Returns(s, t, t.Key) && Returns(s, t, t.Version)):
 		return "an insert of a query's rows: add RETURNING with key and version"
 	case s.Upsert && indexFold(s.Overwrite, t.Version) < 0:
 		return "an upsert whose version is not the new row's: set it to EXCLUDED's"
@@ -100,6 +99,7 @@ type effect struct {
 	exact        bool  // and nothing but the key keeps one away
 	ambiguous    bool  // see spelled
 	calm         bool  // no other write is under way that may make rows vanish, or change them unseen
+	still        bool  // no other write of the table is under way at all
 }
 
 // Own returns the log for a workload of isovet, on a database with a dialect of SQL at an isolation level. The rows
@@ -126,11 +126,6 @@ func (l *Log) Tell(t *record.Txn, p *Plan, args []Arg, res *Result) {
 	l.done(r, res)
 }
 
-// Row returns the names of a row and its version in the history.
-func (t *Table) Row(key, version any) (string, any) {
-	return t.Name + "/" + fmt.Sprint(normal(key)), normal(version)
-}
-
 // declared records the reads and writes of a statement on a declared table.
 func (l *Log) declared(r *Run, res *Result) (why string) {
 	x := &effect{l: l, r: r, s: &r.p.stmts[0], t: r.p.declared, res: res}
@@ -143,6 +138,7 @@ func (l *Log) declared(r *Run, res *Result) (why string) {
 	}
 	gone := deleting + x.t.Name
 	x.calm = !l.others(r, gone) && !l.others(r, deleting) // asked before: what has been recorded since is known
+	x.still = !l.others(r, x.t.Name)
 	if why := x.find(); why != "" {
 		return why
 	}
@@ -159,6 +155,8 @@ func (l *Log) declared(r *Run, res *Result) (why string) {
 		}
 	}
 	switch {
+	case l.is && r.p.about != nil && r.p.turn != r.c.turn:
+		return "it was prepared under other settings"
 	case x.ambiguous:
 		return "two spellings of a key, which may be one row or two"
 	case x.s.Kind != sqltext.Select:
@@ -253,26 +251,19 @@ func (x *effect) find() string {
 	return ""
 }
 
-// name returns a row's key in the history.
-func (x *effect) name(key any) string {
-	name, _ := x.t.Row(key, nil)
-	return name
-}
-
-// value returns a row's version in the history.
-func (x *effect) value(key, version any) valueOf {
-	return func(int64) any {
-		if !x.t.Ranges || version == nil {
-			return version
-		}
-		return map[string]any{"table": x.t.Name, x.t.Key: key, x.t.Version: version}
-	}
-}
-
 // wrote stores a version of a row; nil means that the row is deleted.
 func (x *effect) wrote(key, version any) any {
 	name := x.name(key)
-	x.l.versions.touch(name, x.s.Kind == sqltext.Insert && !x.s.Upsert)
+	how := uint32(0)
+	switch c := x.r.c; {
+	case version == nil:
+		how = removed
+	case x.s.Kind == sqltext.Insert: // on PostgreSQL it may go over a row that its snapshot has
+		if c.again = c.again || x.l.is && x.l.versions.vanished(name, x.t.Name); !x.s.Upsert && !x.res.Unclear {
+			how = made
+		}
+	}
+	x.l.versions.touch(name, how)
 	x.r.c.wrote = append(x.r.c.wrote, name)
 	return x.r.wrote(name, version, x.value(key, version))
 }
@@ -352,7 +343,7 @@ func (x *effect) read() (why string) {
 func (x *effect) absent(seen map[any]bool) {
 	for _, key := range x.keys {
 		if x.exact && x.res.All && !seen[key] {
-			x.l.versions.touch(x.name(key), true) // what is there later is not from before
+			x.l.versions.touch(x.name(key), made) // what is there later is not from before
 			_ = x.r.t.Read(x.name(key), nil)
 		}
 	}
@@ -374,7 +365,8 @@ func (x *effect) condition() (any, bool) {
 		var with []any
 		for _, o := range c.With {
 			v, ok := operand(o, x.r.args, x.r.p.names)
-			other := strings.EqualFold(c.Column, x.t.Version) && !x.l.own && (x.l.sqlite || x.r.p.does.version > small)
+			other := strings.EqualFold(c.Column, x.t.Version) && !x.l.own && (x.l.sqlite ||
+				x.r.p.does.version > small || !x.still) // what is under way may not be understood in the end
 			if _, number := normal(v).(int64); !ok || !number || other || x.odd(v) { // SQLite's may hold texts
 				return nil, false // how the database orders texts, and which are equal, is not known
 			}
@@ -390,7 +382,7 @@ func (x *effect) condition() (any, bool) {
 		}
 		parts = append(parts, map[string]any{column: map[string]any{c.Op: value}})
 	}
-	x.l.versions.touch(x.t.Name, false) // it says which rows there are
+	x.l.versions.touch(x.t.Name, 0) // it says which rows there are
 	return map[string]any{"and": parts}, true
 }
 
@@ -457,7 +449,7 @@ func (x *effect) write() string {
 		return "more rows are written than it names: the key does not tell rows apart"
 	case affected < n && affected >= 0 && !res.Unclear:
 		return "some of several rows are written: add RETURNING with key and version"
-	case s.Kind != sqltext.Insert && n > 1 && res.Unclear:
+	case (s.Kind != sqltext.Insert || s.OnlyNew || s.Cut) && n > 1 && res.Unclear:
 		return "some of several rows may be written"
 	}
 	for i, key := range x.keys {
@@ -472,8 +464,8 @@ func (x *effect) write() string {
 
 // returned records the rows that a write returned.
 func (x *effect) returned() string {
-	if !x.res.All && !(x.exact && len(x.keys) == 1 && len(x.res.Rows) == 1) && !(x.s.Kind == sqltext.Insert &&
-		len(x.res.Rows) == len(x.s.Values)) {
+	if !x.res.All && !(x.known && len(x.keys) == 1 && len(x.res.Rows) == 1) && !(x.s.Kind == sqltext.Insert &&
+		x.s.Values != nil && len(x.res.Rows) == len(x.s.Values)) {
 		return "rows of RETURNING were not read to the end"
 	}
 	var rows []record.Row

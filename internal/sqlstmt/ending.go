@@ -16,8 +16,9 @@ type finish struct {
 func (c *Client) finished(p *Plan, err error, tag string) {
 	sure, chain := err == nil || Aborted(err), p.stmts[0].Chain
 	before := err != nil && strings.Contains(err.Error(), "no transaction is active") // an error has ended it in SQLite
-	open := err != nil && !before && (c.l.sqlite || !sure || number(err) == syntaxError)
-	how := finish{err: err, aborted: sure && !open && !before}
+	// In SQLite a COMMIT that fails leaves the transaction open, until a driver's Commit rolls it back.
+	open := err != nil && !before && (c.l.sqlite && p.SQL != "" || !sure || number(err) == syntaxError)
+	how := finish{err: err, aborted: sure && !open && (!before || c.torn)}
 	if p.kind() == sqltext.Commit {
 		how.aborted = how.aborted && err != nil || c.failed && tag != "COMMIT" || tag == "ROLLBACK"
 		if err == nil && c.doubt && tag == "" { // some drivers do not say that COMMIT rolled back
@@ -31,7 +32,7 @@ func (c *Client) finished(p *Plan, err error, tag string) {
 
 func (c *Client) end(how finish, chain bool) {
 	t, blind := c.t, c.blind
-	c.t, c.blind, c.failed, c.marks = nil, false, false, nil
+	c.t, c.blind, c.failed, c.torn, c.marks = nil, false, false, false, nil
 	c.shown()
 	c.undone()
 	c.resets, c.alters = false, false

@@ -171,13 +171,6 @@ func (l *Log) Stats() Stats {
 	return out
 }
 
-// Understood counts a statement that was recorded.
-func (l *Log) understood() {
-	l.mu.Lock()
-	l.stats.Understood++
-	l.mu.Unlock()
-}
-
 var numbers = pattern.Lazy(`[0-9a-f]*[0-9][0-9a-f]*`)
 
 // Miss counts a statement that was not understood. If it is a write, its tables become deaf; without tables, all do.

@@ -27,8 +27,9 @@ func Aborted(err error) bool {
 	}
 	var code interface{ Code() int }
 	if errors.As(err, &code) {
-		// busy, locked, constraint, error, abort; when one is interrupted (9), SQLite may roll back the transaction
-		return slices.Contains([]int{5, 6, 19, 1, 4}, code.Code()&0xff)
+		// busy, locked, constraint, error, abort, too big, mismatch, range; one that is interrupted (9) may be rolled
+		// back with its transaction
+		return slices.Contains([]int{5, 6, 19, 1, 4, 18, 20, 25}, code.Code()&0xff)
 	}
 	switch number(err) {
 	case 1213, 1205, 1206, 1020, 1062, 1048, 1452, 1451, 1216, 1217, 3819, 4025, syntaxError, 1054, 1146, 1792, 1290,

@@ -171,7 +171,7 @@ func (p *Plan) Position(n int) int {
 
 // AsItIs returns the plan for a text that cannot be changed any more. It can be understood if its table is declared.
 func (c *Client) AsItIs(sql string) *Plan {
-	p := &Plan{SQL: sql, Text: sql, epoch: c.l.changed.Load()}
+	p := &Plan{SQL: sql, Text: sql, epoch: c.l.changed.Load(), turn: c.turn}
 	if done := c.text(p); done {
 		return p
 	}

@@ -122,9 +122,9 @@ const (
 	typesPostgres = `(SELECT CASE WHEN count(*) = 1 THEN min(CASE WHEN attgenerated <> '' THEN 7
 	WHEN atttypid IN (20, 21, 23) THEN 1 WHEN atttypid IN (25, 1043) AND collisdeterministic THEN 5
 	WHEN y.typname IN ('text', 'varchar', 'bpchar', 'citext') THEN 4 WHEN y.typname = 'uuid' THEN 8
-	WHEN atttypid = 1700 THEN 6 ELSE 7 END) ELSE 7 END FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type AS y ON y.oid = atttypid
-	LEFT JOIN pg_catalog.pg_collation AS l ON l.oid = attcollation WHERE attrelid = t AND NOT attisdropped AND
-	lower(attname) = lower('`
+	WHEN atttypid = 1700 AND (atttypmod < 0 OR atttypmod - 4 & 1024 = 0) THEN 6 ELSE 7 END) ELSE 7 END
+	FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type AS y ON y.oid = atttypid LEFT JOIN pg_catalog.pg_collation AS l
+	ON l.oid = attcollation WHERE attrelid = t AND NOT attisdropped AND lower(attname) = lower('`
 )
 
 // look queries what a table's database does by itself, if statements call these functions. known is false if that

@@ -39,6 +39,27 @@ func normal(v any) any {
 	return v
 }
 
+// Row returns the names of a row and its version in the history.
+func (t *Table) Row(key, version any) (string, any) {
+	return t.Name + "/" + fmt.Sprint(normal(key)), normal(version)
+}
+
+// name returns a row's key in the history.
+func (x *effect) name(key any) string {
+	name, _ := x.t.Row(key, nil)
+	return name
+}
+
+// value returns a row's version in the history.
+func (x *effect) value(key, version any) valueOf {
+	return func(int64) any {
+		if !x.t.Ranges || version == nil {
+			return version
+		}
+		return map[string]any{"table": x.t.Name, x.t.Key: key, x.t.Version: version}
+	}
+}
+
 // spelled notes how a key is spelled. It reports whether another was spelled differently that may be equal to it, in
 // the database or in the history. In SQLite and PostgreSQL most texts are equal only to themselves.
 func (x *effect) spelled(v any) bool {

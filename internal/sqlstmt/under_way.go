@@ -3,6 +3,7 @@ package sqlstmt
 import (
 	"slices"
 
+	"isovet/internal/slice"
 	"isovet/internal/sqltext"
 )
 
@@ -21,7 +22,7 @@ func (p *Plan) computes() bool {
 // flights lists what is under way while a statement runs: the tables that it may write, and with deleting those from
 // which it may make rows vanish. A stale plan may be of another table.
 func (p *Plan) flights(stale bool) []string {
-	if !p.writes {
+	if !p.writes || p.nothing {
 		return nil
 	}
 	tables, kind := p.touches, p.kind()
@@ -29,9 +30,9 @@ func (p *Plan) flights(stale bool) []string {
 		tables = []string{p.declared.Name}
 	}
 	list := slices.Clone(tables)
-	moves := func(s source) bool { return s.moves }
-	if p.why != "" || kind != sqltext.Insert &&
-		(kind != sqltext.Update || p.computes() || slices.ContainsFunc(p.sources, moves)) {
+	moves := func(s source) bool { return s.r.rekeyed(p.stmts[0].Sets) }
+	if p.why != "" || slices.ContainsFunc(p.sources, moves) || kind != sqltext.Insert &&
+		(kind != sqltext.Update || p.computes()) {
 		if len(tables) == 0 || stale {
 			tables = append(slices.Clip(tables), "")
 		}
@@ -44,12 +45,7 @@ func (p *Plan) flights(stale bool) []string {
 
 // others reports whether a write of another statement is under way; see Run.fly.
 func (l *Log) others(r *Run, table string) bool {
-	own := 0
-	for _, f := range r.fly {
-		if f == table {
-			own++
-		}
-	}
+	own := slice.Count(r.fly, func(f string) bool { return f == table })
 	l.versions.mu.Lock()
 	defer l.versions.mu.Unlock()
 	return l.versions.flying[table] > own

@@ -37,6 +37,7 @@ const (
 	written             // a recorded transaction wrote it; on PostgreSQL: deleted it
 	made                // it was not there before the recording
 	settled             // a recorded transaction has written it and committed
+	removed             // one has deleted it
 	initial = 1 << 31   // of a version; with a number besides, the transaction that wrote it has ended it
 )
 
@@ -159,16 +160,25 @@ func (v *versions) release(held []uint64) {
 	}
 }
 
-// touch marks a row as written. absent says that it was not there until then.
-func (v *versions) touch(key string, absent bool) {
+// touch marks a row as written: made says that it was not there until then, removed that it is not there from then on.
+func (v *versions) touch(key string, how uint32) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	h := v.hash(key, nil)
 	n, ok := v.get(h)
-	if absent && !ok && !v.forgot(h) {
-		n = made
+	if how == made && (ok || v.forgot(h)) {
+		how = 0
 	}
-	v.put(h, n|written)
+	v.put(h, n|written|how)
+}
+
+// vanished reports whether a recorded transaction may have deleted a row, or a statement under way in a table.
+func (v *versions) vanished(key, table string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	h := v.hash(key, nil)
+	n, _ := v.get(h)
+	return n&removed != 0 || v.forgot(h) || v.flying[deleting+table]+v.flying[deleting] > 0
 }
 
 // read returns the value of a version that was read, and its writer. old says that it is from before the recording,

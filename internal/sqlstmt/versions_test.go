@@ -71,7 +71,7 @@ func TestVersionsForget(t *testing.T) {
 func TestDeletionsLeaveRows(t *testing.T) {
 	for deletions := range 8 {
 		var v versions
-		v.touch("t/1", false)
+		v.touch("t/1", 0)
 		for range deletions {
 			v.wrote("t/1", nil, func(int64) any { return nil })
 		}

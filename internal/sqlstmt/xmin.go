@@ -63,7 +63,9 @@ func (l *Log) done(r *Run, res *Result) {
 		why = cmp.Or(why, missed)
 	}
 	if why == "" {
-		l.understood()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.stats.Understood++
 		return
 	}
 	l.miss(p, why)
@@ -242,7 +244,7 @@ func (l *Log) replaced(r *Run, s *sqltext.Stmt, from *source, key string, row []
 // deleted records that a row was deleted.
 func (r *Run) deleted(key string) {
 	_ = r.t.Write(key, nil) // the recorder keeps what goes wrong
-	r.c.l.versions.touch(key, false)
+	r.c.l.versions.touch(key, 0)
 	r.overwrite(key, 0)
 }
 

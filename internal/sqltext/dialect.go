@@ -120,8 +120,11 @@ func ParseDialect(sql string, mysql bool) (all []Stmt, names []string, err error
 			return "'\x01" + strconv.Itoa(len(quotes)-1) + "'"
 		case strings.HasPrefix(w, "--"), strings.HasPrefix(w, "/*"), c == '#':
 			return " "
+		case c == '"': // "A" and a are one name
+			return strings.ToLower(w)
 		case c == '`', c == '[':
-			return `"` + strings.ReplaceAll(strings.ReplaceAll(w[1:len(w)-1], "``", "`"), `"`, `""`) + `"`
+			w = strings.ToLower(w[1 : len(w)-1])
+			return `"` + strings.ReplaceAll(strings.ReplaceAll(w, "``", "`"), `"`, `""`) + `"`
 		case strings.EqualFold(w, "user"): // PostgreSQL reserves it
 			return `"user"`
 		case w == "?":

@@ -26,6 +26,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"isovet/internal/slice"
 	"isovet/internal/sqlstmt"
 	"isovet/record"
 )
@@ -75,19 +76,11 @@ func (t *Tracer) of(c *pgx.Conn) *sqlstmt.Client {
 
 // ask queries the database without pgx's cache of statements, which does not change.
 func ask(c *pgconn.PgConn, sql string, args []any) ([][]string, error) {
-	values := make([][]byte, len(args))
-	for i, a := range args {
-		values[i] = []byte(a.(string))
-	}
+	values := slice.Map(args, func(a any) []byte { return []byte(a.(string)) })
 	r := c.ExecParams(context.Background(), sql, values, nil, nil, nil).Read()
-	var out [][]string
-	for _, row := range r.Rows {
-		texts := make([]string, len(row))
-		for i, v := range row {
-			texts[i] = string(v)
-		}
-		out = append(out, texts)
-	}
+	out := slice.Map(r.Rows, func(row [][]byte) []string {
+		return slice.Map(row, func(v []byte) string { return string(v) })
+	})
 	if c.IsClosed() {
 		r.Err = driver.ErrBadConn
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"isovet/internal/slice"
 	"isovet/internal/sqlstmt"
 	"isovet/internal/sqltext"
 	"isovet/record"
@@ -82,16 +83,13 @@ func (c *conn) ask(query string, args ...any) ([][]string, error) {
 			}
 			return out, errors.Join(err, in.Close())
 		}
-		texts := make([]string, len(row))
-		for i, v := range row {
-			switch v := v.(type) {
-			case string:
-				texts[i] = v
-			case []byte:
-				texts[i] = string(v)
+		out = append(out, slice.Map(row, func(v driver.Value) string {
+			if b, ok := v.([]byte); ok {
+				return string(b)
 			}
-		}
-		out = append(out, texts)
+			s, _ := v.(string)
+			return s
+		}))
 	}
 }
 
@@ -185,19 +183,11 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 }
 
 func bare(args []driver.NamedValue) []driver.Value {
-	out := make([]driver.Value, len(args))
-	for i, a := range args {
-		out[i] = a.Value
-	}
-	return out
+	return slice.Map(args, func(a driver.NamedValue) driver.Value { return a.Value })
 }
 
 func argsOf(args []driver.NamedValue) []sqlstmt.Arg {
-	out := make([]sqlstmt.Arg, len(args))
-	for i, a := range args {
-		out[i] = sqlstmt.Arg{Name: a.Name, Value: a.Value}
-	}
-	return out
+	return slice.Map(args, func(a driver.NamedValue) sqlstmt.Arg { return sqlstmt.Arg{Name: a.Name, Value: a.Value} })
 }
 
 type stmt struct {

@@ -264,38 +264,17 @@ func TestLevelsTold(t *testing.T) {
 	url := sqltest.Postgres(t)
 	words := strings.NewReplacer("STRICT", "BEGIN ISOLATION LEVEL SERIALIZABLE", "ONE",
 		"SELECT v FROM accounts WHERE id = 1").Replace
-	for name, c := range map[string]struct{ steps, want string }{
-		"a weaker writer": {"1 STRICT;1 ONE;2 UPDATE accounts SET v = 2 WHERE id = 1;" +
-			"1 UPDATE accounts SET v = 3 WHERE id = 2;1 COMMIT;3 STRICT;3 ONE;3 COMMIT",
-			"read-committed snapshot-isolation serializable"},
-		"a setting": {"1 BEGIN;1 ONE;1 SELECT set_config('app.user', '', false);1 COMMIT", "read-committed"},
-		"of later ones": {"1 BEGIN;1 SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE;1 ONE;" +
-			"1 COMMIT;1 ONE", "read-committed serializable"},
-		"a weaker one": {"1 STRICT;1 SET transaction_isolation = 'read committed';1 ONE;1 COMMIT", "read-committed"},
-		"begun twice":  {"1 STRICT;1 BEGIN ISOLATION LEVEL READ COMMITTED;1 ONE;1 COMMIT", "read-committed"},
-		"over a deleted row": {"1 BEGIN ISOLATION LEVEL REPEATABLE READ;1 SELECT FROM accounts WHERE id = 2;" +
-			"2 DELETE FROM accounts WHERE id = 1;1 INSERT INTO accounts (id) VALUES (1);1 SELECT id FROM accounts;" +
-			"1 COMMIT", "read-committed read-committed"},
-		"over a deleted row that it had written": {"1 BEGIN ISOLATION LEVEL REPEATABLE READ;1 SAVEPOINT a;" +
-			"1 UPDATE accounts SET v = 1 WHERE id = 1;1 ROLLBACK TO a;2 DELETE FROM accounts WHERE id = 1;" +
-			"1 INSERT INTO accounts (id) VALUES (1);1 COMMIT", "read-committed read-committed"},
-		"a table made anew behind its snapshot": {"3 CREATE TABLE y (id int PRIMARY KEY);3 BEGIN;" +
-			"3 INSERT INTO y VALUES (1);3 UPDATE accounts SET v = 1 WHERE id = 1;3 COMMIT;1 BEGIN ISOLATION LEVEL " +
-			"REPEATABLE READ;1 SELECT id FROM y;2 ALTER TABLE accounts ALTER v TYPE text;1 ONE;1 COMMIT",
-			"snapshot-isolation"},
-		"a setting of a function's": {"1 CREATE FUNCTION f() RETURNS void LANGUAGE sql AS 'RESET default_transaction_" +
-			"isolation';1 SET default_transaction_isolation = serializable;1 ONE;1 SELECT f();1 ONE", "read-committed"},
-		"an upsert over it": {"1 STRICT;1 ONE;2 DELETE FROM accounts WHERE id = 1;1 INSERT INTO accounts (id) " +
-			"VALUES (1) ON CONFLICT (id) DO UPDATE SET v = 7;1 COMMIT", "read-committed read-committed"},
-	} {
+	for _, c := range cases(t, "levels.txt") {
+		name, want, steps := c[0], c[1], c[2]
 		t.Run(name, func(t *testing.T) {
 			rec := isovettest.Recorder(t, record.Options{Meta: history.Meta{DB: "postgresql"}})
-			log := recordsql.New(rec)
+			declared := recordsql.Table{Name: "accounts", Key: "id", Version: "v", Ranges: true}
+			log := recordsql.New(rec, []recordsql.Table{declared}[:strings.Count(name, "declared")]...)
 			db := must.Get(log.Open("pgx", url))(t)
 			defer db.Close()
 			sqltest.Fresh(t, db, nil)
 			clients := map[string]*sql.Conn{}
-			for step := range strings.SplitSeq(words(c.steps), ";") {
+			for step := range strings.SplitSeq(words(steps), ";") {
 				who, text, _ := strings.Cut(step, " ")
 				if clients[who] == nil {
 					clients[who] = must.Get(db.Conn(t.Context()))(t)
@@ -310,8 +289,8 @@ func TestLevelsTold(t *testing.T) {
 			for u := range uint32(h.NumTxns()) {
 				levels = append(levels, h.LevelName(u))
 			}
-			levels = levels[max(0, len(levels)-len(strings.Fields(c.want))):]
-			must.Equal(t, strings.Join(levels, " "), c.want, "levels")
+			levels = levels[max(0, len(levels)-len(strings.Fields(want))):]
+			must.Equal(t, strings.Join(levels, " "), want, "levels")
 			isovettest.Check(t, rec, level.Mixed(level.ReadCommitted))
 		})
 	}

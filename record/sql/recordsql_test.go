@@ -67,52 +67,39 @@ func TestStatements(t *testing.T) {
 	ranged.Ranges = true
 	db, log := open(t, rec, ranged)
 	ctx := t.Context()
-	must := func(err error) {
-		t.Helper()
-		must.OK(t, err)
-	}
 	exec := func(on interface {
 		ExecContext(context.Context, string, ...any) (sql.Result, error)
 	}, query string, args ...any) {
 		t.Helper()
-		_, err := on.ExecContext(ctx, query, args...)
-		must(err)
+		must.Get(on.ExecContext(ctx, query, args...))(t)
 	}
 	exec(db, "INSERT INTO accounts (id, v, name) VALUES (1, 10, 'a'), (2, 20, upper('b'))")
-	tx, err := db.BeginTx(ctx, nil)
-	must(err)
+	tx := must.Get(db.BeginTx(ctx, nil))(t)
 	var id, v int
-	must(tx.QueryRow("SELECT v FROM accounts WHERE id = ?", 1).Scan(&v))
-	if err := tx.QueryRow("SELECT * FROM accounts WHERE id = $1", 9).Scan(&id, &v, new(string)); !errors.Is(err,
-		sql.ErrNoRows) {
-		t.Fatal(err)
-	}
+	must.OK(t, tx.QueryRow("SELECT v FROM accounts WHERE id = ?", 1).Scan(&v))
+	must.Equal(t, tx.QueryRow("SELECT * FROM accounts WHERE id = $1", 9).Scan(&id, &v, new(string)), sql.ErrNoRows, "9")
 	exec(tx, "UPDATE accounts SET v = ?, name = upper(?) WHERE id = ?", 11, "x", 1)
 	exec(tx, "UPDATE accounts SET v = 99 WHERE id = 77") // there is none
-	must(tx.Commit())
-	tx, err = db.BeginTx(ctx, nil)
-	must(err)
+	must.OK(t, tx.Commit())
+	tx = must.Get(db.BeginTx(ctx, nil))(t)
 	exec(tx, "DELETE FROM accounts WHERE id = 2")
-	must(tx.Rollback())
-	must(drain(db.Query("SELECT a.id, a.v AS version FROM accounts AS a WHERE a.id >= ? AND a.id < 5 ORDER BY id", 1)))
-	must(db.QueryRow("UPDATE accounts SET v = v + 1 WHERE id = 2 RETURNING v").Scan(&v))
-	must(db.QueryRow("INSERT INTO accounts (v) VALUES (?) RETURNING id", 30).Scan(&id))
-	st, err := db.Prepare("INSERT INTO accounts (id, v) VALUES (:id, :v) ON CONFLICT (id) DO UPDATE SET v = excluded.v")
-	must(err)
-	_, err = st.Exec(sql.Named("v", 12), sql.Named("id", 1))
-	must(err)
-	must(st.Close())
+	must.OK(t, tx.Rollback())
+	must.OK(t, drain(db.Query("SELECT a.id, a.v AS x FROM accounts AS a WHERE a.id >= ? AND a.id < 5 ORDER BY id", 1)))
+	must.OK(t, db.QueryRow("UPDATE accounts SET v = v + 1 WHERE id = 2 RETURNING v").Scan(&v))
+	must.OK(t, db.QueryRow("INSERT INTO accounts (v) VALUES (?) RETURNING id", 30).Scan(&id))
+	st := must.Get(db.Prepare("INSERT INTO accounts (id, v) VALUES (:id, :v) ON CONFLICT (id) " +
+		"DO UPDATE SET v = excluded.v"))(t)
+	must.Get(st.Exec(sql.Named("v", 12), sql.Named("id", 1)))(t)
+	must.OK(t, st.Close())
 	exec(db, "DELETE FROM accounts WHERE id IN (1, 2)")
-	conn, err := db.Conn(ctx)
-	must(err)
+	conn := must.Get(db.Conn(ctx))(t)
 	exec(conn, "BEGIN IMMEDIATE")
 	exec(conn, "REPLACE INTO accounts (id, v) VALUES (1, 13)")
 	exec(conn, "COMMIT")
-	must(conn.Close())
-	must(db.QueryRow("SELECT count(*) FROM accounts").Scan(&v)) // not understood: a read
+	must.OK(t, conn.Close())
+	must.OK(t, db.QueryRow("SELECT count(*) FROM accounts").Scan(&v)) // not understood: a read
 	noted := recordsql.Explicit(ctx, func(t *record.Txn) error { return t.Write("accounts/5", 50) })
-	_, err = db.ExecContext(noted, "INSERT INTO accounts SELECT 5, 50, 'z'")
-	must(err)
+	must.Get(db.ExecContext(noted, "INSERT INTO accounts SELECT 5, 50, 'z'"))(t)
 	row := func(k, v int) string { return fmt.Sprintf(`{"id":%d,"table":"accounts","v":%d}`, k, v) }
 	want := `committed [["w","accounts/1",` + row(1, 10) + `],["w","accounts/2",` + row(2, 20) + `]]
 committed [["r","accounts/1",` + row(1, 10) + `],["r","accounts/9",null],["w","accounts/1",` + row(1, 11) + `]]
@@ -126,30 +113,14 @@ committed [["w","accounts/1",null],["w","accounts/2",null]]
 committed [["w","accounts/1",` + row(1, 13) + `]]
 committed []
 committed [["w","accounts/5",50]]`
-	if got := ops(t, rec); got != want {
-		t.Errorf("found\n%s\nwant\n%s", got, want)
-	}
-	s := log.Stats()
-	if len(s.NotUnderstood) != 1 || s.NotUnderstood["an aggregate"] != 1 || s.Understood != 12 {
-		t.Errorf("%+v", s)
-	}
+	must.Equal(t, ops(t, rec), want, "recorded")
+	must.Equal(t, fmt.Sprint(log.Stats().NotUnderstood, log.Stats().Understood), "map[an aggregate:1] 12", "statements")
 }
 
 // TestWritesThatAreMissed are counted, and what is read of their table behind them is left out.
 func TestWritesThatAreMissed(t *testing.T) {
-	for _, query := range []string{
-		"UPDATE accounts SET v = v + 1 WHERE id = 1",
-		"UPDATE accounts SET name = 'x' WHERE id = 1",
-		"UPDATE accounts SET v = 5 WHERE name = 'a'",
-		"UPDATE accounts SET v = 5 WHERE id = 1 OR id = 2",
-		"INSERT INTO accounts SELECT 7, 7, 'x'",
-		"INSERT INTO accounts VALUES (7, 7, 'x')",
-		"INSERT OR REPLACE INTO accounts SELECT 7, 7, 'x'",
-		"INSERT OR IGNORE INTO accounts (id, v) VALUES (1, 7), (7, 7)",
-		"INSERT INTO accounts (id, v) VALUES (1, 7), (7, 7) ON CONFLICT (id) DO UPDATE SET v = excluded.v WHERE id > 7",
-		"DELETE FROM accounts",
-		"WITH x AS (SELECT 1) UPDATE accounts SET v = 5",
-	} {
+	for _, c := range cases(t, "missed.txt") {
+		query := c[0]
 		rec := isovettest.Recorder(t, record.Options{})
 		db, log := open(t, rec, accounts)
 		must.Get(db.Exec("INSERT INTO accounts (id, v, name) VALUES (1, 10, 'a'), (2, 20, 'b')"))(t)
@@ -186,16 +157,13 @@ func TestBefore(t *testing.T) {
 		}
 		must.OK(t, drain(on.Query(query)), query)
 	}
-	want := `committed [["w","accounts/1",10],["w","accounts/2",20]]
-committed [["r","accounts/1",10],["r","accounts/2",20],["r","accounts/3",null]]
-committed [["r","accounts/2",20],["r","accounts/3",null]]`
 	got := strings.Split(ops(t, rec), "\n")
 	slices.Sort(got)
-	wants := strings.Split(want, "\n")
-	slices.Sort(wants)
-	must.Equal(t, !slices.Equal(got, wants), false, "found\n%s\nwant\n%s", strings.Join(got, "\n"), want)
-	s := log.Stats()
-	must.Equal(t, len(s.Missed) == 1 && !s.Missed[0].Write, true, "%v", s)
+	must.Equal(t, strings.Join(got, "\n"), `committed [["r","accounts/1",10],["r","accounts/2",20],`+
+		`["r","accounts/3",null]]
+committed [["r","accounts/2",20],["r","accounts/3",null]]
+committed [["w","accounts/1",10],["w","accounts/2",20]]`, "recorded")
+	must.Be(t, len(log.Stats().Missed) == 1 && !log.Stats().Missed[0].Write, "%v", log.Stats())
 }
 
 // transfers has clients move versions about, as a program would, in the database's own transactions.
@@ -267,10 +235,8 @@ func TestReplaced(t *testing.T) {
 		}
 		h := must.Get(rec.History())(t)
 		r, err := isovettest.Run(t.Context(), h, isovettest.Options{Level: level.StrictSerializable})
-		if missed := len(log.Stats().NotUnderstood); err != nil || r.Verdict == evidence.Violated ||
-			(missed > 0) != (unique != "") {
-			t.Errorf("%q: %v: %v\n%s\n%v", unique, err, r.Verdict, ops(t, rec), log.Stats())
-		}
+		must.Be(t, err == nil && r.Verdict != evidence.Violated && len(log.Stats().Missed) > 0 == (unique != ""),
+			"%q: %v: %v\n%s\n%v", unique, err, r.Verdict, ops(t, rec), log.Stats())
 	}
 }
 

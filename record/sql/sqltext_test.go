@@ -2,6 +2,7 @@ package recordsql_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -29,31 +30,18 @@ func say(s sqltext.Stmt) string {
 	return out
 }
 
+// cases are the lines of a file in testdata, in parts. The first line says what they are.
+func cases(t *testing.T, name string) (all [][]string) {
+	file := must.Get(os.ReadFile("testdata/" + name))(t)
+	for _, line := range strings.Split(strings.TrimSpace(string(file)), "\n")[1:] {
+		all = append(all, strings.Split(line, "\t"))
+	}
+	return all
+}
+
 // TestParse: what PostgreSQL's statements do.
 func TestParse(t *testing.T) {
-	for _, c := range [][2]string{
-		{"select v from a where id = $1", `1  rows [a:a] where [{id = [{1 <nil> true}]}] plain`},
-		{"explain (costs off) update a set v = 1", `0  rows [] where []: EXPLAIN`},
-		{"select v from s.a x where x.id in (1, -$2)", `1  rows [a:x] where []`},
-		{"select v from a where id in (1, -2) for update skip locked",
-			`1  rows [a:a] where [{id in [{0 1 true} {0 -2 true}]}] plain cut`},
-		{"select v from a where 'x' = id and b between 1 and 3 limit 1",
-			`1  rows [a:a] where [{id = [{0 x true}]} {b >= [{0 1 true}]} {b <= [{0 3 true}]}] plain cut`},
-		{"select v from a where id = 1 limit 1", `1  rows [a:a] where [{id = [{0 1 true}]}] plain`},
-		{"select v from a tablesample system (1) where id = 1",
-			`1  rows [a:a] where [{id = [{0 1 true}]}] plain cut`},
-		{"with a as (select 1) select * from a", `1  rows [] where [] plain cut`},
-		{"with x as (delete from a returning *) select * from x",
-			`1  rows [] where [] plain cut writes: WITH that writes`},
-		{"select count(*) from a", `1  rows [a:a] where [] plain: an aggregate`},
-		{"select distinct v from a union select 1", `1  rows [] where [] plain cut: UNION, INTERSECT or EXCEPT`},
-		{"update only a as x set v = v + 1 where x.id = $2::int", `3 x rows [] where [{id = [{2 <nil> true}]}] plain writes`},
-		{"delete from a where id = 1 or id = 2", `4 a rows [] where [] writes`},
-		{"insert into a values (1)", `2 a rows [] where [] plain writes`},
-		{"truncate a", `0  rows [] where [] writes: TRUNCATE`},
-		{"create table a (id int)", `12  rows [] where [] writes`},
-		{"rollback to s", `9  rows [] where []`},
-	} {
+	for _, c := range cases(t, "parse.txt") {
 		all, err := sqltext.Parse(c[0])
 		must.Equal(t, err != nil || len(all) != 1 || say(all[0]) != c[1], false,
 			"%s: %v\n%s\nwant\n%s", c[0], err, say(append(all, sqltext.Stmt{})[0]), c[1])
@@ -70,22 +58,7 @@ func TestParse(t *testing.T) {
 
 // TestOuter: which aggregates may be the statement's, what else it may call, and which numbers mean columns.
 func TestOuter(t *testing.T) {
-	for _, c := range [][2]string{
-		{"select (select sum(a.v)) from a", "[sum] [.v sum] []"},
-		{"select (select sum(v) from b) from a", "[sum] [sum] []"},
-		{"select (select count(*) from b where b.i = a.i) from a", "[] [.i .i count] []"},
-		{"select (select max(a.v + b.v) from b) from a", "[] [.v .v max] []"},
-		{"select (select sum((select b.v from b)) from b) from a", "[sum] [.v sum] []"},
-		{"select (select count(*) filter (where a.v > 1)) from a", "[count] [.v count] [] an aggregate"},
-		{"select (select 1 from b where (select sum(a.v)) > 1) from a", "[sum] [.v sum] []"},
-		{"select rank() over w from a window w as (order by sum(v))", "[sum] [rank sum] []"},
-		{"select a.x, (a).y, (a.p).z, v from a order by 4", "[] [.p .x .y .z] []"},
-		{"select v from a order by 2", "[] [] [] ORDER BY a number that is no column's"},
-		{"select v from a order by -1", "[] [] [] ORDER BY a number that is no column's"},
-		{"select * from a order by 0", "[] [] [] ORDER BY a number that is no column's"},
-		{"select * from a order by 0x1", "[] [] [] ORDER BY a number that is no column's"},
-		{"select a.v from a join b using (i) for update of a for share of b", "[] [.v] [a b]"},
-	} {
+	for _, c := range cases(t, "outer.txt") {
 		s := must.Get(sqltext.Parse(c[0]))(t)[0]
 		slices.Sort(s.Calls)
 		got := strings.TrimSpace(fmt.Sprint(append(s.Outer, s.Nested...), " ", s.Calls, " ", s.Of, " ", s.Why))

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"isovet/internal/slice"
 	"isovet/internal/sqlstmt"
 	"isovet/record"
 )
@@ -38,7 +39,7 @@ func (c *conn) exec(ctx context.Context, plan *sqlstmt.Plan, args []driver.Named
 	res, err := do()
 	if err == driver.ErrSkip {
 		r.Dropped()
-		return res, err
+		return nil, err
 	}
 	out := &sqlstmt.Result{Affected: -1, Unseen: true}
 	if err == nil && res != nil { // SQLite has none of an empty text
@@ -124,15 +125,13 @@ func (x *rows) Next(dest []driver.Value) error {
 		if n > 0 {
 			look = into[:n]
 		}
-		row := make([]any, len(look))
-		for i, v := range look {
-			if b, ok := v.([]byte); ok {
-				v = slices.Clone(b)
-			}
-			row[i] = v
-		}
 		x.n++
-		x.out.Add(row)
+		x.out.Add(slice.Map(look, func(v driver.Value) any {
+			if b, ok := v.([]byte); ok {
+				return slices.Clone(b)
+			}
+			return v
+		}))
 	case err == io.EOF:
 		x.out.All = true
 	default:
