@@ -35,7 +35,7 @@ func (s *session) fromClient() error {
 		if err != nil {
 			return err
 		}
-		if s.client.r.Buffered() == 0 {
+		if !s.client.whole() {
 			if err := s.server.w.Flush(); err != nil {
 				return err
 			}
@@ -45,12 +45,16 @@ func (s *session) fromClient() error {
 
 // request handles a message that the server will answer.
 func (s *session) request(kind byte, n int) error {
+	e := &entry{kind: kind}
 	body, err := s.client.read(n)
 	if err == nil {
-		body, err = s.hear(&entry{kind: kind}, body)
+		body, err = s.hear(e, body)
 	}
 	if err != nil {
 		return err
+	}
+	if e.types != nil { // the server closes what is not there
+		kind, body = 'C', []byte("Sisovet\x00")
 	}
 	return s.server.send(kind, body) // without mu: the server may take it only when the client has taken answers
 }
@@ -61,6 +65,9 @@ func (s *session) hear(e *entry, body []byte) (_ []byte, err error) {
 	defer s.mu.Unlock()
 	s.refusal = nil
 	if s.records && s.log == nil {
+		for !s.greeted && !s.ended && s.flush(false) == nil { // the client has not waited for it
+			s.changed.Wait()
+		}
 		s.guard(func() { s.log = s.p.o.Log.NewClient(s.ask) })
 	}
 	c := cutter{rest: body}
@@ -79,6 +86,7 @@ func (s *session) hear(e *entry, body []byte) (_ []byte, err error) {
 		body, err = s.execute(e, body)
 	case 'S':
 		err = s.sync(e)
+		s.guard(func() { s.log.Opens(false) })
 	case 'F':
 		if s.records {
 			s.p.o.Log.Miss("a function call of the protocol's", "isovet does not see its effect", true)
@@ -165,6 +173,7 @@ func (s *session) parse(e *entry, body []byte) []byte {
 	if !s.skip {
 		e.before = s.prepared[e.name]
 		s.prepared[e.name] = e.st
+		s.guard(func() { s.log.Opens(true) })
 	}
 	return body
 }
@@ -199,9 +208,11 @@ func (s *session) bind(e *entry, body []byte) []byte {
 	if one := c; results == 1 {
 		p.format = int16(one.int16())
 	}
+	_ = s.settle() // else its snapshot may be older than the end of what runs; s.ended has the error
 	if s.skip {
 		return body
 	}
+	s.guard(func() { s.log.Opens(true) })
 	delete(s.portals, name)
 	if c.bad || p.st == nil {
 		return body
@@ -247,6 +258,9 @@ func (s *session) named(e *entry, what []byte, name string) {
 	} else if p := s.portals[name]; p != nil {
 		e.st = p.st
 	}
+	if p := planned(e); e.kind == 'D' && s.aborted && what[0] == 'S' && p != nil && p.Rewritten() && !p.Returns() {
+		e.types = e.st.types // the server would refuse to tell them, because of the added columns
+	}
 	if e.kind != 'C' {
 		return
 	}
@@ -283,7 +297,8 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	next, _ := s.client.r.Peek(min(1, s.client.r.Buffered()))
 	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && string(next) == "S"
 	s.start(e, p.args)
-	if most > 0 && name == "" && !p.st.fetch && e.plan.Drain() && e.plan.Returns() && e.run != nil {
+	parts := most > 0 && name == "" && !p.st.fetch && e.plan.Drain() && e.plan.Returns() && e.run != nil
+	if parts && string(next) != "B" { // what that binds must not see the writes while rows are left
 		e.part, p.parts = most, true
 		body = make([]byte, 5) // asks for all rows; SQL cannot FETCH from a portal without a name
 	}

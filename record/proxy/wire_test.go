@@ -1,13 +1,10 @@
 package proxy_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -163,7 +160,7 @@ func answers(t *testing.T, c *pgx.Conn, messages ...pgproto3.FrontendMessage) (o
 	switch messages[len(messages)-1].(type) {
 	case *pgproto3.Flush:
 		until = "*pgproto3.CommandComplete"
-	case *pgproto3.Query:
+	case *pgproto3.Query, *pgproto3.FunctionCall, *pgproto3.Sync:
 	default:
 		messages = append(messages, &pgproto3.Sync{})
 	}
@@ -177,6 +174,8 @@ func answers(t *testing.T, c *pgx.Conn, messages ...pgproto3.FrontendMessage) (o
 		switch m := m.(type) {
 		case *pgproto3.RowDescription:
 			out = append(out, fmt.Sprint(len(m.Fields)))
+		case *pgproto3.ParameterDescription:
+			out = append(out, fmt.Sprint("types ", m.ParameterOIDs))
 		case *pgproto3.DataRow:
 			out = append(out, fmt.Sprintf("%q", m.Values))
 		case *pgproto3.CommandComplete:
@@ -238,14 +237,28 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Query{String: "SET search_path = x"})
 		send(&pgproto3.Bind{PreparedStatement: "t"})
 		send(&pgproto3.Query{String: "RESET search_path"})
-		for _, q := range []string{"BEGIN", "UPDATE accounts SET v = 8 WHERE id = 2", "", "COMMIT; SELECT 1",
-			"UPDATE accounts SET v = v + 1 WHERE id = 2"} { // an error of Bind ends the transaction, too
-			if q == "" {
-				send(&pgproto3.Bind{PreparedStatement: "nothing"})
-				continue
-			}
-			send(&pgproto3.Query{String: q})
+		// An error of Bind or of a function ends the transaction, too.
+		for _, wrong := range []pgproto3.FrontendMessage{&pgproto3.Bind{PreparedStatement: "nothing"},
+			&pgproto3.FunctionCall{Function: 1}} {
+			send(&pgproto3.Query{String: "BEGIN"})
+			send(&pgproto3.Query{String: "UPDATE accounts SET v = 8 WHERE id = 2"})
+			send(wrong)
+			send(&pgproto3.Query{String: "COMMIT; SELECT 1"})
+			send(&pgproto3.Query{String: "UPDATE accounts SET v = v + 1 WHERE id = 2"})
 		}
+		// What a failed transaction describes, what a pipeline that ends one runs twice, and what a write does not see
+		// of one whose rows are left.
+		describe := &pgproto3.Describe{ObjectType: 'S', Name: "u"}
+		send(&pgproto3.Parse{Name: "u", Query: "UPDATE accounts SET v = v + 5 WHERE id = $1"}, describe)
+		send(&pgproto3.Query{String: "BEGIN"})
+		send(&pgproto3.Parse{Query: "SELECT *, 1/0 FROM accounts"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+		send(describe)
+		send(&pgproto3.Parse{Query: "ROLLBACK"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+			&pgproto3.Parse{Query: "UPDATE accounts SET v = 3"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Execute{})
+		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 3 + v WHERE id < 3 RETURNING v"}, &pgproto3.Bind{},
+			&pgproto3.Execute{MaxRows: 1}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: 1})
+		send(&pgproto3.Parse{Query: "SELECT * FROM accounts ORDER BY 99"}) // errors that count columns
+		send(&pgproto3.Parse{Query: "SELECT id FROM accounts"}, &pgproto3.Bind{ResultFormatCodes: []int16{0, 1, 0}})
 		// The server skips the end of a statement, and the beginning of a transaction.
 		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Close{ObjectType: 'S', Name: "s"},
 			&pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{})
@@ -343,34 +356,6 @@ func TestFlush(t *testing.T) {
 	must.Equal(t, len(log.Stats().Missed), 0, "statements were not understood: %v", log.Stats())
 	must.Equal(t, simple(t.Context(), c, "SELECT count(*) FROM one"), "1 [[[48]]] SELECT 1", "rows")
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
-}
-
-// TestAnnounced: before the server commits the statements of a pipeline, the recording has them.
-func TestAnnounced(t *testing.T) {
-	direct := postgres(t)
-	path := filepath.Join(t.TempDir(), "h.jsonl")
-	rec := must.Get(record.Create(path, record.Options{}))(t)
-	c := connect(t, start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
-	other := connect(t, direct.String())
-	do(t, c, "DROP TABLE IF EXISTS notes",
-		"CREATE TABLE notes (id int PRIMARY KEY, n int UNIQUE DEFERRABLE INITIALLY DEFERRED)", "SELECT * FROM notes")
-	do(t, other, "BEGIN", "INSERT INTO notes VALUES (1, 1)")
-	done := make(chan struct{})
-	go func() { // its commit waits for the other
-		defer close(done)
-		answers(t, c, &pgproto3.Parse{Query: "INSERT INTO notes VALUES (2, 1)"}, &pgproto3.Bind{},
-			&pgproto3.Execute{}, &pgproto3.Parse{Query: "INSERT INTO notes VALUES (3, 3)"}, &pgproto3.Bind{},
-			&pgproto3.Execute{})
-	}()
-	has := false
-	for end := time.Now().Add(5 * time.Second); !has && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		has = bytes.Contains(must.Get(os.ReadFile(path))(t), []byte(`{"intent":true`))
-	}
-	must.Equal(t, has, true, "the transaction is in the recording before its commit")
-	must.Get(other.Exec(t.Context(), "ROLLBACK"))(t)
-	<-done
-	must.OK(t, rec.Close())
-	must.Equal(t, rec.Stats().Committed >= 1, true, "it has committed")
 }
 
 // TestBothWays: a large answer and a large message behind it pass each other. A session for replication is told.
