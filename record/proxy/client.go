@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,8 +66,8 @@ func (s *session) hear(e *entry, body []byte) (_ []byte, err error) {
 	defer s.mu.Unlock()
 	s.refusal = nil
 	if s.records && s.log == nil {
-		for !s.greeted && !s.ended && s.flush(false) == nil { // the client has not waited for it
-			s.changed.Wait()
+		if !s.greeted && s.flush(false) == nil { // the client has not waited for it
+			s.wait(func() bool { return !s.greeted })
 		}
 		s.guard(func() { s.log = s.p.o.Log.NewClient(s.ask) })
 	}
@@ -130,7 +131,10 @@ func (s *session) query(e *entry, body []byte) ([]byte, error) {
 	if e.plan = s.plan(sql); e.plan != nil && e.plan.Rewritten() {
 		body = append([]byte(e.plan.Text), 0)
 	}
-	delete(s.prepared, "")
+	if !s.skip {
+		e.before = s.prepared[""]
+		delete(s.prepared, "")
+	}
 	s.start(e, nil)
 	return body, nil
 }
@@ -180,8 +184,10 @@ func (s *session) parse(e *entry, body []byte) []byte {
 
 func (s *session) bind(e *entry, body []byte) []byte {
 	c := cutter{rest: body}
-	name := c.text()
-	p := &portal{st: s.prepared[c.text()], at: s.ran}
+	name, of := c.text(), c.text()
+	_ = s.settle() // else its snapshot may be older than the end of what runs; s.ended has the error
+	s.sure(of)
+	p := &portal{st: s.prepared[of], at: s.ran}
 	e.st = p.st
 	formats := make([]int, max(c.int16(), 0))
 	for i := range formats {
@@ -208,7 +214,6 @@ func (s *session) bind(e *entry, body []byte) []byte {
 	if one := c; results == 1 {
 		p.format = int16(one.int16())
 	}
-	_ = s.settle() // else its snapshot may be older than the end of what runs; s.ended has the error
 	if s.skip {
 		return body
 	}
@@ -248,12 +253,26 @@ func argument(v []byte, null bool, format int, oid uint32) any {
 	return unreadable{}
 }
 
+// sure waits until it is known which statement a name means: what changes that may fail, or be passed over up to a Sync.
+func (s *session) sure(name string) {
+	unsure := func() bool {
+		at := slices.IndexFunc(s.queue, func(e *entry) bool {
+			return e.name == name && strings.IndexByte("PCQ", e.kind) >= 0
+		})
+		return at >= 0 && slices.ContainsFunc(s.queue[at:], func(e *entry) bool { return e.kind == 'S' })
+	}
+	if unsure() && s.flush(false) == nil {
+		s.wait(unsure)
+	}
+}
+
 // named finds the statement or portal of a Describe or Close.
 func (s *session) named(e *entry, what []byte, name string) {
 	if len(what) != 1 || s.skip {
 		return
 	}
 	if what[0] == 'S' {
+		s.sure(name)
 		e.st = s.prepared[name]
 	} else if p := s.portals[name]; p != nil {
 		e.st = p.st

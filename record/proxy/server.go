@@ -304,6 +304,9 @@ func (s *session) ready(e *entry, body []byte) {
 	}
 	if !s.explicit && len(s.queue) == 0 { // else one may have been bound for the next transaction
 		clear(s.portals)
+		if s.log != nil {
+			s.guard(s.log.Idle)
+		}
 	}
 }
 

@@ -213,12 +213,17 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	n := len(s.queue)
 	rests := n == 0 || slices.Contains([]byte{'Q', 'S', 'F'}, s.queue[n-1].kind)
 	if rests && s.flush(false) == nil {
-		for !s.ended && len(s.queue) > 0 {
-			s.changed.Wait()
-		}
+		s.wait(func() bool { return len(s.queue) > 0 })
 	}
 	s.guard(func() { p = s.log.Plan(sql) })
 	return p
+}
+
+// wait waits while something holds, and the session goes on.
+func (s *session) wait(holds func() bool) {
+	for holds() && !s.ended {
+		s.changed.Wait()
+	}
 }
 
 // flush sends what waits to be sent, perhaps with a Flush. Meanwhile it does not hold mu: the server may take it only
@@ -284,9 +289,7 @@ func (s *session) settle() error {
 		if err := s.flush(last != 'S' && last != 'Q'); err != nil { // else the server keeps the answer
 			return err
 		}
-		for s.running == was && !s.ended && !s.copying {
-			s.changed.Wait()
-		}
+		s.wait(func() bool { return s.running == was && !s.copying })
 	}
 	if s.ended {
 		return io.EOF
@@ -313,10 +316,10 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 	})
 }
 
-// restore undoes the effects of a Parse or Close that failed or that the server ignored. The caller must hold mu.
+// restore undoes the effects of a Parse, Close or Query that failed or that the server ignored. The caller must hold mu.
 func (s *session) restore(e *entry) {
 	now := s.prepared[e.name]
-	if e.kind == 'P' && now == e.st || e.kind == 'C' && now == nil {
+	if e.kind == 'P' && now == e.st || e.kind != 'P' && now == nil {
 		if s.prepared[e.name] = e.before; e.before == nil {
 			delete(s.prepared, e.name)
 		}

@@ -281,9 +281,24 @@ func TestPortals(t *testing.T) {
 			send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 3"}, &pgproto3.Bind{ResultFormatCodes: []int16{0, 1}},
 				&pgproto3.Execute{}, &pgproto3.Execute{MaxRows: 1})
 		}
+		update := &pgproto3.Parse{Query: "UPDATE accounts SET v = v + 6 WHERE id = 5"}
 		send(&pgproto3.Query{String: "ROLLBACK"})
 		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 RETURNING id"}, &pgproto3.Bind{},
 			&pgproto3.Execute{MaxRows: 1})
+		c = connect(t, address) // what a name means where a pipeline failed, and the next one comes at once
+		send(update)
+		send(&pgproto3.Bind{PreparedStatement: "nothing"}, &pgproto3.Query{String: "SELECT 1"}, &pgproto3.Sync{},
+			&pgproto3.Bind{}, &pgproto3.Execute{})
+		send(&pgproto3.Parse{Name: "u", Query: update.Query})
+		send(&pgproto3.Parse{Name: "u", Query: "SELECT 1"}, &pgproto3.Sync{}, &pgproto3.Bind{PreparedStatement: "u"},
+			&pgproto3.Execute{})
+		for range 2 {
+			send(&pgproto3.Query{})
+		}
+		c = connect(t, address)
+		for _, q := range []string{"SELECT 1; COMMIT AND CHAIN", update.Query, "BEGIN", "ROLLBACK", update.Query} {
+			send(&pgproto3.Query{String: q}) // no transaction begins by its error
+		}
 		return append(out, simple(t.Context(), c, "SELECT * FROM accounts ORDER BY id"))
 	}
 	want := run(direct.String())
