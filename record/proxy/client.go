@@ -253,7 +253,7 @@ func argument(v []byte, null bool, format int, oid uint32) any {
 	return unreadable{}
 }
 
-// sure waits until it is known which statement a name means: what changes that may fail, or be passed over up to a Sync.
+// sure waits until it is known which statement a name means: what changes that may fail, or be ignored up to a Sync.
 func (s *session) sure(name string) {
 	unsure := func() bool {
 		at := slices.IndexFunc(s.queue, func(e *entry) bool {

@@ -24,8 +24,7 @@ func TestDirect(t *testing.T) {
 	must.Equal(t, bytes.Equal(must.Get(io.ReadAll(newDirect(must.Get(ln.Accept())(t))))(t), sent), true, "bytes")
 }
 
-// TestSilent: a server that accepts and says nothing does not keep the proxy from ending. What has come is passed on
-// while a message is incomplete.
+// TestSilent: a server that says nothing does not keep the proxy from ending; an incomplete message holds nothing up.
 func TestSilent(t *testing.T) {
 	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()

@@ -316,7 +316,7 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 	})
 }
 
-// restore undoes the effects of a Parse, Close or Query that failed or that the server ignored. The caller must hold mu.
+// restore undoes the effects of a Parse, Close or Query that failed or was ignored. The caller must hold mu.
 func (s *session) restore(e *entry) {
 	now := s.prepared[e.name]
 	if e.kind == 'P' && now == e.st || e.kind != 'P' && now == nil {

@@ -92,10 +92,7 @@ func TestPipelines(t *testing.T) {
 		_, err = c.CopyFrom(ctx, pgx.Identifier{"notes"}, []string{"at", "n", "text"}, pgx.CopyFromRows([][]any{
 			{time.Unix(0, 0), 1, "again"}}))
 		note(sqltest.Code(err))
-		_, err = c.Exec(ctx, "LISTEN news")
-		note(sqltest.Code(err))
-		_, err = other.Exec(ctx, "NOTIFY news, 'hello'")
-		note(sqltest.Code(err))
+		note(simple(ctx, c, "LISTEN news"), simple(ctx, other, "NOTIFY news, 'hello'"))
 		news, err := c.WaitForNotification(ctx)
 		note(news.Payload, sqltest.Code(err))
 		tx, err := c.Begin(ctx)
@@ -200,30 +197,32 @@ func TestPortals(t *testing.T) {
 		c := connect(t, address)
 		do(t, c, fresh...)
 		send := func(messages ...pgproto3.FrontendMessage) { out = append(out, answers(t, c, messages...)...) }
+		query := func(texts ...string) {
+			for _, text := range texts {
+				send(&pgproto3.Query{String: text})
+			}
+		}
 		rows := &pgproto3.Execute{Portal: "p", MaxRows: 2}
-		send(&pgproto3.Query{String: "BEGIN"})
+		query("BEGIN")
 		send(&pgproto3.Parse{Query: "SELECT id, v FROM accounts ORDER BY id"},
 			&pgproto3.Bind{DestinationPortal: "p"}, rows)
-		send(&pgproto3.Query{String: "UPDATE accounts SET v = 9 WHERE id = 3"})
+		query("UPDATE accounts SET v = 9 WHERE id = 3")
 		send(rows)
 		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id IN (1, 2, 3)"},
 			&pgproto3.Bind{DestinationPortal: "r"}, &pgproto3.Execute{Portal: "r", MaxRows: 2})
-		send(&pgproto3.Query{String: "FETCH ALL FROM r"})
-		send(&pgproto3.Query{String: "COMMIT"})
-		send(&pgproto3.Query{String: "BEGIN"})
+		query("FETCH ALL FROM r", "COMMIT", "BEGIN")
 		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id IN (1, 2, 3) ORDER BY id"},
 			&pgproto3.Bind{DestinationPortal: "p"}, &pgproto3.Describe{ObjectType: 'P', Name: "p"}, rows, rows, rows)
 		send(&pgproto3.Parse{Name: "s", Query: "UPDATE accounts SET v = 1 WHERE id < 4 RETURNING id"},
 			&pgproto3.Bind{PreparedStatement: "s", DestinationPortal: "q"},
 			&pgproto3.Execute{Portal: "q", MaxRows: 2})
-		send(&pgproto3.Query{String: "FETCH ALL FROM q"})
+		query("FETCH ALL FROM q")
 		send(&pgproto3.Parse{Query: "EXECUTE s"}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{},
 			&pgproto3.Execute{})
 		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id = 1"}, &pgproto3.Bind{}, &pgproto3.Execute{})
-		send(&pgproto3.Query{String: "PREPARE w AS SELECT 1, 2, 3, 4, 5"})
+		query("PREPARE w AS SELECT 1, 2, 3, 4, 5")
 		send(&pgproto3.Bind{PreparedStatement: "w"}, &pgproto3.Execute{})
-		send(&pgproto3.Query{String: "CLOSE p"})
-		send(&pgproto3.Query{String: "DECLARE p CURSOR FOR SELECT 1, 2, 3, 4, 5"})
+		query("CLOSE p", "DECLARE p CURSOR FOR SELECT 1, 2, 3, 4, 5")
 		send(&pgproto3.Parse{Query: "FETCH ALL FROM p"}, &pgproto3.Bind{}, &pgproto3.Execute{})
 		// Statements end the transaction, and an error behind them undoes what came between.
 		send(&pgproto3.Parse{Query: "COMMIT"}, &pgproto3.Bind{}, &pgproto3.Execute{},
@@ -232,29 +231,28 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 6 WHERE id = 1"}, &pgproto3.Bind{}, &pgproto3.Execute{},
 			&pgproto3.Parse{Query: "VACUUM accounts"}, &pgproto3.Bind{}, &pgproto3.Execute{}, // it commits both
 			&pgproto3.Bind{PreparedStatement: "nothing"})
-		send(&pgproto3.Query{String: "UPDATE accounts SET v = v + 1 WHERE id = 1"})
+		query("UPDATE accounts SET v = v + 1 WHERE id = 1")
 		send(&pgproto3.Parse{Name: "t", Query: "SELECT v FROM accounts"})
-		send(&pgproto3.Query{String: "SET search_path = x"})
+		query("SET search_path = x")
 		send(&pgproto3.Bind{PreparedStatement: "t"})
-		send(&pgproto3.Query{String: "RESET search_path"})
+		query("RESET search_path")
 		// An error of Bind or of a function ends the transaction, too.
 		for _, wrong := range []pgproto3.FrontendMessage{&pgproto3.Bind{PreparedStatement: "nothing"},
 			&pgproto3.FunctionCall{Function: 1}} {
-			send(&pgproto3.Query{String: "BEGIN"})
-			send(&pgproto3.Query{String: "UPDATE accounts SET v = 8 WHERE id = 2"})
+			query("BEGIN", "UPDATE accounts SET v = 8 WHERE id = 2")
 			send(wrong)
-			send(&pgproto3.Query{String: "COMMIT; SELECT 1"})
-			send(&pgproto3.Query{String: "UPDATE accounts SET v = v + 1 WHERE id = 2"})
+			query("COMMIT; SELECT 1", "UPDATE accounts SET v = v + 1 WHERE id = 2")
 		}
 		// What a failed transaction describes, what a pipeline that ends one runs twice, and what a write does not see
 		// of one whose rows are left.
 		describe := &pgproto3.Describe{ObjectType: 'S', Name: "u"}
 		send(&pgproto3.Parse{Name: "u", Query: "UPDATE accounts SET v = v + 5 WHERE id = $1"}, describe)
-		send(&pgproto3.Query{String: "BEGIN"})
+		query("BEGIN")
 		send(&pgproto3.Parse{Query: "SELECT *, 1/0 FROM accounts"}, &pgproto3.Bind{}, &pgproto3.Execute{})
 		send(describe)
 		send(&pgproto3.Parse{Query: "ROLLBACK"}, &pgproto3.Bind{}, &pgproto3.Execute{},
-			&pgproto3.Parse{Query: "UPDATE accounts SET v = 3"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Execute{})
+			&pgproto3.Parse{Query: "UPDATE accounts SET v = 3"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+			&pgproto3.Execute{})
 		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 3 + v WHERE id < 3 RETURNING v"}, &pgproto3.Bind{},
 			&pgproto3.Execute{MaxRows: 1}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: 1})
 		send(&pgproto3.Parse{Query: "SELECT * FROM accounts ORDER BY 99"}) // errors that count columns
@@ -263,14 +261,9 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Close{ObjectType: 'S', Name: "s"},
 			&pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{})
 		send(&pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{})
-		send(&pgproto3.Query{String: "ROLLBACK"})
-		send(&pgproto3.Query{String: "BEGIN"})
-		send(&pgproto3.Query{String: "SAVEPOINT a"})
+		query("ROLLBACK", "BEGIN", "SAVEPOINT a")
 		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Parse{Query: "COMMIT"}, &pgproto3.Bind{}, &pgproto3.Execute{})
-		send(&pgproto3.Query{String: "ROLLBACK TO a"})
-		send(&pgproto3.Query{String: "UPDATE accounts SET v = 2 WHERE id = 2"})
-		send(&pgproto3.Query{String: "COMMIT"})
-		send(&pgproto3.Query{String: "BEGIN"})
+		query("ROLLBACK TO a", "UPDATE accounts SET v = 2 WHERE id = 2", "COMMIT", "BEGIN")
 		for _, most := range []uint32{1, 2, 3, 4} { // as asyncpg fetches a row
 			parts := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 " +
 				"RETURNING id"}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: most}, &pgproto3.Execute{MaxRows: 1}}
@@ -282,7 +275,7 @@ func TestPortals(t *testing.T) {
 				&pgproto3.Execute{}, &pgproto3.Execute{MaxRows: 1})
 		}
 		update := &pgproto3.Parse{Query: "UPDATE accounts SET v = v + 6 WHERE id = 5"}
-		send(&pgproto3.Query{String: "ROLLBACK"})
+		query("ROLLBACK")
 		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 RETURNING id"}, &pgproto3.Bind{},
 			&pgproto3.Execute{MaxRows: 1})
 		c = connect(t, address) // what a name means where a pipeline failed, and the next one comes at once
@@ -292,13 +285,9 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Parse{Name: "u", Query: update.Query})
 		send(&pgproto3.Parse{Name: "u", Query: "SELECT 1"}, &pgproto3.Sync{}, &pgproto3.Bind{PreparedStatement: "u"},
 			&pgproto3.Execute{})
-		for range 2 {
-			send(&pgproto3.Query{})
-		}
+		query("", "")
 		c = connect(t, address)
-		for _, q := range []string{"SELECT 1; COMMIT AND CHAIN", update.Query, "BEGIN", "ROLLBACK", update.Query} {
-			send(&pgproto3.Query{String: q}) // no transaction begins by its error
-		}
+		query("SELECT 1; COMMIT AND CHAIN", update.Query, "BEGIN", "ROLLBACK", update.Query) // none begins by its error
 		return append(out, simple(t.Context(), c, "SELECT * FROM accounts ORDER BY id"))
 	}
 	want := run(direct.String())
@@ -384,9 +373,7 @@ func TestBothWays(t *testing.T) {
 	defer stop()
 	must.OK(t, connect(t, address).SendBatch(ctx, b).Close())
 	must.Equal(t, len(log.Stats().Missed), 0, "%v", log.Stats())
-	u := must.Get(url.Parse(address))(t)
-	u.RawQuery = "replication=database"
-	connect(t, u.String())
+	connect(t, with(address, "replication=database"))
 	must.Equal(t, len(log.Stats().Missed), 1, "%v", log.Stats())
 }
 
