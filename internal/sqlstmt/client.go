@@ -16,7 +16,8 @@ import (
 type Client struct {
 	Open int // how many results are open; outside of a transaction they keep an old snapshot for later reads (SQLite)
 	l    *Log
-	ask  Ask // nil: the database cannot be asked
+	ask  Ask   // nil: the database cannot be asked
+	lost error // the transaction failed by a question
 	s    *record.Session
 
 	t       *record.Txn // that has begun and not ended; nil: none
@@ -45,11 +46,12 @@ type Client struct {
 
 // promised is what decides about the level that the database promises a transaction, and about its catalogue.
 type promised struct {
-	level  string // as the transaction was begun; "": not known
-	weak   int64  // Log.weak when it began
-	began  int64  // Log.changed then
-	writes bool   // it counts there
-	again  bool   // it may have inserted a row that its snapshot has, or that was written since
+	level  string      // as the transaction was begun; "": not known
+	weak   int64       // Log.weak when it began
+	began  int64       // Log.changed then
+	writes bool        // it counts there
+	early  *record.Txn // begun before its first statement; nil: none
+	again  bool        // it may have inserted a row that its snapshot has, or that was written since
 }
 
 // touched is what the transaction has read and written.
@@ -78,10 +80,31 @@ type overwritten struct {
 // It returns driver.ErrBadConn if it cannot. Then the session is not recorded, and the next one asks again.
 func (l *Log) NewClient(ask Ask) *Client {
 	c := &Client{l: l, ask: ask, s: l.Rec.Session()}
-	if ask != nil {
-		c.identify()
+	if ask == nil {
+		return c
 	}
+	c.ask = func(sql string, args ...any) (rows [][]string, err error) {
+		for range 4 { // it may meet a short time limit
+			rows, err = ask(sql, args...)
+			is := state(err)
+			if c.t != nil && c.l.is && is != "" && is != "25P02" {
+				c.failed, c.lost = true, err
+			}
+			if is != "57014" || c.failed || !strings.Contains(err.Error(), "timeout") {
+				break
+			}
+		}
+		return rows, err
+	}
+	c.identify()
 	return c
+}
+
+// Planned is Plan. If a question made the program's transaction fail, as a cancel may, its error is the statement's.
+func (c *Client) Planned(sql string) (*Plan, error) {
+	c.lost = nil
+	p := c.Plan(sql)
+	return p, c.lost
 }
 
 // Controls reports whether a text begins or ends transactions or savepoints, or changes settings.
@@ -99,11 +122,35 @@ func (c *Client) Lost() {
 // Refused says that the database refused to prepare a statement.
 func (c *Client) Refused(err error) { c.failed = c.failed || c.t != nil && c.l.is && hasState(err) }
 
+// Opens says that a message may take the snapshot of a transaction before the first statement that is recorded of it,
+// or, with false, that no such statement has come.
+func (c *Client) Opens(yes bool) {
+	switch {
+	case !yes && c.early != nil:
+		_ = c.early.Drop()
+		c.early = nil
+	case yes && c.early == nil && c.t == nil && !c.blind:
+		c.early, c.began, c.weak = c.s.Begin(""), c.l.changed.Load(), c.l.weak.Load()
+	}
+}
+
+// first begins a transaction, perhaps as early as Opens was called.
+func (c *Client) first(name string) *record.Txn {
+	c.Opens(true)
+	t := c.early
+	t.Rename(name)
+	c.early = nil
+	return t
+}
+
 // Within reports whether a transaction is being recorded. If one may be open, this includes one that is not recorded.
 func (c *Client) Within(open bool) bool { return c.t != nil || open && c.blind }
 
 // Close ends the session.
-func (c *Client) Close() error { return c.s.Close() }
+func (c *Client) Close() error {
+	c.Opens(false)
+	return c.s.Close()
+}
 
 // postgres reports whether versions are PostgreSQL's own.
 func (c *Client) postgres() bool { return c.l.is && c.ask != nil }
@@ -139,6 +186,11 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 			r.from = " /* " + at + " */"
 		}
 	}
+	if c.t != nil && p.ends() {
+		c.t.Rename(c.name())
+		r.promise()
+		_ = c.t.Committing() // the recorder keeps what goes wrong, as below
+	}
 	switch p.kind() {
 	case sqltext.Begin:
 		if c.my.is { // it ends whatever goes on
@@ -149,13 +201,7 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 		} else if p.level() != "" && c.l.is { // a second BEGIN may change the level
 			c.level = weakest
 		}
-	case sqltext.Commit:
-		if c.t != nil {
-			c.t.Rename(c.name())
-			r.promise()
-			_ = c.t.Committing() // the recorder keeps what goes wrong, as below
-		}
-	case sqltext.Rollback:
+	case sqltext.Commit, sqltext.Rollback:
 	case sqltext.Savepoint:
 		if c.l.sqlite && c.t == nil && !c.blind && c.Open == 0 { // in SQLite it begins a transaction
 			c.begin("")
@@ -164,14 +210,14 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 	default:
 		fresh := c.Open == 0 || p.writes // on an old snapshot a write fails
 		if fresh && c.t == nil && !c.blind && !c.my.manual && (p.Concerns() || note != nil) {
-			r.t, r.alone = c.s.Begin(abridged(p.SQL, maxName-len(r.from))+r.from), true
+			r.t, r.alone = c.first(abridged(p.SQL, maxName-len(r.from))+r.from), true
 		}
 	}
 	if r.alone {
-		c.read, c.own, c.wrote, c.weak, c.again = emptied(c.read), emptied(c.own), c.wrote[:0], c.l.weak.Load(), false
+		c.read, c.own, c.wrote, c.again = emptied(c.read), emptied(c.own), c.wrote[:0], false
 	}
 	c.settle()
-	if p.writes && r.t != nil && r.isolation() != "serializable" {
+	if p.writes && r.t != nil && (r.isolation() != "serializable" || r.alone && p.twoPhase()) { // COMMIT PREPARED
 		c.l.weak.Add(1)
 		c.writes = true
 	}
@@ -184,9 +230,9 @@ func (c *Client) Start(p *Plan, args []Arg, note func(*record.Txn) error) *Run {
 
 func (c *Client) begin(isolation string) {
 	c.outer, c.again = false, false
-	c.t, c.failed, c.doubt, c.marks, c.title = c.s.Begin(isolation), false, false, nil, nil
+	c.t, c.failed, c.doubt, c.marks, c.title = c.first(isolation), false, false, nil, nil
 	c.read, c.own, c.over, c.wrote = emptied(c.read), emptied(c.own), c.over[:0], c.wrote[:0]
-	c.level, c.began, c.weak = isolation, c.l.changed.Load(), c.l.weak.Load()
+	c.level = isolation
 	if isolation != "" {
 		c.title = []string{isolation + ":"}
 	}
@@ -227,7 +273,7 @@ func abridged(s string, most int) string {
 
 // Dropped says that the statement was not sent after all.
 func (r *Run) Dropped() {
-	if k := r.p.kind(); k == sqltext.Begin || k == sqltext.Commit && r.t != nil { // COMMIT has been announced
+	if r.p.kind() == sqltext.Begin || r.p.ends() && r.t != nil { // COMMIT has been announced
 		r.End(errUnclear, &Result{})
 		return
 	}
@@ -317,7 +363,7 @@ func (r *Run) data(err error, sure bool, res *Result) {
 		c.marks = append(c.marks, savepoint{p.stmts[0].Name, r.t.Mark(), len(c.over), len(c.wrote)})
 	case err == nil && len(p.stmts) == 1 && (p.kind() == sqltext.RollbackTo || p.kind() == sqltext.Release):
 		c.back(p.kind() == sqltext.RollbackTo, p.stmts[0].Name)
-	case sure && !r.alone && len(p.stmts) == 1 && p.stmts[0].Why == sqltext.TwoPhase:
+	case sure && !r.alone && p.twoPhase():
 		r.promise()
 		c.end(finish{errUnclear, err != nil}, false) // it goes on without this connection
 		return

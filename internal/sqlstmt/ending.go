@@ -59,6 +59,13 @@ func (c *Client) end(how finish, chain bool) {
 	}
 }
 
+// Idle says that the database has no transaction open.
+func (c *Client) Idle() {
+	if c.t != nil || c.blind {
+		c.end(finish{err: errUnclear}, false)
+	}
+}
+
 // several applies the transaction control in a text of several statements. A transaction that begins there is not
 // recorded.
 func (c *Client) several(p *Plan, err error) {
@@ -69,7 +76,8 @@ func (c *Client) several(p *Plan, err error) {
 				_ = c.t.Unknown()
 				c.t = nil
 			}
-			c.end(finish{aborted: s.Kind == sqltext.Rollback || c.failed}, s.Chain)
+			c.end(finish{aborted: s.Kind == sqltext.Rollback || c.failed}, s.Chain && err == nil)
+			c.blind = c.blind || s.Chain && err != nil // it may be what failed
 		case sqltext.Begin:
 			c.blind = c.blind || c.t == nil
 		case sqltext.Savepoint:

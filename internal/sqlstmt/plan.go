@@ -81,11 +81,16 @@ func (p *Plan) commits() bool {
 	return len(p.stmts) > 1 || len(p.stmts) == 1 && (p.stmts[0].Why == "CALL" || p.stmts[0].Why == "DO")
 }
 
+// ends reports whether a text is COMMIT, perhaps with others behind it.
+func (p *Plan) ends() bool { return len(p.stmts) > 0 && p.stmts[0].Kind == sqltext.Commit }
+
+func (p *Plan) twoPhase() bool { return len(p.stmts) == 1 && p.stmts[0].Why == sqltext.TwoPhase }
+
 // MayCommit reports whether a statement may commit what came before it outside of a transaction block, as VACUUM does.
 func (p *Plan) MayCommit() bool {
 	kind := p.kind()
 	return p.commits() || kind == sqltext.Set || kind == sqltext.Schema || len(p.stmts) == 1 && kind == sqltext.Other &&
-		(p.stmts[0].Why == "" || p.stmts[0].Why == sqltext.TwoPhase)
+		(p.stmts[0].Why == "" || p.twoPhase())
 }
 
 // shown returns the statement's text for the list of statements that were not understood.

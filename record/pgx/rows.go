@@ -1,7 +1,9 @@
 package recordpgx
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,6 +22,7 @@ type seen struct {
 	plan     *sqlstmt.Plan
 	run      *sqlstmt.Run
 	rewrites bool              // RewriteQuery will be called
+	refused  error             // the database's, before the statement was sent
 	inner    pgx.QueryRewriter // the program's
 	res      sqlstmt.Result
 }
@@ -33,11 +36,18 @@ func (s *seen) RewriteQuery(ctx context.Context, c *pgx.Conn, sql string, args [
 		}
 	}
 	text := s.t.named(c, sql)
-	s.plan = s.t.of(c).Plan(text)
-	if text != sql && s.plan.Rewritten() { // one that was prepared by name: so is what is sent instead
-		if _, err := c.Prepare(ctx, s.plan.Text, s.plan.Text); err != nil {
-			return sql, args, err
+	var err error
+	s.plan, err = s.t.of(c).Planned(text)
+	if err == nil && text != sql && s.plan.Rewritten() { // one that was prepared by name: so is what is sent instead
+		_, err = c.Prepare(ctx, s.plan.Text, s.plan.Text)
+		s.t.of(c).Refused(err)
+	}
+	if err != nil {
+		s.refused = err
+		if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) {
+			s.refused = pg
 		}
+		return sql, args, err
 	}
 	s.run = s.t.begin(ctx, c, s.plan, args)
 	if text != sql && !s.plan.Rewritten() {
@@ -75,7 +85,7 @@ rest:
 	if r == nil {
 		return r, err
 	}
-	return &rows{r, s}, err
+	return &rows{r, s}, cmp.Or(s.refused, err)
 }
 
 // QueryRow runs a query for at most one row on q, and records it.
@@ -152,7 +162,7 @@ func (r *rows) told(err error) error {
 		e.ColumnIndex -= r.hidden()
 		return e
 	}
-	return err
+	return cmp.Or(r.s.refused, err)
 }
 
 // Next reads a row. With the last row pgx may end the query inside of this call, so that Next says before that all
@@ -163,7 +173,6 @@ func (r *rows) Next() bool {
 			r.s.res.Columns = append(r.s.res.Columns, f.Name)
 		}
 	}
-	// pgx ends the trace when it has read the last row, inside of Next: whether that is so is known before.
 	before := r.s.res.All
 again:
 	r.s.res.All = true
@@ -211,14 +220,9 @@ func (r *row) Scan(dest ...any) error {
 	}
 	defer r.rows.Close()
 	if !r.rows.Next() {
-		if err := r.rows.Err(); err != nil {
-			return err
-		}
-		return pgx.ErrNoRows
+		return cmp.Or(r.rows.Err(), pgx.ErrNoRows)
 	}
-	if err := r.rows.Scan(dest...); err != nil {
-		return err
-	}
+	err := r.rows.Scan(dest...)
 	r.rows.Close()
-	return r.rows.Err()
+	return cmp.Or(err, r.rows.Err())
 }

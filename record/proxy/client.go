@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func (s *session) fromClient() error {
 		if err != nil {
 			return err
 		}
-		if s.client.r.Buffered() == 0 {
+		if !s.client.whole() {
 			if err := s.server.w.Flush(); err != nil {
 				return err
 			}
@@ -45,12 +46,16 @@ func (s *session) fromClient() error {
 
 // request handles a message that the server will answer.
 func (s *session) request(kind byte, n int) error {
+	e := &entry{kind: kind}
 	body, err := s.client.read(n)
 	if err == nil {
-		body, err = s.hear(&entry{kind: kind}, body)
+		body, err = s.hear(e, body)
 	}
 	if err != nil {
 		return err
+	}
+	if e.types != nil { // the server closes what is not there
+		kind, body = 'C', []byte("Sisovet\x00")
 	}
 	return s.server.send(kind, body) // without mu: the server may take it only when the client has taken answers
 }
@@ -61,6 +66,9 @@ func (s *session) hear(e *entry, body []byte) (_ []byte, err error) {
 	defer s.mu.Unlock()
 	s.refusal = nil
 	if s.records && s.log == nil {
+		if !s.greeted && s.flush(false) == nil { // the client has not waited for it
+			s.wait(func() bool { return !s.greeted })
+		}
 		s.guard(func() { s.log = s.p.o.Log.NewClient(s.ask) })
 	}
 	c := cutter{rest: body}
@@ -79,6 +87,7 @@ func (s *session) hear(e *entry, body []byte) (_ []byte, err error) {
 		body, err = s.execute(e, body)
 	case 'S':
 		err = s.sync(e)
+		s.guard(func() { s.log.Opens(false) })
 	case 'F':
 		if s.records {
 			s.p.o.Log.Miss("a function call of the protocol's", "isovet does not see its effect", true)
@@ -122,7 +131,10 @@ func (s *session) query(e *entry, body []byte) ([]byte, error) {
 	if e.plan = s.plan(sql); e.plan != nil && e.plan.Rewritten() {
 		body = append([]byte(e.plan.Text), 0)
 	}
-	delete(s.prepared, "")
+	if !s.skip {
+		e.before = s.prepared[""]
+		delete(s.prepared, "")
+	}
 	s.start(e, nil)
 	return body, nil
 }
@@ -165,14 +177,17 @@ func (s *session) parse(e *entry, body []byte) []byte {
 	if !s.skip {
 		e.before = s.prepared[e.name]
 		s.prepared[e.name] = e.st
+		s.guard(func() { s.log.Opens(true) })
 	}
 	return body
 }
 
 func (s *session) bind(e *entry, body []byte) []byte {
 	c := cutter{rest: body}
-	name := c.text()
-	p := &portal{st: s.prepared[c.text()], at: s.ran}
+	name, of := c.text(), c.text()
+	_ = s.settle() // else its snapshot may be older than the end of what runs; s.ended has the error
+	s.sure(of)
+	p := &portal{st: s.prepared[of], at: s.ran}
 	e.st = p.st
 	formats := make([]int, max(c.int16(), 0))
 	for i := range formats {
@@ -202,6 +217,7 @@ func (s *session) bind(e *entry, body []byte) []byte {
 	if s.skip {
 		return body
 	}
+	s.guard(func() { s.log.Opens(true) })
 	delete(s.portals, name)
 	if c.bad || p.st == nil {
 		return body
@@ -237,15 +253,32 @@ func argument(v []byte, null bool, format int, oid uint32) any {
 	return unreadable{}
 }
 
+// sure waits until it is known which statement a name means: what changes that may fail, or be ignored up to a Sync.
+func (s *session) sure(name string) {
+	unsure := func() bool {
+		at := slices.IndexFunc(s.queue, func(e *entry) bool {
+			return e.name == name && strings.IndexByte("PCQ", e.kind) >= 0
+		})
+		return at >= 0 && slices.ContainsFunc(s.queue[at:], func(e *entry) bool { return e.kind == 'S' })
+	}
+	if unsure() && s.flush(false) == nil {
+		s.wait(unsure)
+	}
+}
+
 // named finds the statement or portal of a Describe or Close.
 func (s *session) named(e *entry, what []byte, name string) {
 	if len(what) != 1 || s.skip {
 		return
 	}
 	if what[0] == 'S' {
+		s.sure(name)
 		e.st = s.prepared[name]
 	} else if p := s.portals[name]; p != nil {
 		e.st = p.st
+	}
+	if p := planned(e); e.kind == 'D' && s.aborted && what[0] == 'S' && p != nil && p.Rewritten() && !p.Returns() {
+		e.types = e.st.types // the server would refuse to tell them, because of the added columns
 	}
 	if e.kind != 'C' {
 		return
@@ -283,7 +316,8 @@ func (s *session) execute(e *entry, body []byte) ([]byte, error) {
 	next, _ := s.client.r.Peek(min(1, s.client.r.Buffered()))
 	e.alone = s.log != nil && !s.log.Within(s.explicit) && !s.implicit && string(next) == "S"
 	s.start(e, p.args)
-	if most > 0 && name == "" && !p.st.fetch && e.plan.Drain() && e.plan.Returns() && e.run != nil {
+	parts := most > 0 && name == "" && !p.st.fetch && e.plan.Drain() && e.plan.Returns() && e.run != nil
+	if parts && string(next) != "B" { // what that binds must not see the writes while rows are left
 		e.part, p.parts = most, true
 		body = make([]byte, 5) // asks for all rows; SQL cannot FETCH from a portal without a name
 	}

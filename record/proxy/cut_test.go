@@ -1,11 +1,16 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"isovet/internal/test/must"
 )
@@ -17,6 +22,22 @@ func TestDirect(t *testing.T) {
 	a, sent := newDirect(must.Get(net.Dial("tcp", ln.Addr().String()))(t)), bytes.Repeat([]byte("isovet"), 3<<20)
 	go func() { _, _ = a.Write(sent); _ = a.(interface{ CloseWrite() error }).CloseWrite() }()
 	must.Equal(t, bytes.Equal(must.Get(io.ReadAll(newDirect(must.Get(ln.Accept())(t))))(t), sent), true, "bytes")
+}
+
+// TestSilent: a server that says nothing does not keep the proxy from ending; an incomplete message holds nothing up.
+func TestSilent(t *testing.T) {
+	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer ln.Close()
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	p := New(Options{Network: "tcp", Server: ln.Addr().String(), ServerTLS: &tls.Config{MinVersion: tls.VersionTLS12}})
+	must.Equal(t, p.Reach(ctx) != nil, true, "an error")
+	l := &link{r: bufio.NewReader(strings.NewReader("Z\x00\x00\x00\x05ID\x00\x00\x00\x07ab"))}
+	for _, whole := range []bool{false, true, false} { // nothing has come, all of Z, a part of D
+		must.Equal(t, l.whole(), whole, "whole")
+		_, _ = l.r.Discard(map[bool]int{true: 6}[whole])
+		_, _ = l.r.Peek(1)
+	}
 }
 
 // TestCut: what is left of bodies without their first columns, and of one that is a byte short; the counts of tags.

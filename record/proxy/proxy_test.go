@@ -67,10 +67,11 @@ func startWith(t *testing.T, direct *url.URL, o proxy.Options) string {
 	return through.String()
 }
 
-func withMode(u, mode string) string {
-	sep := map[bool]string{true: "&", false: "?"}[strings.Contains(u, "?")]
-	return u + sep + "default_query_exec_mode=" + mode
+func with(u, parameter string) string {
+	return u + map[bool]string{true: "&", false: "?"}[strings.Contains(u, "?")] + parameter
 }
+
+func withMode(u, mode string) string { return with(u, "default_query_exec_mode="+mode) }
 
 // TestOneClient: scenarios through the proxy, in each of the ways in which pgx sends statements. In the gate each way
 // has some of them.
@@ -216,11 +217,7 @@ func TestTLS(t *testing.T) {
 	address := start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec},
 		ClientTLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}})
 	for mode, encrypted := range map[string]bool{"require": true, "disable": false} {
-		u := must.Get(url.Parse(address))(t)
-		q := u.Query()
-		q.Set("sslmode", mode)
-		u.RawQuery = q.Encode()
-		c := connect(t, u.String())
+		c := connect(t, with(address, "sslmode="+mode))
 		_, is := c.PgConn().Conn().(*tls.Conn)
 		must.Equal(t, is, encrypted, "sslmode=%s: encrypted", mode)
 		n := 0

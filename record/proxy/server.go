@@ -29,7 +29,7 @@ func (s *session) fromServer() error {
 		if err != nil {
 			return err
 		}
-		if s.server.r.Buffered() == 0 {
+		if !s.server.whole() {
 			if err := s.client.w.Flush(); err != nil {
 				return err
 			}
@@ -81,6 +81,10 @@ func (s *session) reply(kind byte, n int) error {
 		}
 		return s.client.send(kind, body)
 	}
+	if kind == '3' && e.kind == 'D' {
+		s.done(e, 'n', nil)
+		return errors.Join(s.client.send('t', e.types), s.client.send('n', nil))
+	}
 	if kind == 'T' {
 		n := hidden(body)
 		if p := planned(e); n > 0 && e.kind == 'Q' && (p == nil || !p.Rewritten()) { // of an EXECUTE or a FETCH
@@ -123,14 +127,19 @@ func (s *session) reply(kind byte, n int) error {
 		}
 		body = append(strconv.AppendInt(body[:bytes.LastIndexByte(body, ' ')+1], int64(n), 10), 0)
 	}
-	if p := planned(e); kind == 'E' && p != nil && p.Rewritten() {
+	if p := planned(e); (kind == 'E' || kind == 'N') && p != nil && p.Rewritten() {
 		body = positioned(body, p)
 	}
 	return s.client.send(kind, body)
 }
 
-// positioned returns an ErrorResponse whose position refers to the text that the program sent.
+var digits = regexp.MustCompile(`\d+`)
+
+// positioned returns an ErrorResponse or a notice whose position refers to the text that the program sent, and whose
+// numbers of columns do.
 func positioned(body []byte, p *sqlstmt.Plan) []byte {
+	has := func(field string) bool { return bytes.Contains(body, []byte("\x00"+field+"\x00")) }
+	counts := has("RPortalSetResultFormat") || has("C42P10") && has("RfindTargetlistEntrySQL92") // ORDER BY 99
 	c := cutter{rest: body}
 	var out []byte
 	for {
@@ -141,6 +150,11 @@ func positioned(body []byte, p *sqlstmt.Plan) []byte {
 		text := c.text()
 		if n, err := strconv.Atoi(text); kind[0] == 'P' && err == nil {
 			text = strconv.Itoa(p.Position(n))
+		} else if kind[0] == 'M' && counts {
+			text = digits.ReplaceAllStringFunc(text, func(n string) string {
+				i, _ := strconv.Atoi(n)
+				return strconv.Itoa(i - p.Hidden)
+			})
 		}
 		out = append(append(append(out, kind...), text...), 0)
 	}
@@ -210,7 +224,7 @@ func (s *session) done(e *entry, kind byte, body []byte) {
 			oids = append(oids, uint32(c.int32()))
 		}
 		if !c.bad && e.st != nil {
-			e.st.oids = oids
+			e.st.oids, e.st.types = oids, bytes.Clone(body)
 		}
 	case e.kind == 'E' && (kind == 'C' || kind == 'I' || kind == 's'):
 		if kind == 'C' {
@@ -241,7 +255,7 @@ func (s *session) completed(e *entry, body []byte) {
 	case "BEGIN", "START TRANSACTION":
 		s.implicit, s.block = false, true // it goes on as a block
 	case "COMMIT", "ROLLBACK", "PREPARE TRANSACTION":
-		s.block = false
+		s.block, s.aborted = false, false
 	}
 	all := e.res.Tag == "DEALLOCATE ALL" || e.res.Tag == "DISCARD ALL"
 	declares := e.res.Tag == "DECLARE CURSOR"
@@ -270,7 +284,8 @@ func (s *session) completed(e *entry, body []byte) {
 // ready handles the end of a Query or Sync.
 func (s *session) ready(e *entry, body []byte) {
 	s.explicit, s.bound, s.skip = len(body) == 1 && body[0] != 'I', false, false
-	s.block, s.aborted = s.explicit, len(body) == 1 && body[0] == 'E'
+	s.block, s.aborted, s.greeted = s.explicit, len(body) == 1 && body[0] == 'E', true
+	s.changed.Broadcast()
 	if e != nil && (e.kind == 'Q' || e.kind == 'S' || e.kind == 'F') {
 		err := e.err
 		if e.kind == 'S' {
@@ -289,6 +304,9 @@ func (s *session) ready(e *entry, body []byte) {
 	}
 	if !s.explicit && len(s.queue) == 0 { // else one may have been bound for the next transaction
 		clear(s.portals)
+		if s.log != nil {
+			s.guard(s.log.Idle)
+		}
 	}
 }
 
@@ -309,7 +327,9 @@ func (s *session) answered(e *entry, kind byte, body []byte) {
 		e.rows = append(e.rows, row)
 	case 'E':
 		f := failureOf(body)
-		if e.err = f; s.block && f.state != "25P02" || f.state == "57014" { // the program's statement would fail by it
+		// The program's statement would fail by it, but has a time limit of its own.
+		limit := strings.Contains(f.message, "timeout")
+		if e.err = f; s.block && f.state != "25P02" || f.state == "57014" && !limit {
 			s.refusal = bytes.Clone(body)
 		}
 	case 'Z':

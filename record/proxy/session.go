@@ -26,6 +26,7 @@ type session struct {
 	queue   []*entry
 	skip    bool // the server passes over what comes before the next Sync
 	copying bool // the server takes the data of a COPY, and ignores each Sync
+	greeted bool // its first ReadyForQuery has come
 	bound   bool // it has bound a portal since its last ReadyForQuery: a Sync may commit
 	block   bool // a transaction block is open: no Sync commits
 	ended   bool
@@ -63,6 +64,7 @@ type entry struct {
 	err    error
 	rows   [][]string // of askKind
 	refuse []byte     // the error that the program gets
+	types  []byte     // of a Describe that the proxy answers: the ParameterDescription
 }
 
 // askKind marks the proxy's own queries.
@@ -72,6 +74,7 @@ const askKind = '?'
 type prepared struct {
 	plan  *sqlstmt.Plan
 	oids  []uint32 // of parameters, as far as they are known
+	types []byte   // the server's ParameterDescription, if it was sent
 	fetch bool     // it is an SQL FETCH from a portal of a statement with that plan
 }
 
@@ -160,6 +163,9 @@ func (s *session) finish() {
 
 // guard runs a part of the recording. If it panics, guard reports the fault, and the session goes on without recording.
 func (s *session) guard(f func()) {
+	if !s.records {
+		return
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			s.log, s.records = nil, false
@@ -177,12 +183,7 @@ func (s *session) close(e *entry, err error) {
 	}
 	run := e.run
 	e.run = nil
-	s.guard(func() {
-		if s.log == nil {
-			return
-		}
-		run.End(err, &e.res)
-	})
+	s.guard(func() { run.End(err, &e.res) })
 	if s.running == e {
 		s.running = nil
 	}
@@ -193,11 +194,7 @@ func (s *session) close(e *entry, err error) {
 
 // control records a begin or commit that the program sent no statement for.
 func (s *session) control(kind sqltext.Kind, err error) {
-	s.guard(func() {
-		if s.log != nil {
-			s.log.Start(sqlstmt.Control(kind, ""), nil, nil).End(err, &sqlstmt.Result{})
-		}
-	})
+	s.guard(func() { s.log.Start(sqlstmt.Control(kind, ""), nil, nil).End(err, &sqlstmt.Result{}) })
 }
 
 // maxText bounds the length of statements that are parsed.
@@ -216,12 +213,17 @@ func (s *session) plan(sql string) (p *sqlstmt.Plan) {
 	n := len(s.queue)
 	rests := n == 0 || slices.Contains([]byte{'Q', 'S', 'F'}, s.queue[n-1].kind)
 	if rests && s.flush(false) == nil {
-		for !s.ended && len(s.queue) > 0 {
-			s.changed.Wait()
-		}
+		s.wait(func() bool { return len(s.queue) > 0 })
 	}
 	s.guard(func() { p = s.log.Plan(sql) })
 	return p
+}
+
+// wait waits while something holds, and the session goes on.
+func (s *session) wait(holds func() bool) {
+	for holds() && !s.ended {
+		s.changed.Wait()
+	}
 }
 
 // flush sends what waits to be sent, perhaps with a Flush. Meanwhile it does not hold mu: the server may take it only
@@ -287,9 +289,7 @@ func (s *session) settle() error {
 		if err := s.flush(last != 'S' && last != 'Q'); err != nil { // else the server keeps the answer
 			return err
 		}
-		for s.running == was && !s.ended && !s.copying {
-			s.changed.Wait()
-		}
+		s.wait(func() bool { return s.running == was && !s.copying })
 	}
 	if s.ended {
 		return io.EOF
@@ -304,10 +304,7 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 		return
 	}
 	s.guard(func() {
-		if s.log == nil {
-			return
-		}
-		if s.implicit && e.plan.MayCommit() { // what came before it, even if the pipeline fails behind it
+		if s.implicit && (e.kind == 'Q' || e.plan.MayCommit()) { // what came before it, unannounced
 			s.log.Lost()
 		}
 		if e.kind == 'E' && !e.alone && e.plan.Concerns() && !s.log.Within(s.explicit) {
@@ -319,10 +316,10 @@ func (s *session) start(e *entry, args []sqlstmt.Arg) {
 	})
 }
 
-// restore undoes the effects of a Parse or Close that failed or that the server ignored. The caller must hold mu.
+// restore undoes the effects of a Parse, Close or Query that failed or was ignored. The caller must hold mu.
 func (s *session) restore(e *entry) {
 	now := s.prepared[e.name]
-	if e.kind == 'P' && now == e.st || e.kind == 'C' && now == nil {
+	if e.kind == 'P' && now == e.st || e.kind != 'P' && now == nil {
 		if s.prepared[e.name] = e.before; e.before == nil {
 			delete(s.prepared, e.name)
 		}
@@ -335,22 +332,19 @@ func (s *session) failed(err *failure) {
 	if len(s.queue) == 0 {
 		return // it comes by itself: the connection ends
 	}
-	switch e := s.queue[0]; e.kind {
-	case 'Q', 'S', 'F':
-		e.err = err
-		if e.kind == 'S' && s.alone != nil {
+	e := s.queue[0]
+	s.broken = err
+	if e.kind == 'Q' || e.kind == 'S' {
+		if e.err = err; e.kind == 'S' && s.alone != nil {
 			s.close(s.alone, err)
 		}
-		s.broken = err
 		return
 	}
-	s.broken = err
-	s.close(s.queue[0], err)
-	s.guard(func() {
-		if s.log != nil { // it may be the error of a Parse or Bind
-			s.log.Refused(err)
-		}
-	})
+	s.close(e, err)
+	s.guard(func() { s.log.Refused(err) }) // it may be the error of a Parse, a Bind or a function
+	if e.kind == 'F' {
+		return
+	}
 	at := slices.IndexFunc(s.queue, func(e *entry) bool { return e.kind == 'S' })
 	s.skip = at < 0
 	if at < 0 {

@@ -76,6 +76,7 @@ func (p *Proxy) dial(ctx context.Context) (*link, error) {
 	if p.o.ServerTLS == nil {
 		return newLink(c), nil
 	}
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // a server may accept, and never answer
 	switch has, err := p.askTLS(c); {
 	case err != nil:
 		return nil, errors.Join(err, c.Close())
@@ -104,6 +105,7 @@ func (p *Proxy) cancel(ctx context.Context, request []byte) error {
 	if err != nil {
 		return err
 	}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	defer server.Close()
 	if _, err := server.Write(request); err != nil {
 		return err

@@ -44,6 +44,12 @@ func (l *link) head() (kind byte, n int, err error) {
 	return kind, n, err
 }
 
+// whole reports whether a whole message has arrived, so that what came before it need not be sent at once.
+func (l *link) whole() bool {
+	h, _ := l.r.Peek(min(5, l.r.Buffered()))
+	return len(h) == 5 && int64(l.r.Buffered()) > int64(binary.BigEndian.Uint32(h[1:]))
+}
+
 func (l *link) read(n int) ([]byte, error) {
 	const piece = 1 << 20 // a length is believed as far as bytes arrive
 	if cap(l.body) > piece && n <= piece {

@@ -1,13 +1,10 @@
 package proxy_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -95,10 +92,7 @@ func TestPipelines(t *testing.T) {
 		_, err = c.CopyFrom(ctx, pgx.Identifier{"notes"}, []string{"at", "n", "text"}, pgx.CopyFromRows([][]any{
 			{time.Unix(0, 0), 1, "again"}}))
 		note(sqltest.Code(err))
-		_, err = c.Exec(ctx, "LISTEN news")
-		note(sqltest.Code(err))
-		_, err = other.Exec(ctx, "NOTIFY news, 'hello'")
-		note(sqltest.Code(err))
+		note(simple(ctx, c, "LISTEN news"), simple(ctx, other, "NOTIFY news, 'hello'"))
 		news, err := c.WaitForNotification(ctx)
 		note(news.Payload, sqltest.Code(err))
 		tx, err := c.Begin(ctx)
@@ -163,7 +157,7 @@ func answers(t *testing.T, c *pgx.Conn, messages ...pgproto3.FrontendMessage) (o
 	switch messages[len(messages)-1].(type) {
 	case *pgproto3.Flush:
 		until = "*pgproto3.CommandComplete"
-	case *pgproto3.Query:
+	case *pgproto3.Query, *pgproto3.FunctionCall, *pgproto3.Sync:
 	default:
 		messages = append(messages, &pgproto3.Sync{})
 	}
@@ -177,6 +171,8 @@ func answers(t *testing.T, c *pgx.Conn, messages ...pgproto3.FrontendMessage) (o
 		switch m := m.(type) {
 		case *pgproto3.RowDescription:
 			out = append(out, fmt.Sprint(len(m.Fields)))
+		case *pgproto3.ParameterDescription:
+			out = append(out, fmt.Sprint("types ", m.ParameterOIDs))
 		case *pgproto3.DataRow:
 			out = append(out, fmt.Sprintf("%q", m.Values))
 		case *pgproto3.CommandComplete:
@@ -201,30 +197,32 @@ func TestPortals(t *testing.T) {
 		c := connect(t, address)
 		do(t, c, fresh...)
 		send := func(messages ...pgproto3.FrontendMessage) { out = append(out, answers(t, c, messages...)...) }
+		query := func(texts ...string) {
+			for _, text := range texts {
+				send(&pgproto3.Query{String: text})
+			}
+		}
 		rows := &pgproto3.Execute{Portal: "p", MaxRows: 2}
-		send(&pgproto3.Query{String: "BEGIN"})
+		query("BEGIN")
 		send(&pgproto3.Parse{Query: "SELECT id, v FROM accounts ORDER BY id"},
 			&pgproto3.Bind{DestinationPortal: "p"}, rows)
-		send(&pgproto3.Query{String: "UPDATE accounts SET v = 9 WHERE id = 3"})
+		query("UPDATE accounts SET v = 9 WHERE id = 3")
 		send(rows)
 		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id IN (1, 2, 3)"},
 			&pgproto3.Bind{DestinationPortal: "r"}, &pgproto3.Execute{Portal: "r", MaxRows: 2})
-		send(&pgproto3.Query{String: "FETCH ALL FROM r"})
-		send(&pgproto3.Query{String: "COMMIT"})
-		send(&pgproto3.Query{String: "BEGIN"})
+		query("FETCH ALL FROM r", "COMMIT", "BEGIN")
 		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id IN (1, 2, 3) ORDER BY id"},
 			&pgproto3.Bind{DestinationPortal: "p"}, &pgproto3.Describe{ObjectType: 'P', Name: "p"}, rows, rows, rows)
 		send(&pgproto3.Parse{Name: "s", Query: "UPDATE accounts SET v = 1 WHERE id < 4 RETURNING id"},
 			&pgproto3.Bind{PreparedStatement: "s", DestinationPortal: "q"},
 			&pgproto3.Execute{Portal: "q", MaxRows: 2})
-		send(&pgproto3.Query{String: "FETCH ALL FROM q"})
+		query("FETCH ALL FROM q")
 		send(&pgproto3.Parse{Query: "EXECUTE s"}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{},
 			&pgproto3.Execute{})
 		send(&pgproto3.Parse{Query: "SELECT id FROM accounts WHERE id = 1"}, &pgproto3.Bind{}, &pgproto3.Execute{})
-		send(&pgproto3.Query{String: "PREPARE w AS SELECT 1, 2, 3, 4, 5"})
+		query("PREPARE w AS SELECT 1, 2, 3, 4, 5")
 		send(&pgproto3.Bind{PreparedStatement: "w"}, &pgproto3.Execute{})
-		send(&pgproto3.Query{String: "CLOSE p"})
-		send(&pgproto3.Query{String: "DECLARE p CURSOR FOR SELECT 1, 2, 3, 4, 5"})
+		query("CLOSE p", "DECLARE p CURSOR FOR SELECT 1, 2, 3, 4, 5")
 		send(&pgproto3.Parse{Query: "FETCH ALL FROM p"}, &pgproto3.Bind{}, &pgproto3.Execute{})
 		// Statements end the transaction, and an error behind them undoes what came between.
 		send(&pgproto3.Parse{Query: "COMMIT"}, &pgproto3.Bind{}, &pgproto3.Execute{},
@@ -233,31 +231,39 @@ func TestPortals(t *testing.T) {
 		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 6 WHERE id = 1"}, &pgproto3.Bind{}, &pgproto3.Execute{},
 			&pgproto3.Parse{Query: "VACUUM accounts"}, &pgproto3.Bind{}, &pgproto3.Execute{}, // it commits both
 			&pgproto3.Bind{PreparedStatement: "nothing"})
-		send(&pgproto3.Query{String: "UPDATE accounts SET v = v + 1 WHERE id = 1"})
+		query("UPDATE accounts SET v = v + 1 WHERE id = 1")
 		send(&pgproto3.Parse{Name: "t", Query: "SELECT v FROM accounts"})
-		send(&pgproto3.Query{String: "SET search_path = x"})
+		query("SET search_path = x")
 		send(&pgproto3.Bind{PreparedStatement: "t"})
-		send(&pgproto3.Query{String: "RESET search_path"})
-		for _, q := range []string{"BEGIN", "UPDATE accounts SET v = 8 WHERE id = 2", "", "COMMIT; SELECT 1",
-			"UPDATE accounts SET v = v + 1 WHERE id = 2"} { // an error of Bind ends the transaction, too
-			if q == "" {
-				send(&pgproto3.Bind{PreparedStatement: "nothing"})
-				continue
-			}
-			send(&pgproto3.Query{String: q})
+		query("RESET search_path")
+		// An error of Bind or of a function ends the transaction, too.
+		for _, wrong := range []pgproto3.FrontendMessage{&pgproto3.Bind{PreparedStatement: "nothing"},
+			&pgproto3.FunctionCall{Function: 1}} {
+			query("BEGIN", "UPDATE accounts SET v = 8 WHERE id = 2")
+			send(wrong)
+			query("COMMIT; SELECT 1", "UPDATE accounts SET v = v + 1 WHERE id = 2")
 		}
+		// What a failed transaction describes, what a pipeline that ends one runs twice, and what a write does not see
+		// of one whose rows are left.
+		describe := &pgproto3.Describe{ObjectType: 'S', Name: "u"}
+		send(&pgproto3.Parse{Name: "u", Query: "UPDATE accounts SET v = v + 5 WHERE id = $1"}, describe)
+		query("BEGIN")
+		send(&pgproto3.Parse{Query: "SELECT *, 1/0 FROM accounts"}, &pgproto3.Bind{}, &pgproto3.Execute{})
+		send(describe)
+		send(&pgproto3.Parse{Query: "ROLLBACK"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+			&pgproto3.Parse{Query: "UPDATE accounts SET v = 3"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+			&pgproto3.Execute{})
+		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 3 + v WHERE id < 3 RETURNING v"}, &pgproto3.Bind{},
+			&pgproto3.Execute{MaxRows: 1}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: 1})
+		send(&pgproto3.Parse{Query: "SELECT * FROM accounts ORDER BY 99"}) // errors that count columns
+		send(&pgproto3.Parse{Query: "SELECT id FROM accounts"}, &pgproto3.Bind{ResultFormatCodes: []int16{0, 1, 0}})
 		// The server skips the end of a statement, and the beginning of a transaction.
 		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Close{ObjectType: 'S', Name: "s"},
 			&pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{})
 		send(&pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{})
-		send(&pgproto3.Query{String: "ROLLBACK"})
-		send(&pgproto3.Query{String: "BEGIN"})
-		send(&pgproto3.Query{String: "SAVEPOINT a"})
+		query("ROLLBACK", "BEGIN", "SAVEPOINT a")
 		send(&pgproto3.Parse{Query: "nothing"}, &pgproto3.Parse{Query: "COMMIT"}, &pgproto3.Bind{}, &pgproto3.Execute{})
-		send(&pgproto3.Query{String: "ROLLBACK TO a"})
-		send(&pgproto3.Query{String: "UPDATE accounts SET v = 2 WHERE id = 2"})
-		send(&pgproto3.Query{String: "COMMIT"})
-		send(&pgproto3.Query{String: "BEGIN"})
+		query("ROLLBACK TO a", "UPDATE accounts SET v = 2 WHERE id = 2", "COMMIT", "BEGIN")
 		for _, most := range []uint32{1, 2, 3, 4} { // as asyncpg fetches a row
 			parts := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 " +
 				"RETURNING id"}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: most}, &pgproto3.Execute{MaxRows: 1}}
@@ -268,9 +274,20 @@ func TestPortals(t *testing.T) {
 			send(&pgproto3.Parse{Query: "UPDATE accounts SET v = 3"}, &pgproto3.Bind{ResultFormatCodes: []int16{0, 1}},
 				&pgproto3.Execute{}, &pgproto3.Execute{MaxRows: 1})
 		}
-		send(&pgproto3.Query{String: "ROLLBACK"})
+		update := &pgproto3.Parse{Query: "UPDATE accounts SET v = v + 6 WHERE id = 5"}
+		query("ROLLBACK")
 		send(&pgproto3.Parse{Query: "UPDATE accounts SET v = v + 3 WHERE id < 4 RETURNING id"}, &pgproto3.Bind{},
 			&pgproto3.Execute{MaxRows: 1})
+		c = connect(t, address) // what a name means where a pipeline failed, and the next one comes at once
+		send(update)
+		send(&pgproto3.Bind{PreparedStatement: "nothing"}, &pgproto3.Query{String: "SELECT 1"}, &pgproto3.Sync{},
+			&pgproto3.Bind{}, &pgproto3.Execute{})
+		send(&pgproto3.Parse{Name: "u", Query: update.Query})
+		send(&pgproto3.Parse{Name: "u", Query: "SELECT 1"}, &pgproto3.Sync{}, &pgproto3.Bind{PreparedStatement: "u"},
+			&pgproto3.Execute{})
+		query("", "")
+		c = connect(t, address)
+		query("SELECT 1; COMMIT AND CHAIN", update.Query, "BEGIN", "ROLLBACK", update.Query) // none begins by its error
 		return append(out, simple(t.Context(), c, "SELECT * FROM accounts ORDER BY id"))
 	}
 	want := run(direct.String())
@@ -345,34 +362,6 @@ func TestFlush(t *testing.T) {
 	judge(t, rec, map[level.Level]string{level.ReadCommitted: "", level.StrictSerializable: ""})
 }
 
-// TestAnnounced: before the server commits the statements of a pipeline, the recording has them.
-func TestAnnounced(t *testing.T) {
-	direct := postgres(t)
-	path := filepath.Join(t.TempDir(), "h.jsonl")
-	rec := must.Get(record.Create(path, record.Options{}))(t)
-	c := connect(t, start(t, direct, proxy.Options{Log: &sqlstmt.Log{Rec: rec}}))
-	other := connect(t, direct.String())
-	do(t, c, "DROP TABLE IF EXISTS notes",
-		"CREATE TABLE notes (id int PRIMARY KEY, n int UNIQUE DEFERRABLE INITIALLY DEFERRED)", "SELECT * FROM notes")
-	do(t, other, "BEGIN", "INSERT INTO notes VALUES (1, 1)")
-	done := make(chan struct{})
-	go func() { // its commit waits for the other
-		defer close(done)
-		answers(t, c, &pgproto3.Parse{Query: "INSERT INTO notes VALUES (2, 1)"}, &pgproto3.Bind{},
-			&pgproto3.Execute{}, &pgproto3.Parse{Query: "INSERT INTO notes VALUES (3, 3)"}, &pgproto3.Bind{},
-			&pgproto3.Execute{})
-	}()
-	has := false
-	for end := time.Now().Add(5 * time.Second); !has && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		has = bytes.Contains(must.Get(os.ReadFile(path))(t), []byte(`{"intent":true`))
-	}
-	must.Equal(t, has, true, "the transaction is in the recording before its commit")
-	must.Get(other.Exec(t.Context(), "ROLLBACK"))(t)
-	<-done
-	must.OK(t, rec.Close())
-	must.Equal(t, rec.Stats().Committed >= 1, true, "it has committed")
-}
-
 // TestBothWays: a large answer and a large message behind it pass each other. A session for replication is told.
 func TestBothWays(t *testing.T) {
 	log := &sqlstmt.Log{Rec: isovettest.Recorder(t, record.Options{})}
@@ -384,9 +373,7 @@ func TestBothWays(t *testing.T) {
 	defer stop()
 	must.OK(t, connect(t, address).SendBatch(ctx, b).Close())
 	must.Equal(t, len(log.Stats().Missed), 0, "%v", log.Stats())
-	u := must.Get(url.Parse(address))(t)
-	u.RawQuery = "replication=database"
-	connect(t, u.String())
+	connect(t, with(address, "replication=database"))
 	must.Equal(t, len(log.Stats().Missed), 1, "%v", log.Stats())
 }
 

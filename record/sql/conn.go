@@ -35,7 +35,10 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 }
 
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	plan := c.c.Plan(query)
+	plan, err := c.c.Planned(query)
+	if err != nil {
+		return nil, err
+	}
 	in, err := c.prepare(ctx, plan.Text)
 	if err != nil {
 		c.c.Refused(err)
@@ -166,9 +169,12 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	in, ok := c.in.(driver.ExecerContext)
 	q, asks := c.in.(driver.QueryerContext)
-	plan := c.c.Plan(query)
-	if !ok || plan.Rewritten() && !asks {
-		return nil, driver.ErrSkip // it is prepared
+	plan, err := c.c.Planned(query)
+	if err == nil && (!ok || plan.Rewritten() && !asks) {
+		err = driver.ErrSkip // it is prepared
+	}
+	if err != nil {
+		return nil, err
 	}
 	return c.exec(ctx, plan, args, func() (driver.Result, error) { return in.ExecContext(ctx, plan.Text, args) },
 		func() (driver.Rows, error) { return q.QueryContext(ctx, plan.Text, args) })
@@ -176,7 +182,10 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if in, ok := c.in.(driver.QueryerContext); ok {
-		plan := c.c.Plan(query)
+		plan, err := c.c.Planned(query)
+		if err != nil {
+			return nil, err
+		}
 		return c.query(ctx, plan, args, func() (driver.Rows, error) { return in.QueryContext(ctx, plan.Text, args) })
 	}
 	return nil, driver.ErrSkip // it is prepared

@@ -2,7 +2,6 @@ package recordsql_test
 
 import (
 	"database/sql/driver"
-	"errors"
 	"strings"
 	"testing"
 
@@ -32,10 +31,12 @@ func TestQuestion(t *testing.T) {
 				asked += sql
 				return [][]string{{"7", "on"}}, nil
 			}
-			return nil, errors.New("the time limit")
+			return nil, &pgconn.PgError{Code: "57014"}
 		})
 		c.Start(c.Plan("BEGIN"), nil, nil).End(nil, &sqlstmt.Result{})
-		c.Start(c.Plan("SELECT "+text+" FROM accounts"), nil, nil).End(nil, &sqlstmt.Result{})
+		p, err := c.Planned("SELECT " + text + " FROM accounts")
+		must.Equal(t, sqlstmt.Aborted(err), true, "it is cancelled: %v", err)
+		c.Start(p, nil, nil).End(nil, &sqlstmt.Result{})
 		missed := l.Stats().Missed
 		must.Equal(t, len(missed) == 1 && missed[0].Why == "the catalogue could not be read" &&
 			missed[0].Write == writes && strings.Contains(asked, "'0', true), set_config('jit', 'off'"), true,
