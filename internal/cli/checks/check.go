@@ -63,11 +63,11 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 			return err
 		}
 		args = f.loading.Histories(args)
-		if f.all {
-			return runLattice(c.Context(), e, &f, args)
-		}
 		if err := f.validate(args); err != nil {
 			return err
+		}
+		if f.all {
+			return runLattice(c.Context(), e, &f, args)
 		}
 		return f.around(e, len(args), 1, func() (console.Tally, error) { return f.checkAll(c.Context(), e, args) })
 	})
