@@ -24,7 +24,7 @@ import (
 
 const allLevels = "all"
 
-// latticeValue is a level, all of them, or a mixed level.
+// latticeValue is a level, a mixed level or, unless all is nil, all levels.
 type latticeValue struct {
 	console.LevelValue
 	all *bool
@@ -38,8 +38,10 @@ func (v latticeValue) String() string {
 }
 
 func (v latticeValue) Set(s string) error {
-	if *v.all = strings.EqualFold(strings.TrimSpace(s), allLevels); *v.all {
-		return nil
+	if v.all != nil {
+		if *v.all = strings.EqualFold(strings.TrimSpace(s), allLevels); *v.all {
+			return nil
+		}
 	}
 	if l, err := level.ParseMixed(s); err == nil {
 		*v.L = l
