@@ -63,22 +63,18 @@ func NewCheck(e *console.Env, x *Engine) *cobra.Command {
 			return err
 		}
 		args = f.loading.Histories(args)
-		if f.all {
-			return runLattice(c.Context(), e, &f, args)
-		}
 		if err := f.validate(args); err != nil {
 			return err
+		}
+		if f.all {
+			return runLattice(c.Context(), e, &f, args)
 		}
 		return f.around(e, len(args), 1, func() (console.Tally, error) { return f.checkAll(c.Context(), e, args) })
 	})
 	c.ValidArgsFunction = console.HistoryFiles
 	f.spill.engine = x
 	f.spill.flags(c)
-	c.Flags().Var(latticeValue{console.Level(&f.level), &f.all}, "level",
-		"isolation level, all or mixed (isovet levels)")
-	fromHeader(c)
-	console.Complete(c, "level", append(console.LevelCompletions(), cobra.CompletionWithDesc(allLevels, "every level"),
-		cobra.CompletionWithDesc(level.Mixed(0).String(), level.Mixed(0).About())))
+	levelFlag(c, latticeValue{console.Level(&f.level), &f.all}, ", all or mixed")
 	f.workload.flag(c)
 	f.judging(c)
 	f.loading.Flags(c, "format", "the files")

@@ -24,7 +24,7 @@ import (
 
 const allLevels = "all"
 
-// latticeValue is a level, all of them, or a mixed level.
+// latticeValue is a level, a mixed level or, unless all is nil, all levels.
 type latticeValue struct {
 	console.LevelValue
 	all *bool
@@ -38,8 +38,10 @@ func (v latticeValue) String() string {
 }
 
 func (v latticeValue) Set(s string) error {
-	if *v.all = strings.EqualFold(strings.TrimSpace(s), allLevels); *v.all {
-		return nil
+	if v.all != nil {
+		if *v.all = strings.EqualFold(strings.TrimSpace(s), allLevels); *v.all {
+			return nil
+		}
 	}
 	if l, err := level.ParseMixed(s); err == nil {
 		*v.L = l
@@ -53,13 +55,6 @@ func runLattice(ctx context.Context, e *console.Env, f *CheckFlags, args []strin
 	if f.judge.name != console.Auto && check.TrustsTimestamps(f.judge.name) {
 		return console.Usagef("checker %s judges database timestamps, where no level implies another; leave --level "+
 			"all out", f.judge.name)
-	}
-	if f.limits.Timeout < 0 {
-		return console.Usagef("--timeout %v is negative", f.limits.Timeout)
-	}
-	f.json = f.json || f.output == "json"
-	if err := f.validateSolver(); err != nil {
-		return err
 	}
 	return f.around(e, len(args), len(level.All()), func() (console.Tally, error) { return f.latticeAll(ctx, e, args) })
 }
@@ -79,7 +74,7 @@ func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []stri
 			} else {
 				l = unknownLattice(o.result.Reason)
 			}
-			addLattice(&k.tally, f, l, o.err)
+			addLattice(&k.tally, l, o.err)
 			if err := printLattice(e, f, o, l, 0, k.at, &k.tally); err != nil {
 				k.tally.Worst = console.Worse(k.tally.Worst, console.StatusOf(err))
 			}
@@ -87,7 +82,7 @@ func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []stri
 		if err != nil {
 			return t, err
 		}
-		return t, console.Status(t.Worst)
+		return t, f.statusOf(&t)
 	}
 	p := console.NewProgress(e.Stderr, f.quiet, f.json)
 	defer p.Close()
@@ -113,7 +108,7 @@ func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []stri
 		if said, ok := errors.AsType[*console.ExitError](err); err != nil && !(ok && said.Err == nil) {
 			fmt.Fprintf(e.Stderr, "isovet: %v\n", err)
 		}
-		addLattice(&t, f, l, err)
+		addLattice(&t, l, err)
 		if l != nil {
 			e.SayNotes(path, l.H)
 		}
@@ -126,7 +121,7 @@ func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []stri
 			return t, nil // the next one gets a process of its own
 		}
 	}
-	return t, console.Status(t.Worst)
+	return t, f.statusOf(&t)
 }
 
 // unknownLattice is the answer if no level has one.
@@ -267,7 +262,7 @@ func trimLines(s string) string {
 }
 
 // addLattice adds the result for a history at every level to the totals.
-func addLattice(t *console.Tally, f *CheckFlags, l *check.Lattice, err error) {
+func addLattice(t *console.Tally, l *check.Lattice, err error) {
 	t.Worst = console.Worse(t.Worst, console.StatusOf(err))
 	if l == nil {
 		return
@@ -277,7 +272,7 @@ func addLattice(t *console.Tally, f *CheckFlags, l *check.Lattice, err error) {
 		case r.Verdict == evidence.Violated:
 			t.Worst = console.Worse(t.Worst, console.StatusViolation)
 		case r.Verdict == evidence.Unknown && r.Checker != "":
-			t.Worst = console.Worse(t.Worst, f.unknownStatus)
+			t.Worst, t.Unknown = console.Worse(t.Worst, console.StatusUnknown), true
 		}
 	}
 }

@@ -18,9 +18,15 @@ import (
 	"isovet/level"
 )
 
-// fromHeader makes --help say which level applies without --level.
-func fromHeader(c *cobra.Command) {
+// levelFlag adds --level to a command that without it uses the level of the history's header.
+func levelFlag(c *cobra.Command, to latticeValue, choices string) {
+	c.Flags().Var(to, "level", "isolation level"+choices+" (isovet levels)")
 	c.Flags().Lookup("level").DefValue = "the file's"
+	all := append(console.LevelCompletions(), cobra.CompletionWithDesc(level.Mixed(0).String(), level.Mixed(0).About()))
+	if to.all != nil {
+		all = append(all, cobra.CompletionWithDesc(allLevels, "every level"))
+	}
+	console.Complete(c, "level", all)
 }
 
 // named returns the level to check for a history with this header: the requested one or, without --level, the level

@@ -51,8 +51,7 @@ func NewReport(e *console.Env) *cobra.Command {
 		return runReport(c.Context(), e, &f, args)
 	})
 	c.ValidArgsFunction = console.HistoryFiles
-	console.LevelFlag(c, &f.check.level)
-	fromHeader(c)
+	levelFlag(c, latticeValue{console.Level(&f.check.level), nil}, " or mixed")
 	f.check.judging(c)
 	f.check.loading.Flags(c, "format", "HISTORY")
 	fl := c.Flags()

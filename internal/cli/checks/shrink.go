@@ -48,8 +48,7 @@ func NewShrink(e *console.Env) *cobra.Command {
 		return runShrink(c.Context(), e, &f, args)
 	})
 	c.ValidArgsFunction = console.HistoryFiles
-	console.LevelFlag(c, &f.check.level)
-	fromHeader(c)
+	levelFlag(c, latticeValue{console.Level(&f.check.level), nil}, " or mixed")
 	f.check.judging(c)
 	f.check.loading.Flags(c, "format", "HISTORY")
 	f.check.loading.TogetherFlag(c)
