@@ -256,6 +256,14 @@ const (
 // may have seen a later one.
 type Source struct{ Op, Key, Writer uint32 }
 
+// Kinds returns the kinds of the anomalies, in their order.
+func (r *Result) Kinds() (out []level.Anomaly) {
+	for i := range r.Anomalies {
+		out = append(out, r.Anomalies[i].Kind)
+	}
+	return out
+}
+
 // Label returns the level's name as verdicts show it: after "ts:" if the verdict is about the database's timestamps,
 // after "items:" if predicates were ignored.
 func (r *Result) Label() string {

@@ -315,3 +315,9 @@ func TestLooking(t *testing.T) {
 		t.Errorf("%+v, %v at the end", c, wait)
 	}
 }
+
+// TestReadRuns: a file that cannot be read is an error, and is not cut off.
+func TestReadRuns(t *testing.T) {
+	runs, err := readRuns(t.TempDir())
+	must.Be(t, err != nil && len(runs) == 0, "%v, %v; expected an error of the folder", runs, err)
+}

@@ -223,33 +223,28 @@ func readRuns(file string) (runs []Run, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	s := bufio.NewReader(f)
+	s, whole := bufio.NewReader(f), int64(0)
 	for n := 1; ; n++ {
 		line, err := s.ReadString('\n')
 		if err != nil && err != io.EOF {
 			return nil, err
 		}
 		if err != nil {
-			if line != "" {
-				// The next line must not follow it.
-				return runs, os.Truncate(file, size(f)-int64(len(line)))
+			if !errors.Is(err, io.EOF) {
+				return nil, err
 			}
-			return runs, nil
+			if line == "" {
+				return runs, nil
+			}
+			return runs, os.Truncate(file, whole) // the next line must not follow it
 		}
+		whole += int64(len(line))
 		var r Run
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			return nil, fmt.Errorf("%s, line %d: %w; expected a line of an isovet campaign", file, n, err)
 		}
 		runs = append(runs, r)
 	}
-}
-
-func size(f *os.File) int64 {
-	i, err := f.Stat()
-	if err != nil {
-		return 0
-	}
-	return i.Size()
 }
 
 // mine reports whether a cell is this shard's. Only the cell's own name decides.
@@ -379,10 +374,20 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) (kept tim
 	p.give(c)
 	p.Runs = append(p.Runs, r)
 	if err == nil {
-		_, err = p.file.Write(append(line, '\n'))
+		err = p.write(append(line, '\n'))
 	}
 	p.err = errors.Join(p.err, unkept, err)
 	return kept
+}
+
+// write appends a line to the file, or nothing if the disk is full: the next line must not follow a part of one.
+func (p *Campaign) write(line []byte) error {
+	n, err := p.file.Write(line)
+	if err == nil {
+		return nil
+	}
+	end, e := p.file.Seek(0, io.SeekEnd)
+	return errors.Join(err, e, p.file.Truncate(end-int64(n)))
 }
 
 // conclude sets the verdict from the result of a hunt, and from the error that ended it.

@@ -125,7 +125,7 @@ func (p *Campaign) Markdown(w io.Writer) error {
 			continue
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d | %d | %.1f | %s | %s |\n",
-			escape.Cell(r.product()), escape.Cell(r.Isolation), r.Level, escape.Cell(r.Workload), escape.Cell(r.Fault),
+			escape.Cell(r.Name()), escape.Cell(r.Isolation), r.Level, escape.Cell(r.Workload), escape.Cell(r.Fault),
 			seconds(r.Elapsed), r.Rounds, r.Committed, r.RefusedShare(), r.Outcome, r.FirstAfter())
 	}
 	for _, a := range p.Away {
@@ -135,15 +135,13 @@ func (p *Campaign) Markdown(w io.Writer) error {
 	return err
 }
 
-func (r *Row) product() string {
+// Name returns the database's name on the page.
+func (r *Row) Name() string {
 	if r.Product == "" || strings.Contains(r.DB, ":start:") {
 		return strings.TrimSpace(r.Product + " " + r.DB)
 	}
 	return r.Product
 }
-
-// Name returns the database's name on the page.
-func (r Row) Name() string { return r.product() }
 
 // RefusedShare returns the percentage of attempts that the database refused.
 func (r Row) RefusedShare() float64 { return 100 * float64(r.Refused) / float64(max(r.Attempts, 1)) }
@@ -158,9 +156,6 @@ func (r Row) FirstAfter() string {
 
 // Seconds returns the hunting time in seconds.
 func (r Row) Seconds() string { return seconds(r.Elapsed) }
-
-// Against reports whether it contradicts the documentation.
-func (r Row) Against() bool { return r.Contradicts() }
 
 // HTML writes the page. Of the cells that were not hunted it has the number for each database.
 func (p *Campaign) HTML(w io.Writer) error {

@@ -92,6 +92,11 @@ func (p *Promise) Excepts(kind level.Anomaly) bool {
 	return slices.Contains(p.But, level.Anomaly(strings.TrimSuffix(string(kind), "-session")))
 }
 
+// Excuses reports whether But has all of the anomalies. At least one is needed.
+func (p *Promise) Excuses(kinds []level.Anomaly) bool {
+	return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k level.Anomaly) bool { return !p.Excepts(k) })
+}
+
 // Says returns what the documentation promises about an anomaly. from is the weakest level that forbids it, kinds are
 // its names.
 func (p *Promise) Says(from level.Level, kinds []level.Anomaly) Documented {

@@ -29,7 +29,8 @@ type Config struct {
 	Level level.Level
 	// Further are levels at which a round that has Level is checked too.
 	Further []level.Level
-	// Promised replaces both by the levels that the database's documentation promises.
+	// Promised replaces both by the levels that the database's documentation promises. Anomalies that the documentation
+	// allows at these levels are then no violations.
 	Promised bool
 	For      time.Duration // 0: 60 s
 	// GoOn makes the hunt go on after a violation until the time is up.
@@ -39,6 +40,8 @@ type Config struct {
 	Keep func(ctx context.Context, f *collect.Found, g []*Group) error
 	// Told, if set, is called after each round.
 	Told func(Round)
+
+	promise driver.Promise // with Promised
 }
 
 // Round is one collection and its check.
@@ -73,6 +76,7 @@ type Hunted struct {
 	Found     []*Group
 	Committed int // in all rounds
 	Undecided int // rounds whose check ended without an answer
+	Allowed   int // rounds in which a check listed only anomalies that the documentation allows
 	// Attempts counts the transactions that were tried, Refused those that the database refused. Aborts has the
 	// reasons.
 	Attempts, Refused int
@@ -159,7 +163,7 @@ func Run(ctx context.Context, c Config) (*Hunted, error) {
 			return out, fmt.Errorf("%w: isovet knows no level that the documentation of %s promises for %s; "+
 				"expected --level LEVEL", driver.ErrUnsupported, t.DB.Info().Name, t.DB.Info().Isolation)
 		}
-		c.Level, out.Levels = p.Levels[0], p.Levels
+		c.Level, out.Levels, c.promise = p.Levels[0], p.Levels, p
 	}
 	all, err := turns(&c.Config, t.DB.Info().Dialect != "")
 	if err != nil {
@@ -187,7 +191,7 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 		one.Duration, one.Grace = longest(all, c.For, left), b.grace
 		now := next(all, n, &one, one.Duration)
 		one.KeepCalls = c.Keep != nil
-		one.Ahead = &collect.Ahead{Level: c.Level, Until: b.until, Rate: rate}
+		one.Ahead = &collect.Ahead{Level: c.Level, Until: b.until, Rate: rate, Allows: c.promise.Excuses}
 		from := time.Now()
 		r, err := t.Collect(ctx, one)
 		if rest, ok := unfit(all, now, err); ok {
@@ -207,6 +211,9 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 			x, cerr := collect.Examine(ctx, r.History, l, max(time.Until(b.until), 0)+b.late)
 			if cerr != nil {
 				return errors.Join(err, fmt.Errorf("round %d: %w", n+1, cerr))
+			}
+			if x.Verdict == evidence.Violated && c.promise.Excuses(x.Kinds()) {
+				x.Verdict, x.Reason = evidence.Unknown, fmt.Sprintf("the documentation allows what it shows: %v", x.Kinds())
 			}
 			if res == nil || res.Verdict == evidence.Holds || x.Verdict == evidence.Violated {
 				res = x // an undecided level hides no violation of another one
@@ -279,7 +286,10 @@ func (h *Hunted) add(r Round, res *evidence.Result) {
 	case !h.Violated:
 		h.Last = res
 	}
-	if res.Verdict == evidence.Unknown {
+	switch {
+	case res.Verdict == evidence.Unknown && len(res.Anomalies) > 0:
+		h.Allowed++
+	case res.Verdict == evidence.Unknown:
 		h.Undecided++
 	}
 }

@@ -268,3 +268,32 @@ func TestPromised(t *testing.T) {
 		t.Errorf("%v; expected that nothing is promised", err)
 	}
 }
+
+// lenient is Badger without conflicts, whose documentation allows lost updates.
+type lenient struct{ driver.DB }
+
+func (l lenient) Info() driver.Info {
+	i := l.DB.Info()
+	i.Name, i.Isolation = "Lenient", "none"
+	return i
+}
+
+// TestAllowed: at the promised levels, what the documentation allows is no violation, and ends no round.
+func TestAllowed(t *testing.T) {
+	driver.Register(driver.Scheme{Name: "lenient", URLs: []string{"lenient"}, Isolations: []string{"none"}, Embedded: true,
+		Promises: []driver.Promise{{Database: "Lenient", Isolation: "none", Source: "its manual", But: driver.LostUpdates,
+			Levels: []level.Level{level.SnapshotIsolation}}}},
+		func(ctx context.Context, _ []string, _ string, o driver.Options) (driver.DB, error) {
+			o.Isolation = "no-conflicts"
+			db, err := driver.Open(ctx, []string{"badger:"}, o)
+			return lenient{db}, err
+		})
+	c := Config{Config: collect.Config{DB: []string{"lenient:"}, Isolation: "none", Workload: "rmw", Keys: 8,
+		Txns: 500}, Level: level.SnapshotIsolation, For: time.Second}
+	h := must.Get(Run(t.Context(), c))(t)
+	must.Be(t, h.Violated && h.Allowed == 0, "%+v; expected a violation of the level that was named", h)
+	c.Promised = true
+	h = must.Get(Run(t.Context(), c))(t)
+	must.Be(t, !h.Violated && h.Allowed > 0 && h.Undecided == 0 && !h.Rounds[0].Early && h.Inconclusive() == "",
+		"%+v; expected rounds with what the promise allows", h)
+}

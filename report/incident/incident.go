@@ -206,19 +206,12 @@ func (x *Incident) database(f *collect.Found) {
 func (x *Incident) promise(f *collect.Found, r *evidence.Result) {
 	p := f.Target.Promise(f.Config)
 	x.implied = slices.ContainsFunc(p.Levels, func(l level.Level) bool { return l.Implies(f.Level) })
-	switch p.Says(f.Level, kinds(r)) {
+	switch p.Says(f.Level, r.Kinds()) {
 	case driver.Forbidden:
 		x.Database.Promise = "forbids it (" + p.Source + ")"
 	case driver.Allowed:
 		x.Database.Promise = "allows it (" + p.Source + ")"
 	}
-}
-
-func kinds(r *evidence.Result) (out []level.Anomaly) {
-	for i := range r.Anomalies {
-		out = append(out, r.Anomalies[i].Kind)
-	}
-	return out
 }
 
 // ids returns the ids of a history's transactions without the initial one.

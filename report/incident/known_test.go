@@ -23,7 +23,8 @@ func TestKnown(t *testing.T) {
 		{"MariaDB 10.11.19, 2 nodes", "repeatable read", "lost-update", "MDEV-38977"},
 		{"MariaDB 10.11.19", "repeatable read", "lost-update", "MariaDB's Jira"},
 		{"Badger v4", "serializable", "G2", "Badger issue 409 Badger issue 2057"},
-		{"PostgreSQL 18.4", "repeatable read", "lost-update", "the mailing list pgsql-bugs"},
+		{"PostgreSQL 18.4", "repeatable read", "lost-update", "_bt_check_unique() looks at the newest rows: " +
+			`"operating as designed" (pgsql-bugs, 28 November 2021)`},
 		{"PostgreSQL 15.3", "serializable", "G2-item", "_bt_endpoint() locks an empty index too late (isovet's " +
 			"docs/found.md; no report known) gistdoinsert() does not check the pages above that it leaves alone " +
 			"(isovet's docs/found.md; no report known) heap_beginscan() does not lock for a range of ctid (isovet's " +

@@ -172,6 +172,9 @@ func sayHunt(e *console.Env, h *hunt.Hunted, finds []*keptFind, j *huntJSON, asJ
 		if j.Undecided > 0 {
 			what += "; " + plural.Of(j.Undecided, "undecided round")
 		}
+		if j.Allowed > 0 {
+			what += "; " + plural.Of(j.Allowed, "round") + " with anomalies that the documentation allows"
+		}
 		found := fmt.Sprintf("no violation of %s found: ", j.Level)
 		if j.Reason != "" {
 			found = fmt.Sprintf("inconclusive at %s: %s; ", j.Level, j.Reason)

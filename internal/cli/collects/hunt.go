@@ -95,6 +95,7 @@ type huntJSON struct {
 	Isolation   string  `json:"isolation,omitempty"`
 	Rounds      int     `json:"rounds"`
 	Undecided   int     `json:"undecided"`
+	Allowed     int     `json:"allowed,omitempty"` // rounds with only anomalies that the documentation allows
 	Committed   int     `json:"committed"`
 	ElapsedMS   float64 `json:"elapsed_ms"`
 	Interrupted bool    `json:"interrupted,omitempty"`
@@ -154,7 +155,7 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	}
 	j := huntJSON{
 		Verdict: "none", Level: hunt.Named(h.Levels), Rounds: len(h.Rounds), Undecided: h.Undecided,
-		Committed: h.Committed, ElapsedMS: console.Milliseconds(h.Elapsed), Interrupted: h.Interrupted,
+		Allowed: h.Allowed, Committed: h.Committed, ElapsedMS: console.Milliseconds(h.Elapsed), Interrupted: h.Interrupted,
 		Attempts: h.Attempts, Refused: h.Refused, Aborts: abortsJSON(h.Aborts), Found: groupsJSON(h, finds),
 		Broken: h.Broken,
 	}
