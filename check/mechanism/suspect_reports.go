@@ -56,12 +56,6 @@ func (s *suspect) report() SuspectRead {
 	return SuspectRead{Reader: s.x.Txns[0], Key: s.x.Key, Op: s.x.Ops[0], Writer: none, stage: s.stage, at: s.at}
 }
 
-func (v *Verifier) waits(s *suspect) {
-	if v.suspects.reporting {
-		v.suspects.reports = append(v.suspects.reports, s.report())
-	}
-}
-
 // resolved reports that a read waits no longer.
 func (v *Verifier) resolved(s *suspect, isViolation bool, writer uint64) {
 	if !v.suspects.reporting {

@@ -94,8 +94,7 @@ func accountsOf(text string) (names []string, err error) {
 	}
 	if lo, hi, is := strings.Cut(text, "-"); is && !strings.Contains(text, "|") {
 		a, err1 := strconv.Atoi(lo)
-		b, err2 := strconv.Atoi(hi)
-		if err1 == nil && err2 == nil && a <= b && b-a < 1<<20 {
+		if b, err2 := strconv.Atoi(hi); err1 == nil && err2 == nil && a <= b && b-a < 1<<20 {
 			for n := a; n <= b; n++ {
 				names = append(names, strconv.Itoa(n))
 			}

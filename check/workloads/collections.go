@@ -30,7 +30,6 @@ func (b *bag) add(v any, op int) {
 	b.op[k] = op
 }
 
-// size returns the number of values.
 func (b *bag) size() int { return slice.Sum(maps.Values(b.count)) }
 
 // set is Jepsen's set: the last read must have every element whose add succeeded, and none that nobody tried to add.
@@ -297,8 +296,7 @@ func uniqueIDs(_ context.Context, j *judge) error {
 	twice := map[string]int{}
 	less := func(a, b any) bool {
 		x, xn := a.(int64)
-		y, yn := b.(int64)
-		if xn && yn {
+		if y, yn := b.(int64); xn && yn {
 			return x < y
 		}
 		return operations.Text(a) < operations.Text(b)
