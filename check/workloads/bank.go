@@ -73,9 +73,7 @@ func bank(_ context.Context, j *judge) error {
 			right = append(right, b)
 		}
 	}
-	j.stat("read-count", reads)
-	j.stat("error-count", reads-len(right))
-	j.stat("total-amount", total)
+	j.stats(Stat{"read-count", reads}, Stat{"error-count", reads - len(right)}, Stat{"total-amount", total})
 	if len(sums) > 1 {
 		all := slices.Sorted(maps.Keys(sums))
 		j.stat("lowest", all[0])

@@ -375,7 +375,9 @@ func (j *judge) found(kind string, ops []int, format string, args ...any) {
 	}
 }
 
-func (j *judge) stat(name string, value any) { j.a.Stats = append(j.a.Stats, Stat{name, value}) }
+func (j *judge) stat(name string, value any) { j.stats(Stat{name, value}) }
+
+func (j *judge) stats(list ...Stat) { j.a.Stats = append(j.a.Stats, list...) }
 
 // each returns the operations of a function, "" meaning any, with one of some outcomes, none meaning any.
 func (j *judge) each(name string, of ...operations.Status) iter.Seq2[int, *operations.Op] {
