@@ -3,6 +3,7 @@ package certify
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"isovet/evidence"
 	"isovet/history"
@@ -23,7 +24,9 @@ func Names(r *evidence.Result, o Options) ([]level.Anomaly, error) {
 
 // checkAnomalies checks each anomaly by itself. It sets names if that is not nil; else the given names must be right.
 func checkAnomalies(r *evidence.Result, o Options, names []level.Anomaly) error {
-	x := newIndex(r.H)
+	x := &index{h: r.H, finals: finals{h: r.H}, wanted: make([]uint64, r.H.NumVersions()/64+1),
+		writes: make(map[uint32][]writer), listKeys: make(map[uint32]bool), lists: make(map[uint32][]uint32),
+		keys: make(map[uint32]bool), installed: make(map[uint32][]install)}
 	if r.H.HasPredicates() {
 		var err error
 		if x.truths, err = predicates.NewTruths(r.H); err != nil {
@@ -74,7 +77,7 @@ func (x *index) checkAnomaly(a *evidence.Anomaly, l level.Level, o Options) erro
 	}
 	p := newProof(x, l, o.ClockSkew)
 	prove := p.cycles
-	if singleReads(a.Kind) {
+	if slices.Contains(singleReads, a.Kind) {
 		prove = p.read
 	}
 	if err := prove(a); err != nil {
@@ -291,11 +294,9 @@ func (x *index) checkTxns(a *evidence.Anomaly) error {
 // involved returns the transactions of a proof: of its operations, at both ends of its edges, and the writers of the
 // versions that the readers of anti-dependencies saw.
 func (x *index) involved(a *evidence.Anomaly) (ts []uint32) {
-	for _, ops := range append([][]uint32{a.Ops}, a.Dead...) {
-		for _, op := range ops {
-			if int(op) < x.h.NumOps() {
-				ts = append(ts, x.h.TxnOf(op))
-			}
+	for _, op := range slices.Concat(append([][]uint32{a.Ops}, a.Dead...)...) {
+		if int(op) < x.h.NumOps() {
+			ts = append(ts, x.h.TxnOf(op))
 		}
 	}
 	for _, e := range a.Edges() {

@@ -137,8 +137,7 @@ func badResults() (out []badResult) {
 		Anomalies: []evidence.Anomaly{{Kind: level.Session, Txns: []uint32{0}}}},
 		"transaction 1 has no start timestamp, or one after its commit")
 	stamped("s1: w(0,1) ? ts[5,6] | s1: w(1,1) ts[1,2]", evidence.Result{Level: ssi, Verdict: evidence.Holds,
-		Order: []uint32{2, 3, 0, 1}},
-		"transaction 2 starts before its predecessor in the session, transaction 1, ends")
+		Order: []uint32{2, 3, 0, 1}}, "transaction 2 starts before its predecessor in the session, transaction 1, ends")
 	stamped(`s1: w(0,7) ts[1,2] | s2: pr{"":{">=":5}}[0=7] ts[3,4]`, evidence.Result{Level: si,
 		Verdict:   evidence.Violated,
 		Anomalies: []evidence.Anomaly{{Kind: level.Ext, Txns: []uint32{1}, Ops: []uint32{1}}}},

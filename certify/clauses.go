@@ -272,7 +272,11 @@ func (p *proof) contradictsItself(t uint32) bool {
 	saw := make(map[uint32]uint32) // key → the version that the transaction must see from now on
 	lo, hi := h.TxnOps(t)
 	if p.x.truths != nil && repeats {
-		saw = external(h, t) // a later read may contradict what a predicate shows of a key
+		readsOf(h, t, func(v uint32) { // a later read may contradict what a predicate shows of a key
+			if _, ok := saw[h.VerKey[v]]; !ok {
+				saw[h.VerKey[v]] = v
+			}
+		})
 	}
 	for op := lo; op < hi; op++ {
 		v := h.Ops.Ver[op]

@@ -37,8 +37,7 @@ func (x *commitOrder) causalBy(c *clocks, asks func(t uint32) bool, o Options) e
 			stale = append(stale, r)
 			i, steps := last[r.key], 0
 			for ; i > 0 && writer[i-1] > r.from && steps < fewWriters; i, steps = older[i-1], steps+1 {
-				w := writer[i-1]
-				if c.session[w] == history.None {
+				if w := writer[i-1]; c.session[w] == history.None {
 					walk = true
 				} else if c.sees(w) {
 					return x.broken(p, r.key, w)
@@ -229,13 +228,6 @@ func (x *commitOrder) newClocks() *clocks {
 	}
 	c.now = make([]uint32, c.n)
 	return c
-}
-
-// unclocked returns clocks that no session has, so that each past is walked.
-func (x *commitOrder) unclocked() *clocks {
-	size := len(x.order) + 1
-	return &clocks{x: x, before: x.sessionPredecessors(), session: nowhere(size), waiting: make([]uint32, size),
-		clock: make([][]uint32, size)}
 }
 
 // enter sets now to what the transaction at place p sees.

@@ -87,8 +87,7 @@ func newCommitOrder(r *evidence.Result, pos []uint32) *commitOrder {
 	}
 	n := r.H.NumKeys()
 	x := &commitOrder{h: r.H, level: r.Level, order: r.Order, pos: pos, low: make([]uint32, n), stamp: make([]uint32,
-		n),
-		sources: make(map[[2]uint32]uint32), seen: make(map[uint32][]uint32), writers: make(map[uint32][]uint32)}
+		n), sources: make(map[[2]uint32]uint32), seen: make(map[uint32][]uint32), writers: make(map[uint32][]uint32)}
 	x.installs()
 	return x
 }
@@ -245,8 +244,7 @@ func (x *commitOrder) from(t, p, op, v uint32) (err error) {
 		return fmt.Errorf("%s reads %s = %s, which no transaction of the order installs", name(h, t), h.KeyString(k),
 			h.ValueString(v))
 	case w >= p:
-		return fmt.Errorf("%s reads from %s, which does not precede it in the order", name(h, t),
-			name(h, x.order[w-1]))
+		return fmt.Errorf("%s reads from %s, which does not precede it in the order", name(h, t), name(h, x.order[w-1]))
 	}
 	x.reads = append(x.reads, weakRead{k, w, op})
 	return nil
@@ -364,9 +362,8 @@ func (x *commitOrder) judged(p uint32, l level.Level) bool {
 
 // broken is the error for a read of key that misses the write of a transaction which is visible to the reader.
 func (x *commitOrder) broken(reader, key, visible uint32) error {
-	return fmt.Errorf("%s reads an older version of %s than the one by %s, which it must see",
-		name(x.h, x.order[reader-1]),
-		x.h.KeyString(key), name(x.h, x.order[visible-1]))
+	return fmt.Errorf("%s reads an older version of %s than the one by %s, which it must see", name(x.h,
+		x.order[reader-1]), x.h.KeyString(key), name(x.h, x.order[visible-1]))
 }
 
 // visible demands that reader's stamped reads saw nothing older than the writes of place u, which is visible to it.

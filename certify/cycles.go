@@ -80,8 +80,7 @@ func (p *proof) edge(needs []Lit, e evidence.Edge) ([]Lit, error) {
 // ends checks the transactions at both ends of an edge. For each of unknown outcome it appends the assumption that it
 // committed.
 func (p *proof) ends(needs []Lit, e evidence.Edge) ([]Lit, error) {
-	n := uint32(p.h.NumTxns())
-	if e.From >= n || e.To >= n || e.From == e.To {
+	if n := uint32(p.h.NumTxns()); e.From >= n || e.To >= n || e.From == e.To {
 		return nil, fmt.Errorf("an edge leads from transaction index %d to %d; expected two different ones below %d",
 			e.From, e.To, n)
 	}

@@ -347,8 +347,7 @@ func likely(h *history.History) []evidence.Edge {
 						return none
 					}
 					writes := func(op uint32) bool {
-						return h.Ops.Kind[op] == history.Write ||
-							h.Ops.Kind[op] == history.Append
+						return h.Ops.Kind[op] == history.Write || h.Ops.Kind[op] == history.Append
 					}
 					switch {
 					case writes(op) && writes(other):
@@ -413,9 +412,7 @@ T12: r(y,2) r(p7,1)`)
 		r := must.Get(oracle.Check(h, oracle.Options{Level: l, MaxTxns: 12}))(t)
 		must.Same(t, r.Verdict, evidence.Violated, "%s", l)
 		a := r.Anomalies[0]
-		if a.Kind != level.NoOrder || len(a.Cycles) != 4 || len(a.Cycle) != 0 {
-			t.Errorf("%s: %s", l, a.Text)
-		}
+		must.Be(t, a.Kind == level.NoOrder && len(a.Cycles) == 4 && len(a.Cycle) == 0, "%s: %s", l, a.Text)
 		must.OK(t, certify.Check(r, certify.Options{}))
 		for i := range 4 {
 			b := a

@@ -84,8 +84,7 @@ func (x *index) takeApart(key uint32, by map[uint32][]uint32, reads []uint32) *d
 		t := h.TxnOf(op)
 		lo, _ := h.TxnOps(t)
 		seen, ok := others(h, op, lo)
-		n := min(len(seen), len(d.list))
-		if !ok || !slices.Equal(seen[:n], d.list[:n]) {
+		if n := min(len(seen), len(d.list)); !ok || !slices.Equal(seen[:n], d.list[:n]) {
 			d.err = fmt.Errorf("the reads of list %s are not prefixes of one another", h.KeyString(key))
 			return d
 		}

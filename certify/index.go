@@ -1,6 +1,8 @@
 package certify
 
 import (
+	"slices"
+
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/level"
@@ -38,13 +40,6 @@ type writer struct {
 	final   bool // its transaction's last write of the key, or an append
 }
 
-func newIndex(h *history.History) *index {
-	return &index{h: h, finals: finals{h: h},
-		wanted: make([]uint64, h.NumVersions()/64+1), writes: make(map[uint32][]writer),
-		listKeys: make(map[uint32]bool), lists: make(map[uint32][]uint32), keys: make(map[uint32]bool),
-		installed: make(map[uint32][]install)}
-}
-
 // want asks build for the writers of a version.
 func (x *index) want(v uint32) {
 	if int(v) < x.h.NumVersions() {
@@ -62,7 +57,11 @@ func (x *index) wantTxn(t uint32) {
 	for op, v := range x.h.EachOp(t) {
 		switch x.h.Ops.Kind[op] {
 		case history.PredRead, history.PredWrite:
-			x.wantRows(op)
+			for _, old := range x.h.Preds.Old[x.h.Preds.Off[v]:x.h.Preds.Off[v+1]] {
+				if old != history.None {
+					x.want(old)
+				}
+			}
 		case history.Read, history.Append:
 			x.want(v)
 		case history.ReadList:
@@ -93,11 +92,9 @@ func (x *index) wantAnomaly(a *evidence.Anomaly) {
 			x.keys[a.Key] = true
 		}
 	}
-	for _, ops := range a.Dead {
-		for _, op := range ops {
-			if int(op) < x.h.NumOps() {
-				x.wantTxn(x.h.TxnOf(op))
-			}
+	for _, op := range slices.Concat(a.Dead...) {
+		if int(op) < x.h.NumOps() {
+			x.wantTxn(x.h.TxnOf(op))
 		}
 	}
 	cycle := func(c []evidence.Edge) {

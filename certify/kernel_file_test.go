@@ -110,9 +110,7 @@ func TestKernelChangedFiles(t *testing.T) {
 		}
 		must.Hold(t, want == got || got == "", "%q, by the extracted kernel %q\n%s", got, want, file)
 	}
-	if read < 300 || judged < 300 || read > 2900 {
-		t.Errorf("%d of 3000 read, %d judged", read, judged)
-	}
+	must.Be(t, read >= 300 && judged >= 300 && read <= 2900, "%d of 3000 read, %d judged", read, judged)
 }
 
 // TestKernelHostile: what is no file for the kernel is refused with its line and the reason. The extracted kernel has
@@ -180,9 +178,7 @@ func TestKernelTooLarge(t *testing.T) {
 	}
 	const list = first + "level read-committed\ninit 1 2 3\ntxn 1 committed 1 0\nw 1 4\norder 1\n"
 	_, _, err := must.Get(kernel.ReadFile(strings.NewReader(list)))(t).Judge()
-	if err == nil || !strings.Contains(err.Error(), "key 1 holds several elements") {
-		t.Errorf("%q: %v", list, err)
-	}
+	must.Be(t, err != nil && strings.Contains(err.Error(), "key 1 holds several elements"), "%q: %v", list, err)
 }
 
 // TestKernelManySessions: sessions may have any numbers, however few there are; at causal each has a clock.
@@ -207,9 +203,7 @@ func TestKernelOpenCycles(t *testing.T) {
 		}
 	}
 	r, ok := kernel.NewRefuter(kernel.Level{Serial: true, RealTime: true}, &h)
-	if !ok {
-		t.Fatal("no tables")
-	}
+	must.Hold(t, ok, "no tables")
 	var tried func(way []kernel.Edge)
 	tried = func(way []kernel.Edge) {
 		if _, refuted := r.Refutes([]kernel.Step{{Kind: kernel.Cycle, Edges: way}}); refuted {

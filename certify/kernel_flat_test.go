@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/certify/kernel"
+	"isovet/internal/test/must"
 )
 
 const readKind, writeKind uint8 = 0, 1
@@ -165,9 +166,7 @@ func TestKernelFlat(t *testing.T) {
 			order := broken(rng, x.events, kernel.Event{Commit: rng.IntN(2) == 0, Txn: rng.Uint32N(9)})
 			plain, flat = kernel.CheckSnapshot(l, h, order), kernel.FlatSnapshot(l, h, &x.c, order)
 		}
-		if plain != flat {
-			t.Fatalf("seed %d, %+v: %+v, by columns %+v\n%+v", seed, l, plain, flat, x)
-		}
+		must.Hold(t, plain == flat, "seed %d, %+v: %+v, by columns %+v\n%+v", seed, l, plain, flat, x)
 		outcomes[serial][plain.Outcome]++
 	}
 	for serial, n := range outcomes {

@@ -59,8 +59,7 @@ func (x *index) checkRepeatedList(r singleRead) error {
 	}
 	lo, _ := h.TxnOps(r.t)
 	first, ends := others(h, r.op, lo)
-	second, too := others(h, r.other, lo)
-	if !ends || !too || slices.Equal(first, second) {
+	if second, too := others(h, r.other, lo); !ends || !too || slices.Equal(first, second) {
 		return fmt.Errorf("both reads show the same elements of other transactions")
 	}
 	return nil

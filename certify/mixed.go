@@ -107,7 +107,9 @@ func (x *mixedOrder) weak(r *evidence.Result) error {
 		return err
 	}
 	clear(c.stamp)
-	return c.causalBy(c.unclocked(), x.asks, Options{})
+	size := len(c.order) + 1 // no session has a clock, so that each past is walked
+	return c.causalBy(&clocks{x: c, before: c.sessionPredecessors(), session: nowhere(size),
+		waiting: make([]uint32, size), clock: make([][]uint32, size)}, x.asks, Options{})
 }
 
 // current sets the writers that snapshots and serial reads saw, for versions with several writers: what is current at

@@ -55,7 +55,6 @@ func replayed(h *history.History, order []uint32, l level.Level, o Options) (eve
 	return events, begin, commit, err
 }
 
-// nowhere returns n places, all history.None.
 func nowhere(n int) []uint32 { return slices.Repeat([]uint32{history.None}, n) }
 
 // places checks that the order has each committed transaction except the initial one exactly once, and no aborted one.

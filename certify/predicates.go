@@ -11,16 +11,6 @@ import (
 // install is a transaction's final write of a key.
 type install struct{ txn, ver uint32 }
 
-// wantRows asks build for the writers of the versions that a predicate operation matched.
-func (x *index) wantRows(op uint32) {
-	i := x.h.Ops.Ver[op]
-	for _, v := range x.h.Preds.Old[x.h.Preds.Off[i]:x.h.Preds.Off[i+1]] {
-		if v != history.None {
-			x.want(v)
-		}
-	}
-}
-
 // write records that an operation of t wrote a register.
 func (x *index) write(v, op, t uint32) {
 	h := x.h
@@ -133,8 +123,7 @@ func (p *proof) predicate(needs []Lit, e evidence.Edge) ([]Lit, error) {
 	}
 	first, candidates := p.candidateBases(t, e.Op, e.Key, missed)
 	if !contains(candidates, writer) {
-		return nil, fmt.Errorf("the predicate operation cannot have seen this version of %s",
-			h.KeyString(e.Key))
+		return nil, fmt.Errorf("the predicate operation cannot have seen this version of %s", h.KeyString(e.Key))
 	}
 	ver := h.InitVer[e.Key]
 	if writer != initial {
@@ -254,17 +243,6 @@ func (p *proof) mismatch(a *evidence.Anomaly, t uint32) {
 	}
 	first, candidates := p.candidateBases(t, a.Ops[0], a.Key, rowOf(p.h, a.Ops[0], a.Key) == history.None)
 	p.based(t, first, a.Key, candidates)
-}
-
-// external returns, for each key that t reads before it writes it, the first version that it reads.
-func external(h *history.History, t uint32) map[uint32]uint32 {
-	saw := make(map[uint32]uint32)
-	readsOf(h, t, func(v uint32) {
-		if _, ok := saw[h.VerKey[v]]; !ok {
-			saw[h.VerKey[v]] = v
-		}
-	})
-	return saw
 }
 
 // contradicts reports whether a predicate operation disagrees with the versions in saw, which its transaction read or

@@ -61,9 +61,8 @@ func TestPredicateOrders(t *testing.T) {
 					return !some
 				})
 			}
-			if some != (want.Verdict == evidence.Holds) {
-				t.Fatalf("seed %d: brute force says %s; some order is accepted: %v", seed, want.Verdict, some)
-			}
+			must.Hold(t, some == (want.Verdict == evidence.Holds),
+				"seed %d: brute force says %s; some order is accepted: %v", seed, want.Verdict, some)
 			if some {
 				accepted++
 			} else {

@@ -9,15 +9,9 @@ import (
 	"isovet/predicates"
 )
 
-// singleReads reports whether the proof of an anomaly of kind k is its operations.
-func singleReads(k level.Anomaly) bool {
-	switch k {
-	case level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite, level.NotMyLastWrite,
-		level.NonRepeatableRead, level.PredicateMismatch, level.DuplicateElement:
-		return true
-	}
-	return false
-}
+// singleReads has the kinds of anomalies whose proof is their operations.
+var singleReads = []level.Anomaly{level.ThinAirRead, level.G1a, level.G1b, level.FutureRead, level.NotMyOwnWrite,
+	level.NotMyLastWrite, level.NonRepeatableRead, level.PredicateMismatch, level.DuplicateElement}
 
 // singleRead is an anomaly of single reads: operation op of transaction t shows version ver of key, or with ver None
 // only whether its predicate holds. Operation other, of transaction by, explains the anomaly.

@@ -133,9 +133,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, c := range badResults() {
 		err := certify.Check(c.r, c.o)
-		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
-			t.Errorf("got %v, want %s", err, c.want)
-		}
+		must.Be(t, err != nil && strings.HasSuffix(err.Error(), c.want), "got %v, want %s", err, c.want)
 		said = append(said, c.want)
 	}
 	undo := certify.SetBounds(1, 1, 1)

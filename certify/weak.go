@@ -49,8 +49,7 @@ func (p *proof) weakCycle(c []evidence.Edge) error {
 		return nil
 	case len(path) > 1:
 		return fmt.Errorf("at %s a transaction need not see what its writers saw", l)
-	case l == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver,
-		c[at])):
+	case l == level.ReadCommitted && (path[0].Dep != evidence.WR || !readsInTurn(p.h, path[0].To, path[0].Ver, c[at])):
 		return fmt.Errorf("%s did not read from %s before it read the overwritten version", name(p.h, c[at].From),
 			name(p.h, c[at].To))
 	}

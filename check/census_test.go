@@ -53,9 +53,8 @@ func TestCensus(t *testing.T) {
 					t.Errorf("seed %d, %s: %d of %d %s are listed", seed, l, listed[k], n, k)
 				}
 			}
-			if r.Also < 0 || total > len(r.Anomalies)+r.Also {
-				t.Errorf("seed %d, %s: %d counted, %d listed and %d more", seed, l, total, len(r.Anomalies), r.Also)
-			}
+			must.Be(t, r.Also >= 0 && total <= len(r.Anomalies)+r.Also,
+				"seed %d, %s: %d counted, %d listed and %d more", seed, l, total, len(r.Anomalies), r.Also)
 			out, may := r.Levels()
 			if !slices.ContainsFunc(out, r.Level.Implies) || slices.ContainsFunc(may, func(m level.Level) bool {
 				return m.Implies(l)

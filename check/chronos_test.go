@@ -36,8 +36,7 @@ func TestStampedCertified(t *testing.T) {
 	black := map[string]int{}
 	for i, so := range all {
 		histtest.Each(t, histtest.Long[uint64](40, 400), func(seed uint64) *history.History {
-			return random.Stamped(seed+uint64(i)<<32,
-				so)
+			return random.Stamped(seed+uint64(i)<<32, so)
 		}, func(t testing.TB, seed uint64, h *history.History) {
 			for _, l := range timestamp.Levels() {
 				for _, atStart := range []bool{false, true} {
@@ -159,15 +158,11 @@ func TestChronosFigure11(t *testing.T) {
 func TestStampedNeeds(t *testing.T) {
 	h := random.Tiny(1, random.Options{})
 	r, err := Run(t.Context(), chronos, h, Options{Level: level.SnapshotIsolation})
-	if err != nil || r.Verdict != evidence.Unknown || r.Reason == "" {
-		t.Errorf("%+v, %v", r, err)
-	}
+	must.Be(t, err == nil && r.Verdict == evidence.Unknown && r.Reason != "", "%+v, %v", r, err)
 	h = notation.MustParse("_: w(0,1) ts[0,9] | _: w(1,1) ts[1,9]")
 	_, err = Run(t.Context(), chronos, h, Options{Level: level.SnapshotIsolation})
 	var in *history.InputError
-	if !errors.As(err, &in) || in.Field != "commit_ts" {
-		t.Errorf("error %v; expected one of the field commit_ts", err)
-	}
+	must.Be(t, errors.As(err, &in) && in.Field == "commit_ts", "error %v; expected one of the field commit_ts", err)
 	if c, ok := Auto(h, level.SnapshotIsolation); !ok || c.Info().Timestamps {
 		t.Error("auto trusts timestamps")
 	}
@@ -212,8 +207,7 @@ func TestChronosCorpus(t *testing.T) {
 					continue
 				}
 				if !slices.ContainsFunc(r.Anomalies, func(a evidence.Anomaly) bool {
-					return slices.Contains(a.Txns,
-						altered)
+					return slices.Contains(a.Txns, altered)
 				}) {
 					t.Errorf("%s, %s of transaction %d altered: not named in %+v", filepath.Base(path), what,
 						h.Txns.ID[altered], r.Anomalies)

@@ -73,9 +73,7 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	t.Logf("%d verdicts compared", compared)
-	if compared == 0 {
-		t.Error("nothing was compared")
-	}
+	must.Be(t, compared != 0, "nothing was compared")
 }
 
 // asked are the verdicts at the six levels that a manifest's words make certain: what a level promises, those that it
@@ -180,8 +178,7 @@ func TestReplayCorpus(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d verdicts compared, %d of lists; %d runs left to ISOVET_LONG=1", compared,
-		lists, left)
+	t.Logf("%d verdicts compared, %d of lists; %d runs left to ISOVET_LONG=1", compared, lists, left)
 	must.Be(t, compared >= 20, "only %d verdicts were compared", compared)
 }
 

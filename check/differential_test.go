@@ -111,8 +111,7 @@ func TestIgnorePredicates(t *testing.T) {
 	verdicts := map[[2]evidence.Verdict]int{} // of the items, of the whole
 	answered, unknown := map[string]int{}, map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](110, 10_000), func(seed uint64) *history.History {
-		return tinyPredicates(
-			seed, predicateOptions[seed%2])
+		return tinyPredicates(seed, predicateOptions[seed%2])
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if h == nil {
 			return
@@ -122,8 +121,7 @@ func TestIgnorePredicates(t *testing.T) {
 				break
 			}
 			whole := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
-			items := must.Get(oracle.Check(history.Items(h), oracle.Options{Level: l,
-				VerdictOnly: true}))(t)
+			items := must.Get(oracle.Check(history.Items(h), oracle.Options{Level: l, VerdictOnly: true}))(t)
 			if items.Verdict == evidence.Violated && whole.Verdict != evidence.Violated {
 				t.Fatalf("seed %d, %s: the items are a violation, the whole is %s\n%s", seed, l, whole.Verdict,
 					notation.Format(h))

@@ -103,9 +103,8 @@ func TestTakesPage(t *testing.T) {
 		must.OK(t, os.WriteFile(takesPage, want, 0o644))
 	}
 	got, err := os.ReadFile(takesPage)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("docs/takes.md is not what the checkers say (%v): go test ./check -run TestTakesPage -update", err)
-	}
+	must.Be(t, err == nil && bytes.Equal(got, want),
+		"docs/takes.md is not what the checkers say (%v): go test ./check -run TestTakesPage -update", err)
 }
 
 // decided says at which levels a checker decides a history that satisfies them all, and numbers the reasons where it

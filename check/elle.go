@@ -48,8 +48,7 @@ func (c elle) decide(ctx context.Context, v *lists.View, o Options) (*evidence.R
 	if err != nil {
 		return nil, err
 	}
-	open := v.Mixed
-	if !open {
+	if open := v.Mixed; !open {
 		g := lists.NewGraph(v, o.Level, o.ClockSkew)
 		x.Result.Stats.KnownEdges = g.Edges
 		x.Stage("construction")

@@ -81,9 +81,8 @@ func TestExternalSolvers(t *testing.T) {
 		}
 		t.Setenv(fake.Variable, "competition")
 	}
-	if asked < most || no < wrong || found["all-false"] == 0 || found["unsat"] == 0 || found["crash"] == 0 {
-		t.Errorf("asked %d times, %d violations, lies found: %v", asked, no, found)
-	}
+	must.Be(t, asked >= most && no >= wrong && found["all-false"] != 0 && found["unsat"] != 0 && found["crash"] != 0,
+		"asked %d times, %d violations, lies found: %v", asked, no, found)
 }
 
 // TestInstalledSolvers: what Debian has, by the names that users write, says what our own solver says.
@@ -106,8 +105,7 @@ func TestInstalledSolvers(t *testing.T) {
 					continue // nothing for a solver to do, or enough of it
 				}
 				verdicts[own.Verdict]++
-				agree(t, answer(t, run.Vbox{}, h, Options{Level: level.Serializable, Solver: name}),
-					own.Verdict)
+				agree(t, answer(t, run.Vbox{}, h, Options{Level: level.Serializable, Solver: name}), own.Verdict)
 			}
 			must.Be(t, !few(), "asked for %v only", verdicts)
 		})
@@ -120,7 +118,5 @@ func TestNoSuchExternalSolver(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no such program on the PATH: no-such-program") {
 		t.Error(err)
 	}
-	if HasSolver("external:no-such-program") || !HasSolver("gini") || HasSolver("nope") {
-		t.Error("HasSolver")
-	}
+	must.Be(t, !HasSolver("external:no-such-program") && HasSolver("gini") && !HasSolver("nope"), "HasSolver")
 }

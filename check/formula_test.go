@@ -151,9 +151,7 @@ func solveFormula(ctx context.Context, q *Formula, how int) (solver.Status, []so
 
 // TestFormulaRefuses: what a formula does not express is reported.
 func TestFormulaRefuses(t *testing.T) {
-	read := func(text string) *history.History {
-		return must.Get(histtest.Read([]byte(text)))(t)
-	}
+	read := func(text string) *history.History { return must.Get(histtest.Read([]byte(text)))(t) }
 	for text, want := range map[string]string{
 		`{"ops":[["a","x",1]]}` + "\n" + `{"ops":[["a","x",1]]}` + "\n" + `{"ops":[["r","x",[1]]]}`: "appended once",
 		`{"ops":[["w","x",1]]}`: "causal",
@@ -163,9 +161,7 @@ func TestFormulaRefuses(t *testing.T) {
 			l = level.Causal
 		}
 		_, why, err := NewFormula(t.Context(), read(text), FormulaOptions{Options: Options{Level: l}})
-		if err != nil || !strings.Contains(why, want) {
-			t.Errorf("%s: %q, %v; want %q", text, why, err, want)
-		}
+		must.Be(t, err == nil && strings.Contains(why, want), "%s: %q, %v; want %q", text, why, err, want)
 	}
 }
 

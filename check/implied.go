@@ -144,7 +144,6 @@ func mayHaveWritten(h *history.History) (n int64) {
 	return n
 }
 
-// runFor is Run with a time-out.
 func runFor(ctx context.Context, most time.Duration, c Checker, h *history.History, o Options) (*evidence.Result,
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
@@ -192,8 +191,7 @@ func implied(ctx context.Context, from *evidence.Result, asked level.Level, o Op
 		}
 	}
 	r := *from
-	r.Level, r.ImpliedBy = asked, at
-	r.Implied = true
+	r.Level, r.ImpliedBy, r.Implied = asked, at, true
 	if r.Verdict == evidence.Holds {
 		r.Note = fmt.Sprintf("%s implies this level, and %s found that it holds", at, r.Checker)
 		if !reorder(ctx, &r, from) {

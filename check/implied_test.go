@@ -48,9 +48,8 @@ func TestImplied(t *testing.T) {
 					continue
 				}
 				carried[s.Verdict]++
-				if s.Level != to || !s.Implied || s.ImpliedBy != from {
-					t.Fatalf("seed %d: from %s to %s the answer is of %s, by %s", seed, from, to, s.Level, s.ImpliedBy)
-				}
+				must.Hold(t, s.Level == to && s.Implied && s.ImpliedBy == from,
+					"seed %d: from %s to %s the answer is of %s, by %s", seed, from, to, s.Level, s.ImpliedBy)
 				if want.Verdict != evidence.Unknown && s.Verdict != want.Verdict {
 					t.Errorf("seed %d: %s is %s by %s, %s by itself", seed, to, s.Verdict, from, want.Verdict)
 				}
@@ -60,9 +59,8 @@ func TestImplied(t *testing.T) {
 				!h.HasPredicates() {
 				for _, to := range []level.Level{level.Serializable, level.SnapshotIsolation,
 					level.SessionSnapshotIsolation, level.Causal, level.ReadAtomic, level.ReadCommitted} {
-					if implied(t.Context(), r, to, Options{}) == nil {
-						t.Errorf("seed %d: an order for session-serializable is none for %s", seed, to)
-					}
+					must.Be(t, implied(t.Context(), r, to, Options{}) != nil,
+						"seed %d: an order for session-serializable is none for %s", seed, to)
 				}
 			}
 		}
@@ -101,9 +99,7 @@ func TestDecideHard(t *testing.T) {
 	h := strictLock(t, 300)
 	c, _ := Auto(h, level.Serializable)
 	r, err := Decide(t.Context(), c, h, Options{Level: level.Serializable})
-	if err != nil || r.Verdict != evidence.Holds {
-		t.Fatalf("%v (%s), %v", r.Verdict, r.Reason, err)
-	}
+	must.Hold(t, err == nil && r.Verdict == evidence.Holds, "%v (%s), %v", r.Verdict, r.Reason, err)
 	must.Be(t, !r.Implied || r.ImpliedBy.Implies(level.Serializable), "implied by %s", r.ImpliedBy)
 }
 

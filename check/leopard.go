@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"isovet/check/explain"
 	"isovet/check/mechanism"
 	"isovet/check/replay"
 	"isovet/check/run"
@@ -91,8 +90,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 	}
 	if done && x.Result.Verdict == evidence.Violated && weak {
 		x.Result.Anomalies = slices.DeleteFunc(x.Result.Anomalies, func(a evidence.Anomaly) bool {
-			return !o.Level.Forbids(
-				a.Kind)
+			return !o.Level.Forbids(a.Kind)
 		})
 		if x.Result.Also = 0; len(x.Result.Anomalies) == 0 {
 			x.Unknown("Leopard found no violation")
@@ -105,10 +103,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 		x.Unknown("Leopard found no violation, which proves nothing; it cannot prove that %s holds", o.Level)
 		return x, nil
 	}
-	for i := range rep.Violations {
-		if i == maxTried {
-			break
-		}
+	for i := range rep.Violations[:min(len(rep.Violations), maxTried)] {
 		seed := rep.Violations[i].Txns
 		if len(seed) < 2 || len(seed) > run.MaxTrial {
 			continue
@@ -119,8 +114,7 @@ func (leopard) level(ctx context.Context, h *history.History, o Options, rep *me
 				counts = append(counts, uint32(t))
 			}
 		}
-		err := x.Refuted(counts, replay.Refute)
-		if err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
+		if err := x.Try(counts, replay.Refute); err != nil {
 			return nil, err
 		}
 		if x.Result.Verdict == evidence.Violated {
@@ -163,8 +157,8 @@ func section(h *history.History, rep *mechanism.Report, skew int64) *evidence.Me
 	for i, text := range mechanism.Describe(h, rep, skew) {
 		v := &rep.Violations[i]
 		e := evidence.MechanismViolation{Mechanism: v.Mechanism.String(), Kind: v.Kind,
-			Assumes: rep.Profile.Assumes(v.Mechanism), Text: text, Key: h.Texts.AppendValue(nil, h.Keys[v.Key])}
-		e.Txns = slice.Pick(h.Txns.ID, v.Txns)
+			Assumes: rep.Profile.Assumes(v.Mechanism), Text: text, Key: h.Texts.AppendValue(nil, h.Keys[v.Key]),
+			Txns: slice.Pick(h.Txns.ID, v.Txns)}
 		m.Violations = append(m.Violations, e)
 	}
 	return m

@@ -340,8 +340,7 @@ func TestLeopardNeverLies(t *testing.T) {
 		p := profiles[r.IntN(len(profiles))]
 		l := levels[r.IntN(len(levels))]
 		skew := int64(r.IntN(2)) * 3
-		got := answer(t, leopard{}, h, Options{Level: l, Profile: &p, MechanismsOnly: r.IntN(2) == 0,
-			ClockSkew: skew})
+		got := answer(t, leopard{}, h, Options{Level: l, Profile: &p, MechanismsOnly: r.IntN(2) == 0, ClockSkew: skew})
 		verdicts[got.Verdict.String()]++
 		if got.Verdict == evidence.Unknown {
 			return

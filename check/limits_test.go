@@ -44,20 +44,16 @@ func TestLimitsFallback(t *testing.T) {
 	for _, path := range []string{file(t, "serializable", ""), file(t, "serializable", "lost-update")} {
 		o := limits.Options{Options: check.Options{Level: level.Serializable}}
 		want, err := limits.Check(context.Background(), []string{path}, o)
-		if err != nil || want.Verdict == evidence.Unknown {
-			t.Fatalf("%s: %+v, %v", path, want, err)
-		}
+		must.Hold(t, err == nil && want.Verdict != evidence.Unknown, "%s: %+v, %v", path, want, err)
 		o.Memory = limits.LeastMemory
 		got, err := limits.Check(context.Background(), []string{path}, o)
-		if err != nil || got.Verdict != want.Verdict || !strings.Contains(got.Note, "out of core") {
-			t.Errorf("with files: %v (%s), in memory %v; %v", got.Verdict, got.Note, want.Verdict, err)
-		}
+		must.Be(t, err == nil && got.Verdict == want.Verdict && strings.Contains(got.Note, "out of core"),
+			"with files: %v (%s), in memory %v; %v", got.Verdict, got.Note, want.Verdict, err)
 		verdicts[got.Verdict]++
 		o.Checker = "replay"
 		got, err = limits.Check(context.Background(), []string{path}, o)
-		if err != nil || got.Verdict != evidence.Unknown || !strings.Contains(got.Reason, "memory bound") {
-			t.Errorf("a named checker: %+v, %v", got, err)
-		}
+		must.Be(t, err == nil && got.Verdict == evidence.Unknown && strings.Contains(got.Reason, "memory bound"),
+			"a named checker: %+v, %v", got, err)
 	}
 	must.Be(t, verdicts[evidence.Holds] == 1 && verdicts[evidence.Violated] == 1, "%v", verdicts)
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
@@ -72,9 +68,8 @@ func TestLimitsStopped(t *testing.T) {
 	r, err := limits.Check(context.Background(), []string{path}, limits.Options{
 		Options: check.Options{Level: level.Serializable},
 		Timeout: time.Nanosecond})
-	if err != nil || r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "timeout: 1ns passed while ") {
-		t.Errorf("%+v, %v", r, err)
-	}
+	must.Be(t, err == nil && r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason, "timeout: 1ns passed while "),
+		"%+v, %v", r, err)
 	var bad *history.InputError
 	if _, err := limits.Check(context.Background(), []string{path + "x"}, limits.Options{}); !errors.As(err, &bad) {
 		t.Errorf("no file: %v", err)

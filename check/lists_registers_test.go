@@ -180,8 +180,7 @@ func TestListsRead(t *testing.T) {
 		v := lists.Read(h)
 		counts, longest, bad := naive(h)
 		single := slices.ContainsFunc(v.Anomalies, func(a evidence.Anomaly) bool {
-			return len(a.Ops) > 0 ||
-				a.Kind == level.IncompatibleOrder
+			return len(a.Ops) > 0 || a.Kind == level.IncompatibleOrder
 		})
 		if bad != single {
 			t.Fatalf("seed %d: anomalies %v; by definition %v\n%s", seed, v.Anomalies, bad, notation.Format(h))

@@ -37,13 +37,9 @@ func TestLinearizableCyclesOfSessions(t *testing.T) {
 	for seed := range histtest.Long[uint64](33, 3000) {
 		h := clients(t, seed)
 		said[cyclesOf(t, h, map[bool]int{true: 10}[seed%4 == 2])]++
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+		must.Hold(t, !t.Failed(), "seed %d", seed)
 	}
-	if said[evidence.Unknown] > 0 || said[evidence.Violated] < 10 || said[evidence.Holds] < 10 {
-		t.Errorf("%v", said)
-	}
+	must.Be(t, said[evidence.Unknown] <= 0 && said[evidence.Violated] >= 10 && said[evidence.Holds] >= 10, "%v", said)
 }
 
 // clients is a register that 5 to 15 clients write values of their own to, with some compare-and-sets, unknown outcomes

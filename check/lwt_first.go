@@ -19,7 +19,6 @@ import (
 // time keeps; else the checker inside keyed decides.
 type keyed struct{ Checker }
 
-// suitsKeys reports whether keyed suits the history and level.
 func suitsKeys(h *history.History, l level.Level) bool {
 	return l == level.StrictSerializable && minitxn.MultiKey(h) == ""
 }

@@ -13,6 +13,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 )
@@ -63,7 +64,5 @@ func TestMutexByKey(t *testing.T) {
 	defer cancel()
 	c, _ := Auto(h, level.StrictSerializable)
 	r, err := Run(ctx, c, h, Options{Level: level.StrictSerializable})
-	if err != nil || r.Verdict != evidence.Violated || r.Checker != "lwt" {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	must.Hold(t, err == nil && r.Verdict == evidence.Violated && r.Checker == "lwt", "%+v, %v", r, err)
 }

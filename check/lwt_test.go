@@ -138,8 +138,7 @@ func TestLWTAgainstOracle(t *testing.T) {
 					t.Fatalf("seed %d: %s, but without candidates %v, %v\n%s", seed, r.Verdict, few, err,
 						notation.Format(h))
 				}
-				agree(t, answer(t, called("porcupine"), h, Options{Level: level.Linearizable}),
-					r.Verdict)
+				agree(t, answer(t, called("porcupine"), h, Options{Level: level.Linearizable}), r.Verdict)
 				rng := rand.New(rand.NewPCG(seed, 3))
 				for range 20 { // of a history that has an order nobody takes a core
 					ops := make([]uint32, 2+rng.IntN(3))
@@ -219,9 +218,8 @@ func TestLWTLarge(t *testing.T) {
 	for x := uint32(15_000); x < 15_010; x++ {
 		g := moved(t, h, x)
 		r := answer(t, c, g, Options{Level: level.Linearizable})
-		if r.Verdict != evidence.Violated || len(r.Anomalies[0].Cycle) == 0 || len(r.Anomalies[0].Cycle) > 3 {
-			t.Errorf("transaction %d: %s %s %+v", x, r.Verdict, r.Reason, r.Anomalies)
-		}
+		must.Be(t, r.Verdict == evidence.Violated && len(r.Anomalies[0].Cycle) != 0 && len(r.Anomalies[0].Cycle) <= 3,
+			"transaction %d: %s %s %+v", x, r.Verdict, r.Reason, r.Anomalies)
 	}
 	// A transaction on two keys has no place here.
 	agree(t, answer(t, c, notation.MustParse("init=0: s1: r(x,0) r(y,0) @[1,2]"),
@@ -255,9 +253,7 @@ func TestLWTFewValues(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		r, err := Run(context.Background(), run.Lwt{}, h, Options{Level: level.Linearizable})
 		runtime.ReadMemStats(&after)
-		if err != nil || r.Verdict != want {
-			t.Fatalf("%v, %v; want %s", r, err, want)
-		}
+		must.Hold(t, err == nil && r.Verdict == want, "%v, %v; want %s", r, err, want)
 		if got := (after.TotalAlloc - before.TotalAlloc) / n; got > 2*n {
 			t.Errorf("%s: %d bytes for a write and its read", want, got)
 		}

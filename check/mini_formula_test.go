@@ -57,9 +57,8 @@ func TestMiniFormulaLevels(t *testing.T) {
 		answers[sat]++
 		for _, l := range levels {
 			r, err := check.Run(t.Context(), replay, h, check.Options{Level: l})
-			if err != nil || r.Verdict != want {
-				t.Fatalf("seed %d, %v at %s: %v, %v (%s); want %v", seed, f, l, r.Verdict, err, r.Reason, want)
-			}
+			must.Hold(t, err == nil && r.Verdict == want,
+				"seed %d, %v at %s: %v, %v (%s); want %v", seed, f, l, r.Verdict, err, r.Reason, want)
 		}
 	}
 	must.Be(t, min(answers[true], answers[false]) >= histtest.Long(1, 4), "%v: one answer is hardly tested", answers)
@@ -77,9 +76,8 @@ func TestMiniFormulaLevels(t *testing.T) {
 				continue
 			}
 			r, err := oracle.Check(h, oracle.Options{Level: l, MaxTxns: 32})
-			if err != nil || r.Verdict != c.want {
-				t.Errorf("%v at %s: %v by definition, %v, %s; want %v", c.f, l, r.Verdict, err, r.Reason, c.want)
-			}
+			must.Be(t, err == nil && r.Verdict == c.want,
+				"%v at %s: %v by definition, %v, %s; want %v", c.f, l, r.Verdict, err, r.Reason, c.want)
 		}
 	}
 }

@@ -167,15 +167,12 @@ func TestMinitxnSearch(t *testing.T) {
 		}
 		want := permutations(reg)
 		txns, ok, err := minitxn.Search(reg, minitxn.SearchOptions{})
-		if err != nil || ok != want {
-			t.Fatalf("seed %d: %v, %v; want %v\n%+v", seed, ok, err, want, reg.Ops)
-		}
+		must.Hold(t, err == nil && ok == want, "seed %d: %v, %v; want %v\n%+v", seed, ok, err, want, reg.Ops)
 		restore := bounds.Set("minitxn.patience", 1)
 		_, ok, err = minitxn.Search(reg, minitxn.SearchOptions{})
 		restore()
-		if err != nil || ok != want {
-			t.Fatalf("seed %d, looking ahead: %v, %v; want %v\n%+v", seed, ok, err, want, reg.Ops)
-		}
+		must.Hold(t, err == nil && ok == want,
+			"seed %d, looking ahead: %v, %v; want %v\n%+v", seed, ok, err, want, reg.Ops)
 		if core := minitxn.Scarce(reg, minitxn.SearchOptions{}); len(core) > 0 {
 			if scarce++; want {
 				t.Fatalf("seed %d: %v are no reason\n%+v", seed, core, reg.Ops)
@@ -188,9 +185,8 @@ func TestMinitxnSearch(t *testing.T) {
 		}
 		failed++
 		last, err := minitxn.FirstFailure(reg, minitxn.SearchOptions{})
-		if err != nil || permutations(reg.Prefix(last.Until)) || !permutations(reg.Prefix(last.Until-1)) {
-			t.Fatalf("seed %d: first failure %+v, %v\n%+v", seed, last, err, reg.Ops)
-		}
+		must.Hold(t, err == nil && !permutations(reg.Prefix(last.Until)) && permutations(reg.Prefix(last.Until-1)),
+			"seed %d: first failure %+v, %v\n%+v", seed, last, err, reg.Ops)
 	})
 	histtest.Mix(t, found < 4000 || failed < 4000 || scarce < 2000,
 		"%d have an order, %d have none, of %d a version is scarce", found, failed, scarce)
@@ -286,9 +282,7 @@ func TestMinitxnZones(t *testing.T) {
 		}
 		want := permutations(reg)
 		order, ok, _ := minitxn.Zones(reg)
-		if ok != want {
-			t.Fatalf("seed %d: %v; want %v\n%+v", seed, ok, want, reg.Ops)
-		}
+		must.Hold(t, ok == want, "seed %d: %v; want %v\n%+v", seed, ok, want, reg.Ops)
 		if !ok {
 			failed++
 			return
@@ -350,9 +344,8 @@ func TestMinitxnLargeTransactions(t *testing.T) {
 	b.Read(key(n), history.IntValue(1))
 	end(1)
 	h = must.Get(b.Build())(t)
-	if minitxn.Suits(h) || minitxn.Outside(prepass.Run(h)) == "" {
-		t.Error("a blind write in a large transaction is not noticed")
-	}
+	must.Be(t, !minitxn.Suits(h) && minitxn.Outside(prepass.Run(h)) != "",
+		"a blind write in a large transaction is not noticed")
 }
 
 // TestMinitxnSearchBesideALongWrite: a write that takes as long as all others together is a choice at each of them;
@@ -373,9 +366,7 @@ func TestMinitxnSearchBesideALongWrite(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	order, ok, err := minitxn.Search(reg, minitxn.SearchOptions{})
 	runtime.ReadMemStats(&after)
-	if !ok || err != nil || len(order) != n+1 {
-		t.Fatalf("%d operations, %t, %v", len(order), ok, err)
-	}
+	must.Hold(t, ok && err == nil && len(order) == n+1, "%d operations, %t, %v", len(order), ok, err)
 	if got := (after.TotalAlloc - before.TotalAlloc) / n; got > 2000 {
 		t.Errorf("%d bytes an operation", got)
 	}
@@ -389,9 +380,7 @@ func TestMinitxnSearchGrows(t *testing.T) {
 			h := must.Get(in.Build(t.Context(), n, seed))(t)
 			reg := &minitxn.Registers(prepass.Run(h), 0)[0]
 			order, ok, err := minitxn.Search(reg, minitxn.SearchOptions{MaxStates: 20_000 + 10*n})
-			if !ok || err != nil || len(order) != n {
-				t.Errorf("%d operations, seed %d: %t, %v", n, seed, ok, err)
-			}
+			must.Be(t, ok && err == nil && len(order) == n, "%d operations, seed %d: %t, %v", n, seed, ok, err)
 		})
 	}
 }

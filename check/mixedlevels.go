@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"slices"
 
 	"isovet/check/explain"
 	"isovet/check/mixed"
@@ -35,8 +36,7 @@ func (c mixedLevels) Check(ctx context.Context, h *history.History, o Options) (
 		l := o.Level.Of(h.LevelName(t))
 		timed = timed || l.RealTime()
 		if l == level.Linearizable && t != h.Init && h.Txns.Status[t] != history.Aborted {
-			return c.not(ctx, h, o, "other levels cannot be mixed with %s, which transaction %d has", l,
-				h.Txns.ID[t])
+			return c.not(ctx, h, o, "other levels cannot be mixed with %s, which transaction %d has", l, h.Txns.ID[t])
 		}
 	}
 	if t, missing := polygraph.MissingTime(h); timed && missing {
@@ -62,11 +62,9 @@ func (c mixedLevels) Check(ctx context.Context, h *history.History, o Options) (
 		x.Holds(a.Order)
 	case solver.Unsat:
 		var seed []uint32
-		for _, c := range a.Cycles {
-			for _, e := range c {
-				if seed = append(seed, e.From); e.Writer != history.None {
-					seed = append(seed, e.Writer)
-				}
+		for _, e := range slices.Concat(a.Cycles...) {
+			if seed = append(seed, e.From); e.Writer != history.None {
+				seed = append(seed, e.Writer)
 			}
 		}
 		err = x.Refuted(seed, mixed.Refute)

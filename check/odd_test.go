@@ -47,8 +47,7 @@ func TestOddPredicates(t *testing.T) {
 		want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 		oddly(t, seed, h, weakly{}, Options{Level: l}, want.Verdict, verdicts)
 		for _, l := range run.OrderLevels {
-			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true,
-				ClockSkew: skew}))(t)
+			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true, ClockSkew: skew}))(t)
 			o := Options{Level: l, ClockSkew: skew}
 			oddly(t, seed, h, run.Replay{}, o, want.Verdict, verdicts)
 			oddly(t, seed, h, onlyPolygraph{}, o, want.Verdict, verdicts)

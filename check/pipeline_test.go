@@ -68,9 +68,8 @@ func TestPipelineChoicesDoNotMatter(t *testing.T) {
 	if !histtest.Whole() {
 		return
 	}
-	if yes < 100 || no < 100 || based == 0 {
-		t.Errorf("%d valid, %d not, %d variables of histories with predicate operations", yes, no, based)
-	}
+	must.Be(t, yes >= 100 && no >= 100 && based != 0,
+		"%d valid, %d not, %d variables of histories with predicate operations", yes, no, based)
 	for _, c := range []Checker{run.Vbox{}, called("cobra"), called("viper")} {
 		for _, s := range c.Info().Settings {
 			for _, v := range s.Values {
@@ -104,9 +103,7 @@ func TestEncodingWithoutPredicates(t *testing.T) {
 			refused++
 		}
 	}
-	if refused == 0 {
-		t.Error("none of the histories had predicate operations to encode")
-	}
+	must.Be(t, refused != 0, "none of the histories had predicate operations to encode")
 }
 
 func TestPipelineNames(t *testing.T) {
@@ -144,8 +141,7 @@ func TestTheoryIsNamed(t *testing.T) {
 	} {
 		c.o.Level = level.SessionSerializable
 		r, err := Run(t.Context(), run.Vbox{}, h, c.o)
-		if err != nil || r.Settings != c.want {
-			t.Errorf("%s: settings %q, want %q (%v)", c.o.Solver, r.Settings, c.want, err)
-		}
+		must.Be(t, err == nil && r.Settings == c.want,
+			"%s: settings %q, want %q (%v)", c.o.Solver, r.Settings, c.want, err)
 	}
 }

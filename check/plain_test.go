@@ -22,8 +22,7 @@ func TestPlain(t *testing.T) {
 		c := must.Get(ByName(name))(t)
 		r := answer(t, c, h, Options{Level: level.Serializable})
 		must.Hold(t, len(r.Anomalies) != 0, "%s: %s, %s", name, r.Verdict, r.Reason)
-		if a := r.Anomalies[0]; len(a.Cycle) != 3 || len(a.Cycles) > 0 ||
-			name == "elle" && a.Kind != level.GSingle {
+		if a := r.Anomalies[0]; len(a.Cycle) != 3 || len(a.Cycles) > 0 || name == "elle" && a.Kind != level.GSingle {
 			t.Errorf("%s: %s, by a cycle of %d and %d cases:\n%s", name, a.Kind, len(a.Cycle), len(a.Cycles), a.Text)
 		}
 	}

@@ -55,8 +55,7 @@ func TestPredicatesAgainstBruteForce(t *testing.T) {
 					return
 				}
 				for i, l := range in.Levels {
-					want := must.Get(oracle.Check(h, oracle.Options{Level: l,
-						VerdictOnly: true}))(t)
+					want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 					opts, c := Options{Level: l}, called(name)
 					if turn := int(seed) + i; name == "viper" {
 						opts.Solver = in.Solvers[turn%len(in.Solvers)]
@@ -126,8 +125,7 @@ func TestPredicatesMedium(t *testing.T) {
 func TestPredicateCertificates(t *testing.T) {
 	seen := map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](300, 10_000), func(seed uint64) *history.History {
-		return tinyPredicates(
-			seed, predicateOptions[[]int{1, 5}[seed%2]])
+		return tinyPredicates(seed, predicateOptions[[]int{1, 5}[seed%2]])
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		if h == nil {
 			return

@@ -34,8 +34,7 @@ func without(h *history.History, keep []uint32) *history.History {
 		}
 	}
 	return history.Restrict(h, keep, func(op uint32) bool {
-		return h.Ops.Kind[op] != history.Read ||
-			!lost[h.Ops.Ver[op]]
+		return h.Ops.Kind[op] != history.Read || !lost[h.Ops.Ver[op]]
 	}).H
 }
 
@@ -132,9 +131,8 @@ func TestReplayCertificates(t *testing.T) {
 		var b bytes.Buffer
 		must.OK(t, evidence.WriteCertificate(&b, r), "%s, %s", name, l)
 		back := must.Get(evidence.ReadCertificate(bytes.NewReader(b.Bytes()), h))(t)
-		if back.Verdict != r.Verdict || back.Level != l || back.Reason != r.Reason {
-			t.Fatalf("%s, %s: read back: %s at %s", name, l, back.Verdict, back.Level)
-		}
+		must.Hold(t, back.Verdict == r.Verdict && back.Level == l && back.Reason == r.Reason,
+			"%s, %s: read back: %s at %s", name, l, back.Verdict, back.Level)
 		if err := certify.Check(back, certify.Options{}); err != nil {
 			t.Fatalf("%s, %s: %v\n%s", name, l, err, b.Bytes())
 		}
@@ -145,9 +143,8 @@ func TestReplayCertificates(t *testing.T) {
 		// Not of another history, not with less of it.
 		if len(back.Order) > 0 {
 			back.Order = back.Order[1:]
-			if certify.Check(back, certify.Options{}) == nil {
-				t.Fatalf("%s, %s: an order without its first entry passes", name, l)
-			}
+			must.Hold(t, certify.Check(back, certify.Options{}) != nil,
+				"%s, %s: an order without its first entry passes", name, l)
 		}
 		for i := range back.Anomalies {
 			a := &back.Anomalies[i]
@@ -161,9 +158,8 @@ func TestReplayCertificates(t *testing.T) {
 			default:
 				a.Cycle = a.Cycle[1:]
 			}
-			if certify.Check(back, certify.Options{}) == nil {
-				t.Fatalf("%s, %s: an anomaly without its first part passes", name, l)
-			}
+			must.Hold(t, certify.Check(back, certify.Options{}) != nil,
+				"%s, %s: an anomaly without its first part passes", name, l)
 		}
 		other := notation.MustParse("s1: w(other,1)")
 		if _, err := evidence.ReadCertificate(bytes.NewReader(b.Bytes()), other); err == nil {
@@ -182,8 +178,7 @@ func TestReplayCertificates(t *testing.T) {
 		try("forced", forced, l)
 	}
 	histtest.Each(t, histtest.Long[uint64](200, 5000), func(seed uint64) *history.History {
-		return random.Tiny(seed,
-			every(seed))
+		return random.Tiny(seed, every(seed))
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range run.OrderLevels {
 			try(notation.Format(h), h, l)

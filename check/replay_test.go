@@ -157,8 +157,7 @@ func TestPlanted(t *testing.T) {
 				}
 				h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix", Txns: 150,
 					Keys: 60, Sessions: 8, Ops: 6, Seed: uint64(i), Fault: f.Name,
-					Isolation: isolation, Times: times, DBTimes: i%2 == 0 &&
-						times == datasets.AllTimes}))(t)
+					Isolation: isolation, Times: times, DBTimes: i%2 == 0 && times == datasets.AllTimes}))(t)
 				for _, l := range run.OrderLevels {
 					if l.RealTime() && times == datasets.NoTimes || l.Serial() && isolation == "snapshot-isolation" {
 						continue // unknown for want of times; the run around the fault may have write skew of its own
@@ -177,9 +176,7 @@ func TestPlanted(t *testing.T) {
 			}
 		}
 	}
-	if found == 0 {
-		t.Error("no fault violates any level")
-	}
+	must.Be(t, found != 0, "no fault violates any level")
 }
 
 // TestReplayByHand: small histories whose verdicts at the six levels follow from the definitions.

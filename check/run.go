@@ -85,10 +85,8 @@ var maxRelaxed = 1000
 // sessions, says more about the database, and has its name at every level. For larger histories only the checker's own
 // proof tries that (explain.Violation, lists.Graph.Violations).
 func relax(ctx context.Context, c Checker, r *evidence.Result, o Options, how certify.Options) {
-	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed {
-		return
-	}
-	if r.Anomalies[0].Kind == level.NonLinearizable { // the level itself may take forever
+	if r.Verdict != evidence.Violated || r.Timestamps || r.H.NumTxns() > maxRelaxed ||
+		r.Anomalies[0].Kind == level.NonLinearizable { // the level itself may take forever
 		return
 	}
 	most := 10 * time.Second // and half of the time left, so that the violation found is not lost

@@ -52,13 +52,11 @@ func TestNoUnitReasoning(t *testing.T) {
 	for _, l := range []level.Level{level.Serializable, level.SessionSerializable} {
 		everyWay(l, func(name string, c Checker, s string) {
 			r, err := Run(t.Context(), c, h, Options{Level: l, Solver: s})
-			if err != nil || r.Verdict != evidence.Violated || len(r.Anomalies) != 1 {
-				t.Fatalf("%s, %s: %v, %v; want one anomaly", name, l, r, err)
-			}
+			must.Hold(t, err == nil && r.Verdict == evidence.Violated && len(r.Anomalies) == 1,
+				"%s, %s: %v, %v; want one anomaly", name, l, r, err)
 			a := r.Anomalies[0]
-			if len(a.Cycle) != 0 || len(a.Cycles) != 4 || len(a.Txns) != 12 || a.Kind != level.NoOrder {
-				t.Errorf("%s, %s: %+v; want four cases of all 12 transactions, and %s", name, l, a, level.NoOrder)
-			}
+			must.Be(t, len(a.Cycle) == 0 && len(a.Cycles) == 4 && len(a.Txns) == 12 && a.Kind == level.NoOrder,
+				"%s, %s: %+v; want four cases of all 12 transactions, and %s", name, l, a, level.NoOrder)
 		})
 	}
 }

@@ -168,9 +168,8 @@ func TestWeakLargeWriters(t *testing.T) {
 	for _, l := range weak.Levels() {
 		a := weak.Check(context.Background(),
 			prepass.RunWith(h, prepass.Options{EachRead: l == level.ReadCommitted}), l, weak.Options{})
-		if a.Status != weak.Violated || evidence.Classify(a.Anomaly.Cycle) != level.ReadSkew {
-			t.Errorf("%s: %d, %v", l, a.Status, a.Anomaly)
-		}
+		must.Be(t, a.Status == weak.Violated && evidence.Classify(a.Anomaly.Cycle) == level.ReadSkew,
+			"%s: %d, %v", l, a.Status, a.Anomaly)
 	}
 }
 
@@ -239,9 +238,7 @@ func TestWeakOpenWriter(t *testing.T) {
 	h := notation.MustParse("init=0: s1: w(x,1) @[0,1] | s2: w(y,7) @[2,3] | s3: w(y,7)? @[4,_] | s4: r(y,7) @[6,7] " +
 		"| s2: r(x,1) @[8,9]")
 	v := prepass.Run(h)
-	if len(v.Open) == 0 {
-		t.Fatal("no open outcome")
-	}
+	must.Hold(t, len(v.Open) != 0, "no open outcome")
 	for _, o := range []weak.Options{{}, {NoGuess: true}} {
 		if a := weak.Check(t.Context(), v, level.Causal, o); a.Status != weak.Holds {
 			t.Errorf("%+v: %d, %v", o, a.Status, a.Anomaly)

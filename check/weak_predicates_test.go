@@ -173,9 +173,8 @@ func TestConditionFalse(t *testing.T) {
 				continue
 			}
 			by, err := oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true})
-			if err != nil || by.Verdict != want {
-				t.Errorf("%s at %s: brute force says %v (%v), expected %s", x.text, l, by.Verdict, err, want)
-			}
+			must.Be(t, err == nil && by.Verdict == want,
+				"%s at %s: brute force says %v (%v), expected %s", x.text, l, by.Verdict, err, want)
 		}
 	}
 }

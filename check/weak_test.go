@@ -96,8 +96,7 @@ func TestWeakAmbiguous(t *testing.T) {
 			}
 		}
 	})
-	histtest.Mix(t, verdicts["by choice"] < 1000 || verdicts["by cases"] < 100,
-		"the mix is lopsided: %v", verdicts)
+	histtest.Mix(t, verdicts["by choice"] < 1000 || verdicts["by cases"] < 100, "the mix is lopsided: %v", verdicts)
 }
 
 // chosen: the writers of reads survive their certificate, and the order proves nothing without them.
@@ -139,9 +138,7 @@ func TestWeakImplied(t *testing.T) {
 			}
 		}
 	}
-	if implied == 0 {
-		t.Error("no history needed its stronger level")
-	}
+	must.Be(t, implied != 0, "no history needed its stronger level")
 }
 
 // weakLists makes a tiny history of lists, with registers beside them in most, of one kind or another by the seed.
@@ -164,11 +161,9 @@ func weakLists(seed uint64) *history.History {
 func TestWeakLists(t *testing.T) {
 	verdicts := map[string]int{}
 	histtest.Each(t, histtest.Long[uint64](6_000, 60_000), func(seed uint64) *history.History {
-		return weakLists(
-			seed)
+		return weakLists(seed)
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		strong := must.Get(oracle.Check(h, oracle.Options{Level: level.SessionSnapshotIsolation,
-			VerdictOnly: true}))(t)
+		strong := must.Get(oracle.Check(h, oracle.Options{Level: level.SessionSnapshotIsolation, VerdictOnly: true}))(t)
 		for _, l := range weak.Levels() {
 			want := must.Get(oracle.Check(h, oracle.Options{Level: l, VerdictOnly: true}))(t)
 			if strong.Verdict == evidence.Holds && want.Verdict != evidence.Holds {
@@ -260,9 +255,8 @@ func TestWeakCorpus(t *testing.T) {
 		}
 	}
 	t.Log(verdicts)
-	if verdicts["causal valid"] < 10 || verdicts["read-committed violation"] < 10 {
-		t.Error("too few lists in the corpus")
-	}
+	must.Be(t, verdicts["causal valid"] >= 10 && verdicts["read-committed violation"] >= 10,
+		"too few lists in the corpus")
 }
 
 // TestWeakOwnValue: a read of a value that its transaction and others wrote has an order, and its sources are named.

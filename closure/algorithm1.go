@@ -12,12 +12,9 @@ import "slices"
 // the minimum time-successor comes from one pass; the search keeps its own stack. There are no stragglers.
 // Cost:    O(d²·n) for rows of d transactions, as the paper says, and 4 bytes for each pair in a list.
 func Algorithm1(in Input, opt Options) (*Compact, []Step, error) {
-	p, err := prepare(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, cycle := p.acyclic(); cycle != nil {
-		return nil, cycle, nil
+	p, _, cycle, err := ordered(in)
+	if err != nil || cycle != nil {
+		return nil, cycle, err
 	}
 	t := p.timeline()
 	opt.Stragglers = -1

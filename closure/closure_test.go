@@ -406,18 +406,15 @@ func TestInputErrors(t *testing.T) {
 			"0 → 3 leaves the graph of 1 nodes"},
 	} {
 		d, cycle, err := New(tc.kind, tc.in, Options{})
-		if d != nil || cycle != nil || err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, %v, %v; want an error with %q", name, d, cycle, err, tc.want)
-		}
+		must.Be(t, d == nil && cycle == nil && err != nil && strings.Contains(err.Error(), tc.want),
+			"%s: %v, %v, %v; want an error with %q", name, d, cycle, err, tc.want)
 	}
 	for _, k := range Kinds() {
 		if _, _, err := New(k, Input{N: 1000}, Options{MaxBytes: 1000}); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%s of 1000 nodes in 1000 bytes: %v", k, err)
 		}
 		d, _, err := New(k, Input{}, Options{})
-		if err != nil || d == nil || d.Mark() != 0 {
-			t.Errorf("%s of nothing: %v, %v", k, d, err)
-		}
+		must.Be(t, err == nil && d != nil && d.Mark() == 0, "%s of nothing: %v, %v", k, d, err)
 	}
 }
 
@@ -427,9 +424,7 @@ func TestUndoPastSettledPanics(t *testing.T) {
 		d.AddEdge(0, 1, 0)
 		d.Settle()
 		func() {
-			defer func() {
-				must.Be(t, recover() != nil, "%s: no panic", k)
-			}()
+			defer func() { must.Be(t, recover() != nil, "%s: no panic", k) }()
 			d.Undo(0)
 		}()
 	}
@@ -453,9 +448,7 @@ func TestLongChainAndLongCycle(t *testing.T) {
 		if err != nil || cycle != nil {
 			t.Fatal(cycle, err)
 		}
-		if !c.Reaches(0, n-1) || c.Reaches(n-1, 0) || !c.Reaches(100, 101) {
-			t.Error("wrong answers on a chain")
-		}
+		must.Be(t, c.Reaches(0, n-1) && !c.Reaches(n-1, 0) && c.Reaches(100, 101), "wrong answers on a chain")
 		in.Known = graph.Build(n, append(edges[:len(edges):len(edges)], graph.Edge{From: n - 1, To: 0}))
 		if _, cycle, _ = build(in, Options{}); len(cycle) != n {
 			t.Errorf("cycle of %d steps, want %d", len(cycle), n)

@@ -8,13 +8,9 @@ import "isovet/internal/graph"
 // Source: Italiano (1986), as used for comparison in Vbox §5.4; see [Matrix.AddEdge].
 // Cost:   O(n²/64) for real-time order, then [Matrix.AddEdge] for each known edge; n²/8 bytes.
 func Italiano(in Input, opt Options) (*Matrix, []Step, error) {
-	p, err := prepare(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	topo, cycle := p.acyclic()
-	if cycle != nil {
-		return nil, cycle, nil
+	p, topo, cycle, err := ordered(in)
+	if err != nil || cycle != nil {
+		return nil, cycle, err
 	}
 	m, err := newMatrix(p, opt)
 	if err != nil {

@@ -6,13 +6,9 @@ package closure
 //
 // Source: Vbox §4.4 and §5.4, Italiano+; see [Compact.AddEdge].
 func ItalianoPlus(in Input, opt Options) (*Compact, []Step, error) {
-	p, err := prepare(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	topo, cycle := p.acyclic()
-	if cycle != nil {
-		return nil, cycle, nil
+	p, topo, cycle, err := ordered(in)
+	if err != nil || cycle != nil {
+		return nil, cycle, err
 	}
 	t := p.timeline()
 	b := t.bounds()

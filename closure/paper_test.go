@@ -215,9 +215,8 @@ func TestV21Algorithm1(t *testing.T) {
 func TestV21Line22LosesPairs(t *testing.T) {
 	p := rank(Input{N: 3, Start: []int64{0, 1, 3}, End: []int64{4, 2, 8}, Known: graph.Build(3,
 		[]graph.Edge{{From: 2, To: 0}})})
-	if algorithm1(p, line22)(1, 0) || !algorithm1(p, corrected)(1, 0) {
-		t.Error("the fixture does not tell the line as printed from the corrected one")
-	}
+	must.Be(t, !algorithm1(p, line22)(1, 0) && algorithm1(p, corrected)(1, 0),
+		"the fixture does not tell the line as printed from the corrected one")
 	for _, k := range Kinds() {
 		if d, _, _ := New(k, p.in, Options{}); !d.Reaches(1, 0) || d.Reaches(0, 1) {
 			t.Errorf("%s: 1 must reach 0", k)
@@ -228,9 +227,8 @@ func TestV21Line22LosesPairs(t *testing.T) {
 // V21, line 16: two overlapping transactions without an edge.
 func TestV21Line16InventsPairs(t *testing.T) {
 	p := rank(Input{N: 2, Start: []int64{0, 1}, End: []int64{5, 6}, Known: graph.Build(2, nil)})
-	if !algorithm1(p, line16)(0, 1) || algorithm1(p, corrected)(0, 1) {
-		t.Error("the fixture does not tell the line as printed from the corrected one")
-	}
+	must.Be(t, algorithm1(p, line16)(0, 1) && !algorithm1(p, corrected)(0, 1),
+		"the fixture does not tell the line as printed from the corrected one")
 	for _, k := range Kinds() {
 		if d, _, _ := New(k, p.in, Options{}); d.Reaches(0, 1) || d.Reaches(1, 0) {
 			t.Errorf("%s: unrelated transactions reach each other", k)
@@ -289,9 +287,8 @@ func TestV23V24CandidatesOfLemmas43And44(t *testing.T) {
 						t.Fatalf("seed %d, %s: %d → %d changes (%d, %d), outside corrected Lemma 4.3", seed, p, i, j, u,
 							v)
 					}
-					if v < max(p.l[u], p.l[i], p.l[j]) || v > min(p.r[u], p.r[i]) {
-						t.Fatalf("seed %d, %s: %d → %d changes (%d, %d), outside Lemma 4.4", seed, p, i, j, u, v)
-					}
+					must.Hold(t, v >= max(p.l[u], p.l[i], p.l[j]) && v <= min(p.r[u], p.r[i]),
+						"seed %d, %s: %d → %d changes (%d, %d), outside Lemma 4.4", seed, p, i, j, u, v)
 					if u < p.l[i] || u > p.r[i] {
 						printed++
 					}
@@ -342,9 +339,8 @@ func TestFigures3And4(t *testing.T) {
 		if changed, cycle := d.AddEdge(1, 2, 9); !changed || cycle {
 			t.Fatalf("%s: %v, %v", k, changed, cycle)
 		}
-		if !d.Reaches(1, 2) || !d.Reaches(1, 3) || d.Reaches(3, 1) || d.Reaches(2, 1) {
-			t.Errorf("%s: wrong after t1 → t2", k)
-		}
+		must.Be(t, d.Reaches(1, 2) && d.Reaches(1, 3) && !d.Reaches(3, 1) && !d.Reaches(2, 1),
+			"%s: wrong after t1 → t2", k)
 		path, _ := d.Path(1, 3, nil)
 		if want := []Step{{1, 2, Added, 9}, {2, 3, Time, 0}}; !slices.Equal(path, want) {
 			t.Errorf("%s: path %v, want %v", k, path, want)
@@ -378,9 +374,7 @@ func TestV25UndoRestores(t *testing.T) {
 		d.Undo(mark)
 		must.Be(t, d.Reaches(1, 3), "%s: undid too much", k)
 		d.Undo(0)
-		if d.Reaches(1, 2) || d.Reaches(1, 3) || !d.Reaches(2, 3) {
-			t.Errorf("%s: wrong after undoing everything", k)
-		}
+		must.Be(t, !d.Reaches(1, 2) && !d.Reaches(1, 3) && d.Reaches(2, 3), "%s: wrong after undoing everything", k)
 		if changed, cycle := d.AddEdge(3, 1, 0); !changed || cycle || !d.Reaches(2, 1) {
 			t.Errorf("%s: the opposite edge must be possible now", k)
 		}
@@ -427,9 +421,7 @@ func TestV9TimeEdgesAreStrict(t *testing.T) {
 	} {
 		for _, k := range Kinds() {
 			d, cycle, err := New(k, Input{N: 2, Start: tc.start, End: tc.end, Skew: tc.skew}, Options{})
-			if err != nil || cycle != nil {
-				t.Fatalf("%s, %s: %v, %v", tc.name, k, cycle, err)
-			}
+			must.Hold(t, err == nil && cycle == nil, "%s, %s: %v, %v", tc.name, k, cycle, err)
 			if d.Reaches(0, 1) != tc.want || d.Reaches(1, 0) {
 				t.Errorf("%s, %s: reach %v, %v; want %v, false", tc.name, k, d.Reaches(0, 1), d.Reaches(1, 0), tc.want)
 			}

@@ -59,13 +59,20 @@ func prepare(in Input) (*problem, error) {
 	return p, nil
 }
 
+// ordered is prepare with a topological order, or the cycle that excludes any.
+func ordered(in Input) (p *problem, topo []int32, cycle []Step, err error) {
+	if p, err = prepare(in); err == nil {
+		topo, cycle = p.acyclic()
+	}
+	return p, topo, cycle, err
+}
+
 // before reports whether u precedes v in real time.
 func (p *problem) before(u, v int32) bool { return p.due[u] < p.start[v] }
 
 // order returns a topological order of the known graph, or a cycle of it.
 func (p *problem) order() (topo []int32, cycle []Step) {
-	topo, ok := graph.Topological(p.known)
-	if ok {
+	if topo, ok := graph.Topological(p.known); ok {
 		return topo, nil
 	}
 	// Look at a few million edges for a short cycle; after that take any.

@@ -10,12 +10,9 @@ import "isovet/internal/graph"
 // its end to its start, so that one growing row serves all its nodes.
 // Cost:    O((n+m)·n/64), n²/8 bytes.
 func Purdom(in Input, opt Options) (*Matrix, []Step, error) {
-	p, err := prepare(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, cycle := p.acyclic(); cycle != nil {
-		return nil, cycle, nil
+	p, _, cycle, err := ordered(in)
+	if err != nil || cycle != nil {
+		return nil, cycle, err
 	}
 	m, err := newMatrix(p, opt)
 	if err != nil {

@@ -6,12 +6,9 @@ package closure
 // Source: Warshall's algorithm, as [11] of Vbox §4.4, with the inner loop on words.
 // Cost:   O(n³/64), n²/8 bytes.
 func Warshall(in Input, opt Options) (*Matrix, []Step, error) {
-	p, err := prepare(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, cycle := p.acyclic(); cycle != nil {
-		return nil, cycle, nil
+	p, _, cycle, err := ordered(in)
+	if err != nil || cycle != nil {
+		return nil, cycle, err
 	}
 	m, err := newMatrix(p, opt)
 	if err != nil {

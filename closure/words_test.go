@@ -60,9 +60,7 @@ func TestCompactEqualsWarshallAcrossWords(t *testing.T) {
 			in.Start, in.End = nil, nil
 		}
 		w, _, err := Warshall(in, Options{})
-		if err != nil || w == nil {
-			t.Fatalf("seed %d: cyclic or %v", seed, err)
-		}
+		must.Hold(t, err == nil && w != nil, "seed %d: cyclic or %v", seed, err)
 		vs := []variant{{KindPurdom, 0}, {KindItaliano, 0}}
 		for _, stragglers := range []int{-1, 0, 1 + r.IntN(10), 65 + r.IntN(70), n - r.IntN(2)} {
 			vs = append(vs, variant{KindPurdomPlus, stragglers}, variant{KindItalianoPlus, stragglers})
@@ -70,9 +68,7 @@ func TestCompactEqualsWarshallAcrossWords(t *testing.T) {
 		var ds []Dynamic
 		for _, v := range vs {
 			d, cycle, err := New(v.kind, in, Options{Stragglers: v.stragglers})
-			if err != nil || cycle != nil {
-				t.Fatalf("seed %d, %s: %v, %v", seed, v, cycle, err)
-			}
+			must.Hold(t, err == nil && cycle == nil, "seed %d, %s: %v, %v", seed, v, cycle, err)
 			ds = append(ds, d)
 		}
 		same := func(when string) {

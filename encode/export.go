@@ -29,21 +29,17 @@ func Exports() []Export {
 			return dimacs.Write(w, &dimacs.CNF{Vars: q.Vars, Clauses: q.Clauses})
 		}},
 		{"gnf", "MonoSAT's GNF: clauses and a graph that must be acyclic", false, func(w io.Writer, q *Problem) error {
-			g := q.graph()
-			return external.WriteGNF(w, &g)
+			return external.WriteGNF(w, q.graph())
 		}},
 		{"smt2", "SMT-LIB 2: clauses, and a number for each node that edges make larger (QF_IDL)", false,
-			func(w io.Writer, q *Problem) error {
-				g := q.graph()
-				return external.WriteSMT(w, &g)
-			}},
+			func(w io.Writer, q *Problem) error { return external.WriteSMT(w, q.graph()) }},
 	}
 }
 
 // graph returns the problem with its graph, in which auxiliary nodes represent real time.
-func (q *Problem) graph() external.Graph {
+func (q *Problem) graph() *external.Graph {
 	full := q.P.FullGraph(nil)
-	g := external.Graph{Vars: q.Vars, Clauses: q.Clauses, Nodes: full.N()}
+	g := &external.Graph{Vars: q.Vars, Clauses: q.Clauses, Nodes: full.N()}
 	for u := range int32(full.N()) {
 		for _, v := range full.Succ(u) {
 			g.Known = append(g.Known, [2]int32{u, v})
@@ -124,8 +120,7 @@ func WriteMap(w io.Writer, q *Problem) error {
 	for _, o := range q.Befores {
 		vars[o.Var].Before, vars[o.Var].Nodes = []int64{id(o.U), id(o.V)}, []int32{o.U, o.V}
 	}
-	for i := range q.Bits {
-		b := &q.Bits[i]
+	for _, b := range slice.Refs(q.Bits) {
 		vars[b.Var].Number, vars[b.Var].Bit = &b.Node, &b.Bit
 	}
 	for u, l := range q.committed {

@@ -11,8 +11,7 @@ import (
 // (with numbers). Auxiliary nodes represent real time. Its answer has no cycles.
 func WithProgram(ctx context.Context, q *Problem, p *external.Program) Answer {
 	a := Answer{Stats: Stats{Theory: TheoryOwn, Vars: q.Vars, Clauses: len(q.Clauses), Rounds: 1}}
-	g := q.graph()
-	status, model, err := g.Solve(ctx, p)
+	status, model, err := q.graph().Solve(ctx, p)
 	if err != nil {
 		a.Reason = err.Error()
 		return a

@@ -147,8 +147,7 @@ func TestPredicatesEveryWay(t *testing.T) {
 func TestInducedEveryWay(t *testing.T) {
 	yes, no, open := 0, 0, 0
 	tried := histtest.Search{N: 6000, Long: 200_000, Make: func(seed uint64) []byte {
-		return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Registers,
-			histtest.Mini}})
+		return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Registers, histtest.Mini}})
 	},
 		Judge: func(text []byte) error {
 			s, ok := draw(text, []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation,
@@ -159,9 +158,7 @@ func TestInducedEveryWay(t *testing.T) {
 			induced := func() (*polygraph.Polygraph, *polygraph.Induced) {
 				p := polygraph.New(s.v, s.l, polygraph.Options{RealTime: s.l.RealTime()})
 				g, ok := polygraph.NewInduced(p, 1<<20)
-				if !ok {
-					t.Fatal("a small history is too large")
-				}
+				must.Hold(t, ok, "a small history is too large")
 				return p, g
 			}
 			p, g := induced()
@@ -241,9 +238,8 @@ func TestOutsideEncoding(t *testing.T) {
 		slices.Sort(out)
 		return out
 	}
-	if q.Vars != want.Vars || !slices.Equal(q.Phase, want.Phase) || !slices.Equal(edges(q), edges(want)) {
-		t.Errorf("%+v; expected %+v", q, want)
-	}
+	must.Be(t, q.Vars == want.Vars && slices.Equal(q.Phase, want.Phase) && slices.Equal(edges(q), edges(want)),
+		"%+v; expected %+v", q, want)
 	a := encode.Lazy(context.Background(), q, solver.New(solver.Options{}))
 	if _, ok := p.Order(a.Edges); a.Status != solver.Sat || !ok {
 		t.Errorf("%+v", a)

@@ -35,8 +35,7 @@ func (q *Problem) Predicates(choice []solver.Lit, guard func(l solver.Lit, e pol
 		return is
 	}
 	var options []solver.Lit
-	for i := range p.Based {
-		c := &p.Based[i]
+	for _, c := range slice.Refs(p.Based) {
 		if c.Done {
 			continue
 		}

@@ -101,8 +101,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	head := certificateHeader{Format: certificateFormat, Version: certificateVersion, Level: r.Label(),
-		Verdict: r.Verdict,
-		Reason:  r.Reason, Checker: r.Checker, Solver: r.Solver, Also: r.Also,
+		Verdict: r.Verdict, Reason: r.Reason, Checker: r.Checker, Solver: r.Solver, Also: r.Also,
 		History: certificateHistory{Name: h.Meta.Name, Txns: h.NumTxns(), Ops: h.NumOps(), SHA256: ContentHash(h)}}
 	head.History.Name = cmp.Or(head.History.Name, h.File)
 	if r.Verdict == Holds {
@@ -137,8 +136,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 	for lo := 0; lo < len(r.Sources) && r.Verdict == Holds; lo += idsPerLine {
 		line := slice.Map(r.Sources[lo:min(lo+idsPerLine, len(r.Sources))], func(s Source) []any {
 			t := h.TxnOf(s.Op)
-			at := int64(s.Op - h.Txns.OpOff[t])
-			j := []any{h.Txns.ID[t], at, nil}
+			j := []any{h.Txns.ID[t], int64(s.Op - h.Txns.OpOff[t]), nil}
 			if s.Writer != history.None {
 				j[2] = h.Txns.ID[s.Writer]
 			}
@@ -151,8 +149,7 @@ func WriteCertificate(w io.Writer, r *Result) error {
 			return err
 		}
 	}
-	for i := range r.Anomalies {
-		a := &r.Anomalies[i]
+	for _, a := range slice.Refs(r.Anomalies) {
 		ops := func(ops []uint32) [][2]int64 {
 			return slice.Map(ops, func(op uint32) [2]int64 {
 				t := h.TxnOf(op)

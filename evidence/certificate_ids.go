@@ -36,15 +36,13 @@ func (c *certificateReader) findVersions(as []certificateAnomaly) {
 	c.key, c.ver = make(map[string]uint32), make(map[uint32]map[string]uint32)
 	var edges []*certificateEdge
 	for i := range as {
+		if as[i].Key = canonical(as[i].Key); as[i].Key != nil {
+			c.key[string(as[i].Key)] = history.None
+		}
 		for _, cycle := range append([][]certificateEdge{as[i].Cycle}, as[i].Cycles...) {
 			for j := range cycle {
 				edges = append(edges, &cycle[j])
 			}
-		}
-	}
-	for i := range as {
-		if as[i].Key = canonical(as[i].Key); as[i].Key != nil {
-			c.key[string(as[i].Key)] = history.None
 		}
 	}
 	for _, e := range edges {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"isovet/history"
 	"isovet/internal/plural"
@@ -42,7 +43,8 @@ func ReadCertificate(r io.Reader, h *history.History) (*Result, error) {
 		return nil, c.errorf("history", "the certificate is for another history, %s, of the same size: its hash is "+
 			"%s, not %s", about.Name, about.SHA256, hash)
 	}
-	l, stamped, err := parseLabel(head.Level)
+	name, stamped := strings.CutPrefix(head.Level, timestampMark)
+	l, err := level.ParseMixed(name)
 	if err != nil {
 		return nil, c.errorf("level", "%v", err)
 	}
@@ -224,7 +226,10 @@ func (c *certificateReader) sources(r *Result, n int) error {
 				s.Key = c.h.OpKey(s.Op)
 			default:
 				if keys == nil {
-					keys = keysByText(c.h)
+					keys = make(map[string]uint32, c.h.NumKeys())
+					for k := range c.h.Keys {
+						keys[c.h.KeyString(uint32(k))] = uint32(k)
+					}
 				}
 				k, ok := keys[string(canonical(j[3]))]
 				if !ok {
@@ -236,17 +241,6 @@ func (c *certificateReader) sources(r *Result, n int) error {
 		}
 	}
 	return nil
-}
-
-// keysByText finds keys by their JSON.
-func keysByText(h *history.History) map[string]uint32 {
-	keys := make(map[string]uint32, h.NumKeys())
-	var buf []byte
-	for k, v := range h.Keys {
-		buf = h.Texts.AppendValue(buf[:0], v)
-		keys[string(buf)] = uint32(k)
-	}
-	return keys
 }
 
 func (c *certificateReader) txn(field string, id int64) (uint32, error) {

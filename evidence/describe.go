@@ -208,7 +208,7 @@ func (d *describer) assumptions(c []Edge) string {
 		said[[2]uint32{first, second}] = true
 		out = append(out, fmt.Sprintf("%s's version of %s came before %s's", d.txn(first), d.key(e.Key), d.txn(second)))
 	}
-	return and(out)
+	return plural.And(out)
 }
 
 // inSession says that two transactions follow each other in a session.

@@ -3,9 +3,10 @@ package evidence
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"isovet/history"
+	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -159,10 +160,7 @@ func (d *describer) reads(a *Anomaly) {
 // partOfList describes, for the elements that a transaction appended, which of them a read shows and which it misses.
 func (d *describer) partOfList(read, by uint32) {
 	h := d.h
-	shown := map[uint32]bool{}
-	for _, e := range h.Elems(h.Ops.Ver[read]) {
-		shown[e] = true
-	}
+	shown := slice.Set(h.Elems(h.Ops.Ver[read]))
 	var seen, missed []string
 	for op := range h.EachOp(by) {
 		if v := h.Ops.Ver[op]; h.Ops.Kind[op] == history.Append && h.OpKey(op) == h.OpKey(read) {
@@ -176,22 +174,14 @@ func (d *describer) partOfList(read, by uint32) {
 	reader, writer, key := d.txn(h.TxnOf(read)), d.txn(by), d.key(h.OpKey(read))
 	if len(seen) == 0 {
 		fmt.Fprintf(d, "%s read %s = %s, but none of %s, which %s appended.", reader, key, d.list(h.Ops.Ver[read]),
-			and(missed), writer)
+			plural.And(missed), writer)
 		return
 	}
 	if len(missed) == 0 {
 		fmt.Fprintf(d, "%s read %s = %s, but %s appended %s in this order, with nothing in between.", reader, key,
-			d.list(h.Ops.Ver[read]), writer, and(seen))
+			d.list(h.Ops.Ver[read]), writer, plural.And(seen))
 		return
 	}
 	fmt.Fprintf(d, "%s saw only a part of %s: it read %s from list %s, but not %s, which %s appended too.", reader,
-		writer, and(seen), key, and(missed), writer)
-}
-
-// and joins words in English: "1", "1 and 2", "1, 2 and 3".
-func and(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+		writer, plural.And(seen), key, plural.And(missed), writer)
 }

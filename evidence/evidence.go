@@ -8,7 +8,6 @@ package evidence
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"isovet/history"
 	"isovet/level"
@@ -294,9 +293,3 @@ func Label(l level.Level, timestamps bool) string {
 }
 
 const timestampMark = "ts:"
-
-func parseLabel(s string) (l level.Level, timestamps bool, err error) {
-	s, timestamps = strings.CutPrefix(s, timestampMark)
-	l, err = level.ParseMixed(s)
-	return l, timestamps, err
-}

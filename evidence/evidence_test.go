@@ -159,9 +159,8 @@ func TestCertificateErrors(t *testing.T) {
 	} {
 		_, err := evidence.ReadCertificate(strings.NewReader(c.cert), c.h)
 		var in *history.InputError
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &in) {
-			t.Errorf("%v\nexpected %q of\n%s", err, c.want, c.cert)
-		}
+		must.Be(t, err != nil && strings.Contains(err.Error(), c.want) && errors.As(err, &in),
+			"%v\nexpected %q of\n%s", err, c.want, c.cert)
 	}
 }
 

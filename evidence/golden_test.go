@@ -67,9 +67,7 @@ func golden(t *testing.T, file, got string) {
 func TestTexts(t *testing.T) {
 	seen := map[level.Anomaly]bool{}
 	files, err := filepath.Glob("testdata/texts/*.jsonl")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no histories: %v", err)
-	}
+	must.Hold(t, err == nil && len(files) != 0, "no histories: %v", err)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
 			text := must.Get(os.ReadFile(file))(t)
@@ -128,9 +126,7 @@ func TestBecause(t *testing.T) {
 			"T5 read x = 1 before T6 overwrote it with 7"},
 	} {
 		got := evidence.Describe(&evidence.Anomaly{Cycle: []evidence.Edge{c.e}}, h)
-		if !strings.Contains(got, ", because "+c.want+".\n") {
-			t.Errorf("%s: %q; expected %q", c.e.Dep, got, c.want)
-		}
+		must.Be(t, strings.Contains(got, ", because "+c.want+".\n"), "%s: %q; expected %q", c.e.Dep, got, c.want)
 	}
 }
 
@@ -153,9 +149,7 @@ func TestBrokenCertificates(t *testing.T) {
 		must.Hold(t, cert != b.String(), "%s: no %s in\n%s", name, old, cert)
 		_, err = evidence.ReadCertificate(strings.NewReader(cert), r.H)
 		var in *history.InputError
-		if !errors.As(err, &in) || err.Error() != want {
-			t.Errorf("%s with %s: %v; expected %s", name, new, err, want)
-		}
+		must.Be(t, errors.As(err, &in) && err.Error() == want, "%s with %s: %v; expected %s", name, new, err, want)
 	}
 	broken("pred-pwr", `"op":1`, `"op":7`,
 		`2: field "op": expected the place of a predicate operation in transaction 1, from 0 to 1`)
@@ -219,9 +213,8 @@ func TestCertificateOfOthers(t *testing.T) {
 			first = r
 		}
 		e, f := r.Anomalies[0].Cycle[0], r.Anomalies[0].Cycle[1]
-		if e.Key != 0 || e.Ver != h.Ops.Ver[0] || e.From != 0 || e.To != 1 || f.Writer != h.Init || f.From != 1 {
-			t.Errorf("%+v %+v", e, f)
-		}
+		must.Be(t, e.Key == 0 && e.Ver == h.Ops.Ver[0] && e.From == 0 && e.To == 1 && f.Writer == h.Init && f.From == 1,
+			"%+v %+v", e, f)
 	}
 	_, err := evidence.ReadCertificate(strings.NewReader(cert(key, "99999999999999998")), h)
 	if want := `3: field "txns": the history has no transaction 99999999999999998`; err == nil || err.Error() != want {
@@ -231,15 +224,12 @@ func TestCertificateOfOthers(t *testing.T) {
 	for order, want := range map[string][]uint32{"[99999999999999999,1]": {1, 0}, "[1]\n[ 99999999999999999 ]": {0,
 		1}} {
 		r, err := evidence.ReadCertificate(strings.NewReader(valid+order), h)
-		if err != nil || !slices.Equal(r.Order, want) {
-			t.Errorf("%s: %v %+v", order, err, r)
-		}
+		must.Be(t, err == nil && slices.Equal(r.Order, want), "%s: %v %+v", order, err, r)
 	}
 	for _, bad := range []string{"-", "1e3", "9999999999999999999999", "0x1", "+1", ""} {
 		r, err := evidence.ReadCertificate(strings.NewReader(valid+"[1,"+bad+" ]"), h)
-		if err == nil || !strings.Contains(err.Error(), "expected a transaction id") {
-			t.Errorf("%q is read as an id: %v %v", bad, err, r)
-		}
+		must.Be(t, err != nil && strings.Contains(err.Error(), "expected a transaction id"),
+			"%q is read as an id: %v %v", bad, err, r)
 	}
 }
 

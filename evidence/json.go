@@ -101,8 +101,7 @@ func NewReport(r *Result, historyName string) *Report {
 			}
 		}
 	}
-	for i := range r.Anomalies {
-		a := &r.Anomalies[i]
+	for i, a := range slice.Refs(r.Anomalies) {
 		ops := func(ops []uint32) []OpReport {
 			return slice.Map(ops, func(op uint32) OpReport {
 				t := h.TxnOf(op)

@@ -13,9 +13,7 @@ import (
 //
 // Source: the table of Elle's elle.consistency-model, by what each level here forbids.
 func (r *Result) Levels() (ruledOut, mayHold []level.Level) {
-	all := slices.DeleteFunc(level.All(), func(l level.Level) bool {
-		return l == level.Linearizable && r.Level != l
-	})
+	all := slices.DeleteFunc(level.All(), func(l level.Level) bool { return l == level.Linearizable && r.Level != l })
 	out := func(l level.Level) bool {
 		if l.Implies(r.Level) {
 			return true

@@ -224,8 +224,7 @@ func (n *namer) shape(main []Edge, cycles [][]Edge, s strength) level.Anomaly {
 		}
 	}
 	if shape == "" && n.readOnly(main) && !slices.ContainsFunc(cycles, func(c []Edge) bool {
-		return count(c,
-			PRW) > 0
+		return count(c, PRW) > 0
 	}) {
 		return level.ReadOnlyAnomaly
 	}

@@ -114,15 +114,11 @@ func lastRead(h *history.History, t, key, ver uint32) uint32 {
 	return history.None
 }
 
-// writes reports whether t writes anything.
 func writes(h *history.History, t uint32) bool {
-	for op := range h.EachOp(t) {
-		switch h.Ops.Kind[op] {
-		case history.Write, history.Append, history.PredWrite:
-			return true
-		}
-	}
-	return false
+	lo, hi := h.TxnOps(t)
+	return slices.ContainsFunc(h.Ops.Kind[lo:hi], func(k history.OpKind) bool {
+		return k == history.Write || k == history.Append || k == history.PredWrite
+	})
 }
 
 // sameTwo reports whether all cycles are between the same two transactions.
@@ -136,16 +132,14 @@ func sameTwo(cycles [][]Edge) bool {
 // alone have no order in real time.
 func oneKey(cycles [][]Edge) bool {
 	key := history.None
-	for _, c := range cycles {
-		for _, e := range c {
-			if e.Dep == RT {
-				continue
-			}
-			if e.Dep == SO || key != history.None && e.Key != key {
-				return false
-			}
-			key = e.Key
+	for _, e := range slices.Concat(cycles...) {
+		if e.Dep == RT {
+			continue
 		}
+		if e.Dep == SO || key != history.None && e.Key != key {
+			return false
+		}
+		key = e.Key
 	}
 	return true
 }

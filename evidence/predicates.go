@@ -180,11 +180,9 @@ func (d *describer) predicateReads(a *Anomaly) {
 		r := predRow(h, op, a.Key)
 		switch {
 		case r == history.None:
-			fmt.Fprintf(d, "In %s %s, but it matches every version of %s that %[1]s could have seen.", t,
-				saw(op), key)
+			fmt.Fprintf(d, "In %s %s, but it matches every version of %s that %[1]s could have seen.", t, saw(op), key)
 		case h.Preds.Old[r] == history.None:
-			fmt.Fprintf(d, "In %s %s, but it matches no version of %s that %[1]s could have seen.", t,
-				saw(op), key)
+			fmt.Fprintf(d, "In %s %s, but it matches no version of %s that %[1]s could have seen.", t, saw(op), key)
 		default:
 			fmt.Fprintf(d, "In %s %s, but it does not match that value.", t, saw(op))
 		}
@@ -195,8 +193,7 @@ func (d *describer) predicateReads(a *Anomaly) {
 	case level.G1b:
 		fmt.Fprintf(d, "In %s %s, a value that %s wrote and overwrote before it committed.", t, saw(op), other)
 	case level.FutureRead:
-		fmt.Fprintf(d, "In %s %s, but only %[1]s wrote that value, and it did so later.", t,
-			saw(op))
+		fmt.Fprintf(d, "In %s %s, but only %[1]s wrote that value, and it did so later.", t, saw(op))
 	case level.NotMyOwnWrite:
 		fmt.Fprintf(d, "%s wrote %s = %s, and then %s.", t, key, wrote(a.Ops[1]), saw(op))
 	case level.NotMyLastWrite:

@@ -45,15 +45,13 @@ func TestNamesSayWhatIsShown(t *testing.T) {
 					settled++
 				}
 				kind, words, _ := strings.Cut(title, " (")
-				if strings.TrimSuffix(words, ")") == strings.ReplaceAll(kind, "-", " ") {
-					t.Errorf("%s says its kind twice", title)
-				}
+				must.Be(t, strings.TrimSuffix(words, ")") != strings.ReplaceAll(kind, "-", " "),
+					"%s says its kind twice", title)
 			}
 		}
 	}
-	if seen < 50 || settled < 10 {
-		t.Errorf("%d names and %d settled orders of versions: too few to say something", seen, settled)
-	}
+	must.Be(t, seen >= 50 && settled >= 10,
+		"%d names and %d settled orders of versions: too few to say something", seen, settled)
 }
 
 // TestTitles: a name in words stands beside the kind only where it says more.

@@ -179,21 +179,18 @@ func (b *Builder) extraRef(key uint32, v Value) uint32 {
 }
 
 // Read adds a read of (key, v).
-func (b *Builder) Read(key uint32, v Value) {
-	b.ref(uint32(len(b.kind)), key, v)
-	b.kind = append(b.kind, Read)
-}
+func (b *Builder) Read(key uint32, v Value) { b.Item(Read, key, v) }
 
 // Write adds a write of (key, v); a Null value deletes.
-func (b *Builder) Write(key uint32, v Value) {
-	b.ref(uint32(len(b.kind)), key, v)
-	b.kind = append(b.kind, Write)
-}
+func (b *Builder) Write(key uint32, v Value) { b.Item(Write, key, v) }
 
 // Append adds an append of element v to the list at key.
-func (b *Builder) Append(key uint32, v Value) {
+func (b *Builder) Append(key uint32, v Value) { b.Item(Append, key, v) }
+
+// Item adds an operation of one of these three kinds.
+func (b *Builder) Item(kind OpKind, key uint32, v Value) {
 	b.ref(uint32(len(b.kind)), key, v)
-	b.kind = append(b.kind, Append)
+	b.kind = append(b.kind, kind)
 }
 
 // ReadList adds a read of a whole list.

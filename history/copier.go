@@ -61,12 +61,8 @@ func (c *Copier) value(h *History, ver uint32) Value {
 func (c *Copier) Op(h *History, op uint32) {
 	v := h.Ops.Ver[op]
 	switch kind := h.Ops.Kind[op]; kind {
-	case Read:
-		c.To.Read(c.key(h, h.VerKey[v]), c.value(h, v))
-	case Write:
-		c.To.Write(c.key(h, h.VerKey[v]), c.value(h, v))
-	case Append:
-		c.To.Append(c.key(h, h.VerKey[v]), c.value(h, v))
+	case Read, Write, Append:
+		c.To.Item(kind, c.key(h, h.VerKey[v]), c.value(h, v))
 	case ReadList:
 		c.elems = c.elems[:0]
 		for _, e := range h.Elems(v) {
@@ -133,6 +129,5 @@ func (o Owned) Compare(p Owned) int {
 // String returns the value as JSON.
 func (o Owned) String() string {
 	b := Builder{}
-	v := o.In(&b)
-	return string(b.Texts.AppendValue(nil, v))
+	return string(b.Texts.AppendValue(nil, o.In(&b)))
 }

@@ -1,8 +1,6 @@
 package history
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Draft collects some thousand transactions of a stream at a time, as they were read. It does not make what needs a
 // whole history: sessions, unique ids, numbered versions. It is emptied and reused, so that a transaction needs no
@@ -205,9 +203,7 @@ func (d *Draft) settleLists(lo int) error {
 		}
 		return small[d.ver[lo+i]].keyKind & keyMask
 	}
-	null := func(i int) bool {
-		return kinds[i] == Read && ValueKind(small[d.ver[lo+i]].keyKind>>kindShift) == Null
-	}
+	null := func(i int) bool { return kinds[i] == Read && ValueKind(small[d.ver[lo+i]].keyKind>>kindShift) == Null }
 	for i, k := range kinds {
 		switch {
 		case k == Append || k == ReadList:
@@ -267,8 +263,7 @@ func (d *Draft) History() *History {
 	}
 	h.Txns = Txns{ID: x.ID, Line: x.Line, Status: x.Status, OpOff: x.OpOff, Start: col(&x.Start),
 		Commit: col(&x.Commit), End: col(&x.End), StartTS: col(&x.StartTS), CommitTS: col(&x.CommitTS),
-		Node: text(&x.Node), Name: text(&x.Name),
-		Locking: text(&x.Locking), Level: text(&x.Level)}
+		Node: text(&x.Node), Name: text(&x.Name), Locking: text(&x.Locking), Level: text(&x.Level)}
 	h.Ops = Ops{Kind: b.kind, Ver: d.ver}
 	if len(b.opStart) > 0 {
 		b.opStart, b.opEnd = padTimes(b.opStart, len(b.kind)), padTimes(b.opEnd, len(b.kind))

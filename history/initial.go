@@ -40,8 +40,7 @@ func (h *History) SetFirst(keys []uint32, values []Value) error {
 		}
 		if i := slices.Index(keys, h.OpKey(uint32(op))); i >= 0 {
 			return &InputError{File: h.File, Off: -1, Msg: "key " + h.KeyString(keys[i]) + " is a list, which is " +
-				"empty " +
-				"at first; expected a register"}
+				"empty at first; expected a register"}
 		}
 	}
 	t := uint32(h.NumTxns())

@@ -73,9 +73,8 @@ func TestIntRows(t *testing.T) {
 		packed++
 		shape, cells, ok := b.Texts.IntRow(uint32(v.N), nil)
 		names := b.Texts.RowColumns(shape)
-		if !ok || len(names) != len(columns) || len(cells) != len(columns) {
-			t.Fatalf("%s: columns %q, cells %d", text, names, cells)
-		}
+		must.Hold(t, ok && len(names) == len(columns) && len(cells) == len(columns),
+			"%s: columns %q, cells %d", text, names, cells)
 		for i, name := range names {
 			if n, ok := columns[name]; !ok || n != cells[i] {
 				t.Fatalf("%s: column %q is %d", text, name, cells[i])
@@ -119,9 +118,7 @@ func TestIntRows(t *testing.T) {
 		string(x.Text(2)) != "\xff\x01\x00\x00\x02" {
 		t.Errorf("plain texts lie as %q", arena)
 	}
-	if packed < len(all)/4 || packed > len(all)*3/4 {
-		t.Errorf("%d of %d rows stand packed", packed, len(all))
-	}
+	must.Be(t, packed >= len(all)/4 && packed <= len(all)*3/4, "%d of %d rows stand packed", packed, len(all))
 }
 
 // TestPackedWrong: what is cut off or altered is found to be wrong, or can be read.

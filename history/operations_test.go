@@ -75,7 +75,5 @@ func TestOperationsStores(t *testing.T) {
 		}
 	}
 	h, err := operations.Read([]byte("0\t:invoke\t:o\t5\n0\t:ok\t:o\t5\n"), "f")
-	if err != nil || h.Ops[0].Out != int64(5) {
-		t.Errorf("a function whose name begins the type's: %+v, %v", h, err)
-	}
+	must.Be(t, err == nil && h.Ops[0].Out == int64(5), "a function whose name begins the type's: %+v, %v", h, err)
 }

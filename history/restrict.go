@@ -86,15 +86,11 @@ func (r *restriction) keyOf(k uint32) uint32 {
 
 func (r *restriction) add(o uint32) {
 	v := r.h.Ops.Ver[o]
-	switch r.h.Ops.Kind[o] {
-	case Read:
-		r.b.Read(r.keyOf(r.h.VerKey[v]), r.value(r.h.VerValue(v)))
-	case Write:
-		r.b.Write(r.keyOf(r.h.VerKey[v]), r.value(r.h.VerValue(v)))
-	default:
+	if r.h.Ops.Kind[o].Predicate() {
 		r.predicate(o)
 		return
 	}
+	r.b.Item(r.h.Ops.Kind[o], r.keyOf(r.h.VerKey[v]), r.value(r.h.VerValue(v)))
 	r.used = append(r.used, v)
 	r.p.Op = append(r.p.Op, o)
 }

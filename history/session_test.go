@@ -86,9 +86,8 @@ func TestInitHasNoSession(t *testing.T) {
 		b.EndTxn(h)
 	}
 	h := must.Get(b.Build())(t)
-	if h.Init != 0 || h.NumSessions() != 2 || h.SessName[0] != NoTime || fmt.Sprint(h.SessTxn) != "[0 1 2]" {
-		t.Errorf("init %d, sessions %v, transactions %v", h.Init, h.SessName, h.SessTxn)
-	}
+	must.Be(t, h.Init == 0 && h.NumSessions() == 2 && h.SessName[0] == NoTime && fmt.Sprint(h.SessTxn) == "[0 1 2]",
+		"init %d, sessions %v, transactions %v", h.Init, h.SessName, h.SessTxn)
 }
 
 func TestIDErrors(t *testing.T) {
@@ -168,9 +167,8 @@ func TestListsAndRegisters(t *testing.T) {
 		b.EndTxn(NewTxnHead())
 		h, err := b.Build()
 		if err != nil {
-			if c.want != "error" || !strings.Contains(err.Error(), "as a list and as a register") {
-				t.Errorf("%s: %v", c.name, err)
-			}
+			must.Be(t, c.want == "error" && strings.Contains(err.Error(), "as a list and as a register"),
+				"%s: %v", c.name, err)
 			continue
 		}
 		kinds := make([]int, h.NumOps())

@@ -8,6 +8,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/test/histtest/diff"
+	"isovet/internal/test/must"
 )
 
 func init() { history.SetDiffer(diff.Histories) }
@@ -45,7 +46,5 @@ func TestWindow(t *testing.T) {
 			yes++
 		}
 	}
-	if yes < 1000 {
-		t.Errorf("%d pairs in real time only", yes)
-	}
+	must.Be(t, yes >= 1000, "%d pairs in real time only", yes)
 }

@@ -105,10 +105,8 @@ var anomalyNames = map[Anomaly]string{
 // Anomalies returns all kinds in the order of the tables above, without suffixes and without the axioms of CHRONOS.
 func Anomalies() []Anomaly {
 	return []Anomaly{ThinAirRead, G1a, G1b, FutureRead, NotMyOwnWrite, NotMyLastWrite, NonRepeatableRead,
-		PredicateMismatch, DuplicateElement,
-		G0, G1c, GSingle, GNonadjacent, G2Item, G2,
-		LostUpdate, Divergence, WriteSkew, ReadSkew, FracturedRead, NonMonotonicRead, ReadOnlyAnomaly, LongFork,
-		CausalityViolation,
+		PredicateMismatch, DuplicateElement, G0, G1c, GSingle, GNonadjacent, G2Item, G2, LostUpdate, Divergence,
+		WriteSkew, ReadSkew, FracturedRead, NonMonotonicRead, ReadOnlyAnomaly, LongFork, CausalityViolation,
 		SessionGuarantee, StaleRead, CausalReverse, IncompatibleOrder, NoOrder, NonLinearizable}
 }
 

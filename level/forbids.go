@@ -55,8 +55,7 @@ var cycle = map[Anomaly][]Level{
 func (a Anomaly) Weakest() (out []Level) {
 	for _, l := range All() {
 		if l.Forbids(a) && !slices.ContainsFunc(All(), func(m Level) bool {
-			return m != l && l.Implies(m) &&
-				m.Forbids(a)
+			return m != l && l.Implies(m) && m.Forbids(a)
 		}) {
 			out = append(out, l)
 		}

@@ -14,8 +14,7 @@ import (
 func TestParse(t *testing.T) {
 	for _, l := range level.All() {
 		spellings := append(l.ShortNames(), l.String(), strings.ToUpper(l.String()), " "+strings.ReplaceAll(l.String(),
-			"-", "_")+" ",
-			strings.ReplaceAll(l.String(), "-", " "))
+			"-", "_")+" ", strings.ReplaceAll(l.String(), "-", " "))
 		for _, s := range spellings {
 			if got, err := level.Parse(s); err != nil || got != l {
 				t.Errorf("Parse(%q) = %v, %v; want %v", s, got, err, l)

@@ -81,8 +81,7 @@ func (f *Finder) Path(u, v int32, use func(*Edge) bool) ([]Edge, bool) {
 	for i := 0; i < len(f.queue); i++ {
 		x := f.queue[i]
 		for s := f.g.Off[x]; s < f.g.Off[x+1]; s++ {
-			e := &f.edges[f.at[s]]
-			if (use == nil || use(e)) && visit(e.To, int32(f.at[s])) {
+			if e := &f.edges[f.at[s]]; (use == nil || use(e)) && visit(e.To, int32(f.at[s])) {
 				return f.unwind(u, v), true
 			}
 		}
@@ -105,8 +104,7 @@ func (f *Finder) Path(u, v int32, use func(*Edge) bool) ([]Edge, bool) {
 func (f *Finder) unwind(u, v int32) []Edge {
 	var path []Edge
 	for x := v; ; {
-		by := f.parent[x]
-		if by >= 0 {
+		if by := f.parent[x]; by >= 0 {
 			path = append(path, f.edges[by])
 			x = f.edges[by].From
 		} else {

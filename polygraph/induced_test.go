@@ -24,9 +24,7 @@ func TestGeneralizedConstraint(t *testing.T) {
 	p := polygraph.New(prepass.Run(notation.MustParse("s1: w(x,1) w(y,1) | s2: w(x,2) w(y,2) | s3: r(x,1) | s4: "+
 		"r(y,1) | s5: r(y,2)")), level.SnapshotIsolation, polygraph.Options{})
 	g, ok := polygraph.NewInduced(p, 1000)
-	if !ok || len(g.Open) != 1 {
-		t.Fatalf("%t, %d constraints; want 1", ok, len(g.Open))
-	}
+	must.Hold(t, ok && len(g.Open) == 1, "%t, %d constraints; want 1", ok, len(g.Open))
 	for first, want := range map[bool]string{true: "1>2 ww, 3>2 rw, 4>2 rw", false: "2>1 ww, 5>1 rw"} {
 		var edges []polygraph.Edge
 		g.Side(g.Open[0], first, func(e polygraph.Edge) { e.From, e.To = 2*e.From, 2*e.To; edges = append(edges, e) })
@@ -64,9 +62,7 @@ func TestInducedAgainstDefinition(t *testing.T) {
 		if _, missing := polygraph.MissingTime(h); missing && l.RealTime() {
 			return
 		}
-		fresh := func() *polygraph.Polygraph {
-			return polygraph.New(v, l, polygraph.Options{RealTime: l.RealTime()})
-		}
+		fresh := func() *polygraph.Polygraph { return polygraph.New(v, l, polygraph.Options{RealTime: l.RealTime()}) }
 		p := fresh()
 		p.AllPairs()
 		if len(p.Choices) > 9 {

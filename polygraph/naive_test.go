@@ -147,9 +147,8 @@ func TestPruneKeepsCompletions(t *testing.T) {
 				break
 			}
 		}
-		if !slices.Equal(p.Choices, q.Choices) {
-			t.Fatalf("seed %d, %s: rounds leave %v, single edges %v", seed, l, q.Choices, p.Choices)
-		}
+		must.Hold(t, slices.Equal(p.Choices, q.Choices),
+			"seed %d, %s: rounds leave %v, single edges %v", seed, l, q.Choices, p.Choices)
 	})
 	if histtest.Whole() && (settled < 500 || conflicts < 50) {
 		t.Errorf("%d settled, %d conflicts only", settled, conflicts)
@@ -212,9 +211,7 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 func cyclesClose(t testing.TB, p *polygraph.Polygraph, cycles [][]polygraph.Edge) {
 	t.Helper()
 	for _, c := range cycles {
-		if len(c) == 0 {
-			t.Fatal("an empty cycle")
-		}
+		must.Hold(t, len(c) != 0, "an empty cycle")
 		for i, e := range c {
 			must.Same(t, e.To, c[(i+1)%len(c)].From, "not a cycle: %+v", c)
 			must.Hold(t, e.Dep != evidence.RT || p.Before(e.From, e.To), "%+v is not real time", e)
@@ -270,9 +267,8 @@ func TestPaths(t *testing.T) {
 					continue
 				}
 				found++
-				if path[0].From != u || path[len(path)-1].To != v {
-					t.Fatalf("seed %d, %s: the path %d→%d is %v", seed, l, u, v, path)
-				}
+				must.Hold(t, path[0].From == u && path[len(path)-1].To == v,
+					"seed %d, %s: the path %d→%d is %v", seed, l, u, v, path)
 			}
 			if got := f.Reached(u, nodes); !slices.Equal(got, want) {
 				t.Fatalf("seed %d, %s: %d reaches %v; want %v", seed, l, u, got, want)

@@ -163,9 +163,7 @@ func (p *Polygraph) Narrow(ctx context.Context, reach Ranked, most int) (edges, 
 	}
 	p.Choices = p.Choices[:0]
 	ws, rank := p.byRank(reach)
-	of := func(k uint32) {
-		x.ws, x.rank = ws[p.KWOff[k]:p.KWOff[k+1]], rank[p.KWOff[k]:p.KWOff[k+1]]
-	}
+	of := func(k uint32) { x.ws, x.rank = ws[p.KWOff[k]:p.KWOff[k+1]], rank[p.KWOff[k]:p.KWOff[k+1]] }
 	for k := range uint32(p.V.H.NumKeys()) {
 		if of(k); len(x.ws) == 0 {
 			continue
@@ -354,9 +352,7 @@ func (x *narrower) follows(b uint32, bad Edge) {
 	p, by, s := x.p, int32(-1), Settled{First: x.a, Then: b, Bad: bad}
 	v := p.WriteNode(b)
 	begin := p.BeginNode(v)
-	news := func(u, v, last int32) bool {
-		return !x.reach.Reaches(u, v) && (last < 0 || !x.reach.Reaches(last, v))
-	}
+	news := func(u, v, last int32) bool { return !x.reach.Reaches(u, v) && (last < 0 || !x.reach.Reaches(last, v)) }
 	if news(x.u, begin, x.after) {
 		x.add(&by, s, Edge{From: x.u, To: begin, W: b, Dep: evidence.WW})
 		x.after = begin

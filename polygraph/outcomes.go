@@ -1,6 +1,9 @@
 package polygraph
 
-import "isovet/evidence"
+import (
+	"isovet/evidence"
+	"isovet/internal/slice"
+)
 
 // This file is about transactions of unknown outcome that only ambiguous reads may have read from. Whether such a
 // transaction committed is open: any outcome that explains the history is right. It counts iff some read is taken to
@@ -40,8 +43,7 @@ func (p *Polygraph) know(e Edge) {
 
 // refute drops the options of reads from a node's transaction, because it did not commit.
 func (p *Polygraph) refute(u int32) {
-	for o := range p.Options {
-		x := &p.Options[o]
+	for _, x := range slice.Refs(p.Options) {
 		if w := p.WriteNode(x.W); w >= 0 && p.BeginNode(w) == p.BeginNode(u) && !x.Out {
 			x.Out, x.At = true, int32(len(p.Settled))
 		}
@@ -53,8 +55,7 @@ func (p *Polygraph) Counted() (nodes []int32) {
 	if p.unsure == nil {
 		return nil
 	}
-	for i := range p.Settled {
-		s := &p.Settled[i]
+	for _, s := range slice.Refs(p.Settled) {
 		if s.Based == 0 {
 			continue
 		}

@@ -42,9 +42,8 @@ func TestVboxFigure2(t *testing.T) {
 	p := polygraph.New(prepass.Run(notation.MustParse(figure1)), level.Serializable, polygraph.Options{})
 	must.Equal(t, describe(p, p.Known), "2>4 wr", "known")
 	p.AllPairs()
-	if p.Pairs != 6 || len(p.Choices) != 6 {
-		t.Errorf("%d pairs, %d choices; want 6: three of x and three of y", p.Pairs, len(p.Choices))
-	}
+	must.Be(t, p.Pairs == 6 && len(p.Choices) == 6,
+		"%d pairs, %d choices; want 6: three of x and three of y", p.Pairs, len(p.Choices))
 	want := map[string]string{
 		"x 1 2": "1>2 ww / 2>1 ww, 4>1 rw", // E01, E10: t3 reads t1
 		"x 1 3": "1>3 ww / 3>1 ww",
@@ -91,9 +90,8 @@ func TestAvoidance(t *testing.T) {
 		"s1: w(x,1) @[0,1] | s2: w(x,2) @[1,2] | s3: w(x,3) @[3,4] | s4: r(x,1) @[5,6]")), level.StrictSerializable,
 		polygraph.Options{RealTime: true})
 	p.Overlapping()
-	if len(p.Choices) != 1 || side(p, p.Choices[0].A, p.Choices[0].B) != "1>2 ww, 4>2 rw" {
-		t.Errorf("%d choices; want that of 1 and 2 only", len(p.Choices))
-	}
+	must.Be(t, len(p.Choices) == 1 && side(p, p.Choices[0].A, p.Choices[0].B) == "1>2 ww, 4>2 rw",
+		"%d choices; want that of 1 and 2 only", len(p.Choices))
 	must.Equal(t, describe(p, p.Known), "1>4 wr, 4>3 rw", "known")
 	must.Equal(t, describe(p, p.KnownCycle()), "3>4 rt, 4>3 rw", "cycle")
 	// The order that time gave 1 and 3 is an assumption of that cycle, with a reason of its own.
@@ -108,9 +106,7 @@ func TestCobraChains(t *testing.T) {
 		level.Serializable, polygraph.Options{})
 	p.Combine()
 	must.Equal(t, describe(p, p.Known), "1>2 wr, 1>6 wr, 2>3 wr, 4>5 wr, 6>2 rw", "known")
-	if p.Pairs != 10 || len(p.Choices) != 1 {
-		t.Fatalf("%d pairs, %d choices; want 10 and 1", p.Pairs, len(p.Choices))
-	}
+	must.Hold(t, p.Pairs == 10 && len(p.Choices) == 1, "%d pairs, %d choices; want 10 and 1", p.Pairs, len(p.Choices))
 	ea, eb := p.Choices[0].Either()
 	oa, ob := p.Choices[0].Or()
 	must.Equal(t, side(p, ea, eb)+" / "+side(p, oa, ob), "3>4 ww / 5>1 ww", "the choice")
@@ -150,9 +146,7 @@ func TestPruning(t *testing.T) {
 	}
 	must.Be(t, len(p.Settled) == 1 && p.Settled[0].Bad.Dep == evidence.WW, "settled: %+v", p.Settled)
 	p, conflict = prune("s1: w(x,1) w(y,1) | s2: r(y,1) w(x,2) w(z,2) | s3: r(z,2) r(x,1)")
-	if conflict == nil {
-		t.Fatal("no conflict")
-	}
+	must.Hold(t, conflict != nil, "no conflict")
 	cycles := p.ConflictCycles(conflict)
 	if got, want := describe(p, cycles[0])+" / "+describe(p, cycles[1]),
 		"2>3 wr, 3>2 rw / 1>2 wr, 2>1 ww"; got != want {

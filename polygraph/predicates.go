@@ -100,10 +100,7 @@ func (b *baser) only() {
 			list = append(list, m)
 		}
 	}
-	sorts.Func(list, func(x, y prepass.Miss) int {
-		return cmp.Or(cmp.Compare(x.Op, y.Op), cmp.Compare(x.Key,
-			y.Key))
-	})
+	sorts.Func(list, func(x, y prepass.Miss) int { return cmp.Or(cmp.Compare(x.Op, y.Op), cmp.Compare(x.Key, y.Key)) })
 	for _, m := range list {
 		if p.V.Missed(m) {
 			b.constrain(p.Node[p.V.H.TxnOf(m.Op)], m, true)

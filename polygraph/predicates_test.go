@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
 	"isovet/polygraph"
@@ -231,9 +232,7 @@ func TestPredicateConstraints(t *testing.T) {
 	}
 	for _, what := range []string{"based", "open", "yes", "known cycle", "mismatch", "baseless", "pruning", "search",
 		"proofs", "unsure no"} {
-		if s[what] == 0 {
-			t.Errorf("%s never came to pass: %v", what, s)
-		}
+		must.Be(t, s[what] != 0, "%s never came to pass: %v", what, s)
 	}
 	t.Log(s)
 }

@@ -313,8 +313,7 @@ func (x *Index) counts(f form, d, i, item uint32) bool {
 		return true
 	case others:
 		for q := x.root[d] + 1; q < x.parts[x.root[d]].end; q++ {
-			p := &x.parts[q]
-			if q != x.scan[i] && !spans(x.ranges(p)).has(x.cols[p.col].rank[item]) {
+			if p := &x.parts[q]; q != x.scan[i] && !spans(x.ranges(p)).has(x.cols[p.col].rank[item]) {
 				return false
 			}
 		}

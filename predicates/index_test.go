@@ -280,9 +280,7 @@ func TestEmptyIndex(t *testing.T) {
 	x := must.Get(NewIndex(h))(t)
 	s := x.NewState()
 	s.Set(k, 0)
-	if s.Count(0) != 0 || x.Truth(0, k, 0) != False || len(x.root) != 1 {
-		t.Error("a row where there is none")
-	}
+	must.Be(t, s.Count(0) == 0 && x.Truth(0, k, 0) == False && len(x.root) == 1, "a row where there is none")
 	if none := history.Restrict(h, nil, nil).H; none.HasPredicates() {
 		t.Error("predicates of nobody")
 	} else if x, err := NewIndex(none); err != nil || len(x.root) != 0 {
@@ -331,7 +329,5 @@ func TestNoAllocation(t *testing.T) {
 	}); a != 0 {
 		t.Errorf("%v allocations", a)
 	}
-	if n == 0 {
-		t.Error("nothing matches")
-	}
+	must.Be(t, n != 0, "nothing matches")
 }

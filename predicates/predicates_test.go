@@ -127,9 +127,8 @@ func TestLaws(t *testing.T) {
 		seen[x]++
 		and, or := eval(`{"and":[`+a+","+b+`]}`), eval(`{"or":[`+a+","+b+`]}`)
 		must.Hold(t, and == min(x, y) && or == max(x, y), "%s %v, %s %v: and %v, or %v on %v", a, x, b, y, and, or, row)
-		if eval(`{"not":{"and":[`+a+","+b+`]}}`) != max(-x, -y) || eval(`{"not":{"not":`+a+`}}`) != x {
-			t.Fatalf("%s, %s: De Morgan fails on %v", a, b, row)
-		}
+		must.Hold(t, eval(`{"not":{"and":[`+a+","+b+`]}}`) == max(-x, -y) && eval(`{"not":{"not":`+a+`}}`) == x,
+			"%s, %s: De Morgan fails on %v", a, b, row)
 	}
 	must.Equal(t, len(seen), 3, "truth values seen: %v", seen)
 }

@@ -194,8 +194,7 @@ func (x *Index) eachMarked(p uint32, words func(col uint32) []uint64, f func(ite
 					word &= 1<<left - 1
 				}
 				for ; word != 0; word &= word - 1 {
-					item := c.order[w<<6+uint32(bits.TrailingZeros64(word))]
-					if x.counts(how, d, i, item) {
+					if item := c.order[w<<6+uint32(bits.TrailingZeros64(word))]; x.counts(how, d, i, item) {
 						f(item)
 					}
 				}

@@ -144,7 +144,5 @@ func TestQuickRow(t *testing.T) {
 			quick++
 		}
 	}
-	if quick < 300 || quick == len(rows) {
-		t.Errorf("%d of %d rows are read at a glance", quick, len(rows))
-	}
+	must.Be(t, quick >= 300 && quick != len(rows), "%d of %d rows are read at a glance", quick, len(rows))
 }

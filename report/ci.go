@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -133,8 +134,7 @@ func findings(path string, r *evidence.Result) (out []finding) {
 		return []finding{{kind: "unknown", title: "unknown at " + r.Label(), text: r.Reason, unknown: true,
 			at: spot{file: path}, level: r.Label(), checker: r.Checker}}
 	}
-	for i := range r.Anomalies {
-		a := &r.Anomalies[i]
+	for _, a := range slice.Refs(r.Anomalies) {
 		f := finding{kind: string(a.Kind), title: a.Title(r.H) + " violates " + r.Label(), text: textOf(a, r),
 			level: r.Label(), checker: r.Checker, at: spot{file: path}}
 		var all []spot
@@ -164,16 +164,8 @@ func skipped(r *evidence.Result) bool { return r.Verdict == evidence.Unknown && 
 // mistake returns the place of an item's error, if it is known.
 func (it *Item) mistake() spot {
 	at := spot{file: it.Path}
-	for err := it.Err; err != nil; {
-		if in, ok := err.(*history.InputError); ok {
-			at.line = in.Line
-			return at
-		}
-		u, ok := err.(interface{ Unwrap() error })
-		if !ok {
-			break
-		}
-		err = u.Unwrap()
+	if in, ok := errors.AsType[*history.InputError](it.Err); ok {
+		at.line = in.Line
 	}
 	return at
 }
@@ -252,9 +244,14 @@ func (t *Totals) String() string {
 
 // kindCounts lists kinds, the most frequent first.
 func kindCounts(kinds map[string]int) string {
+	return strings.Join(slice.Map(byCount(kinds), func(k string) string { return fmt.Sprint(kinds[k], " ", k) }), ", ")
+}
+
+// byCount returns the kinds, the most frequent first, and equally frequent ones by name.
+func byCount(kinds map[string]int) []string {
 	names := slices.Sorted(maps.Keys(kinds))
 	sorts.Stable(names, func(a, b string) int { return kinds[b] - kinds[a] })
-	return strings.Join(slice.Map(names, func(k string) string { return fmt.Sprintf("%d %s", kinds[k], k) }), ", ")
+	return names
 }
 
 // Kinds counts an answer's anomalies by kind: all of them if the checker counted all, or else the listed ones.
@@ -282,10 +279,7 @@ var github = Stream{
 	Item: func(w io.Writer, _, _, _ int, it *Item) error {
 		var b strings.Builder
 		for _, fs := range it.all() {
-			for i, f := range fs {
-				if i == maxAnnotations {
-					break
-				}
+			for _, f := range fs[:min(len(fs), maxAnnotations)] {
 				command := "error"
 				if f.unknown {
 					command = "warning"
@@ -342,8 +336,7 @@ var junit = Stream{
 				Error: &junitWhy{"bad input", escape.XML(it.errText()), escape.XML(it.errText())}}
 			s.Cases = append(s.Cases, c)
 		}
-		for i := range s.Cases {
-			c := &s.Cases[i]
+		for _, c := range slice.Refs(s.Cases) {
 			s.Tests++
 			s.Failures += one(c.Failure != nil)
 			s.Errors += one(c.Error != nil)

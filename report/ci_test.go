@@ -194,9 +194,7 @@ func TestSARIF(t *testing.T) {
 		for _, it := range its {
 			want += it.Findings()
 		}
-		if len(results) != want || want < 20 {
-			t.Errorf("%d results of %d findings", len(results), want)
-		}
+		must.Be(t, len(results) == want && want >= 20, "%d results of %d findings", len(results), want)
 		for _, x := range results {
 			r := x.(map[string]any)
 			if !described[r["ruleId"]] {
@@ -211,9 +209,7 @@ func TestSARIF(t *testing.T) {
 				t.Errorf("no line: %v", r)
 			}
 		}
-		if lines < 10 {
-			t.Errorf("%d results have lines", lines)
-		}
+		must.Be(t, lines >= 10, "%d results have lines", lines)
 	}
 	if wrong := sarifWrong(map[string]any{"version": 1.0, "runs": []any{map[string]any{"tools": 1}}}, "sarifLog",
 		""); len(wrong) != 3 {
@@ -280,9 +276,8 @@ func TestJUnit(t *testing.T) {
 		for i, s := range d.Suites {
 			f, e, k := 0, 0, 0
 			for _, c := range s.Cases {
-				if len(c.Failure)+len(c.Error)+len(c.Skipped) > 1 || c.Name == "" || c.Class != s.Name {
-					t.Errorf("case %+v", c)
-				}
+				must.Be(t, len(c.Failure)+len(c.Error)+len(c.Skipped) <= 1 && c.Name != "" && c.Class == s.Name,
+					"case %+v", c)
 				f, e, k = f+len(c.Failure), e+len(c.Error), k+len(c.Skipped)
 			}
 			outcomes += f + e
@@ -291,9 +286,7 @@ func TestJUnit(t *testing.T) {
 					len(s.Cases), f, e, k)
 			}
 		}
-		if outcomes < 10 {
-			t.Errorf("%d failures and errors", outcomes)
-		}
+		must.Be(t, outcomes >= 10, "%d failures and errors", outcomes)
 	}
 }
 
@@ -305,9 +298,7 @@ func TestGitHub(t *testing.T) {
 	n, want := 0, 0
 	for l := range strings.Lines(document(t, "github", 1, its)) {
 		n++
-		if !line.MatchString(strings.TrimSuffix(l, "\n")) {
-			t.Errorf("%q", l)
-		}
+		must.Be(t, line.MatchString(strings.TrimSuffix(l, "\n")), "%q", l)
 	}
 	for _, it := range its {
 		want += min(it.Findings(), 10)

@@ -9,6 +9,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // The sizes of a circle's parts, in SVG units (CSS pixels).
@@ -31,27 +32,25 @@ type box struct {
 // circle draws a cycle: transactions stand on a circle, and each edge shows its dependency and key. A cycle of more
 // than most transactions is cut, and the figure says so. The page's sentences refer to the edges by their ids.
 func circle(h *history.History, cycle []evidence.Edge, name string, most int) string {
-	cut := 0
-	if len(cycle) > most {
-		cut = len(cycle) - most
-		cycle = cycle[:most]
-	}
+	cut := max(0, len(cycle)-most)
+	cycle = cycle[:len(cycle)-cut]
 	s := newScene(h, []evidence.Anomaly{{Cycle: cycle}})
-	boxes := make([]box, len(cycle), len(cycle)+1)
-	for i, e := range cycle {
-		boxes[i] = s.box(e.From, len(cycle) <= 12)
-	}
+	boxes := slice.Map(cycle, func(e evidence.Edge) box { return s.box(e.From, len(cycle) <= 12) })
 	if cut > 0 {
 		boxes = append(boxes, box{t: history.None, head: fmt.Sprintf("%d more", cut), w: 80, h: lineHeight + 2*boxPad})
 	}
-	room := 0.0
-	for _, e := range cycle {
+	room, title := 0.0, ""
+	for i, e := range cycle {
 		room = max(room, labelWidth(edgeLabel(h, e)))
+		if i == 0 {
+			title = txnName(h, e.From)
+		}
+		title += fmt.Sprintf(" —%s→ %s", edgeLabel(h, e), txnName(h, e.To))
 	}
 	width, height := layOut(boxes, room)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="cycle" viewBox="0 0 %.0f %.0f" width="%.0f" role="img">`, width, height, width)
-	fmt.Fprintf(&b, `<title>%s</title>`, esc(cycleTitle(h, cycle)))
+	fmt.Fprintf(&b, `<title>%s</title>`, esc(title))
 	for i, e := range cycle {
 		from, to := &boxes[i], &boxes[(i+1)%len(boxes)]
 		drawEdge(&b, h, e, fmt.Sprintf("%se%d", name, i), from, to, len(boxes))
@@ -63,23 +62,12 @@ func circle(h *history.History, cycle []evidence.Edge, name string, most int) st
 	return b.String()
 }
 
-func cycleTitle(h *history.History, c []evidence.Edge) string {
-	var b strings.Builder
-	for i, e := range c {
-		if i == 0 {
-			b.WriteString(txnName(h, e.From))
-		}
-		fmt.Fprintf(&b, " —%s→ %s", edgeLabel(h, e), txnName(h, e.To))
-	}
-	return b.String()
-}
-
 // box makes the box of a transaction. If full is set, it contains the operations.
 func (s *scene) box(t uint32, full bool) box {
 	b := box{t: t, head: txnName(s.h, t) + statusMark(s.h, t)}
 	if full {
 		for _, op := range s.cells[t] {
-			b.lines = append(b.lines, opText(s.h, op))
+			b.lines = append(b.lines, OpText(s.h, op))
 			b.ops = append(b.ops, op)
 		}
 		if s.cut[t] {
@@ -107,7 +95,6 @@ func layOut(boxes []box, label float64) (width, height float64) {
 	var rx, ry float64
 	switch len(boxes) {
 	case 1:
-		rx, ry = 0, 0
 	case 2:
 		rx, ry = (w+label+110)/2, 0
 	default:

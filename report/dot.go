@@ -27,10 +27,7 @@ func DOT(w io.Writer, r *evidence.Result) error {
 		return b.Flush()
 	}
 	s := newScene(r.H, r.Anomalies)
-	for i := range r.Anomalies {
-		if i == 3 {
-			break
-		}
+	for i := range r.Anomalies[:min(len(r.Anomalies), 3)] {
 		label += "\n" + r.Anomalies[i].Title(r.H)
 	}
 	if s.left > 0 {
@@ -43,7 +40,7 @@ func DOT(w io.Writer, r *evidence.Result) error {
 	for _, t := range s.txns {
 		cells := []string{"<t> " + escape.Record(txnName(r.H, t)+statusMark(r.H, t))}
 		for _, op := range s.cells[t] {
-			cells = append(cells, fmt.Sprintf("<o%d> %s", op, escape.Record(opText(r.H, op))))
+			cells = append(cells, fmt.Sprintf("<o%d> %s", op, escape.Record(OpText(r.H, op))))
 		}
 		if s.cut[t] {
 			cells = append(cells, "…")
@@ -54,8 +51,7 @@ func DOT(w io.Writer, r *evidence.Result) error {
 		from, to := s.ends(e)
 		c := depColor(e.Dep)
 		fmt.Fprintf(b, "  n%d:%s -> n%d:%s [label=%s, color=\"%s\", fontcolor=\"%s\", tooltip=%s]\n", e.From,
-			port(from), e.To, port(to),
-			escape.DOT(edgeLabel(r.H, e)), c, c, escape.DOT(why(r.H, e)))
+			port(from), e.To, port(to), escape.DOT(edgeLabel(r.H, e)), c, c, escape.DOT(why(r.H, e)))
 	}
 	b.WriteString("}\n")
 	return b.Flush()

@@ -153,10 +153,7 @@ func HTMLWith(w io.Writer, name string, r *evidence.Result, o HTMLOptions) error
 		Summary: Summary(r), Stats: statPairs(&r.Stats)}
 	if h := r.H; h != nil {
 		d.Meta = MetaPairs(h)
-		for i := range r.Anomalies {
-			if i == maxAnomalies {
-				break
-			}
+		for i := range r.Anomalies[:min(len(r.Anomalies), maxAnomalies)] {
 			d.Anomalies = append(d.Anomalies, newPageAnomaly(r, &r.Anomalies[i], fmt.Sprintf("a%d", i+1)))
 		}
 		d.Kinds = kinds(r)
@@ -181,7 +178,7 @@ func (d *pageData) drawRun(whole, part *history.History, as []evidence.Anomaly) 
 }
 
 // kinds counts the anomalies of each kind. It returns nil if all are of one kind.
-func kinds(r *evidence.Result) (out []pair) {
+func kinds(r *evidence.Result) []pair {
 	if len(r.Anomalies) < 2 {
 		return nil
 	}
@@ -189,13 +186,11 @@ func kinds(r *evidence.Result) (out []pair) {
 	for i := range r.Anomalies {
 		n[r.Anomalies[i].Title(r.H)]++
 	}
-	for _, k := range sortedKeys(n) {
-		out = append(out, pair{k, fmt.Sprint(n[k])})
-	}
-	sorts.Func(out, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(n[b.Name], n[a.Name]), strings.Compare(a.Name, b.Name))
-	})
-	return out
+	return kindPairs(n)
+}
+
+func kindPairs(kinds map[string]int) []pair {
+	return slice.Map(byCount(kinds), func(k string) pair { return pair{k, fmt.Sprint(kinds[k])} })
 }
 
 // larger reports whether a violation's history has transactions that none of its anomalies needs.
@@ -204,8 +199,7 @@ func larger(r *evidence.Result) bool {
 		return false
 	}
 	named := map[uint32]bool{}
-	for i := range r.Anomalies {
-		a := &r.Anomalies[i]
+	for _, a := range slice.Refs(r.Anomalies) {
 		for _, t := range a.Txns {
 			named[t] = true
 		}

@@ -48,10 +48,7 @@ var along = [...]float64{0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}
 func (c curve) place(w, left float64, taken []area) (x, y float64, at area, ok bool) {
 	try := func(px, py float64) bool {
 		at = area{px - w/2, py - labelHeight/2, px + w/2, py + labelHeight/2}
-		if at.x0 < left || at.y0 < 2 {
-			return false
-		}
-		if slices.ContainsFunc(taken, at.meets) {
+		if at.x0 < left || at.y0 < 2 || slices.ContainsFunc(taken, at.meets) {
 			return false
 		}
 		x, y = px, py
@@ -59,8 +56,7 @@ func (c curve) place(w, left float64, taken []area) (x, y float64, at area, ok b
 	}
 	for _, side := range [...]float64{0, 1, -1} {
 		for _, t := range along {
-			px, py := c.at(t)
-			if try(px+side*(w/2+5), py) {
+			if px, py := c.at(t); try(px+side*(w/2+5), py) {
 				return x, y, at, true
 			}
 		}
@@ -68,8 +64,7 @@ func (c curve) place(w, left float64, taken []area) (x, y float64, at area, ok b
 	mx, my := c.at(0.5)
 	for r := 1.0; r <= 12; r++ { // rings around the middle
 		for k := range 16 {
-			sin, cos := math.Sincos(2 * math.Pi * float64(k) / 16)
-			if try(mx+20*r*cos, my+13*r*sin) {
+			if sin, cos := math.Sincos(2 * math.Pi * float64(k) / 16); try(mx+20*r*cos, my+13*r*sin) {
 				return x, y, at, true
 			}
 		}

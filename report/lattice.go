@@ -1,11 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -37,14 +40,7 @@ func Failures(results []*evidence.Result) (out []Failure) {
 
 // LevelNames lists levels on one line.
 func LevelNames(ls []level.Level) string {
-	if len(ls) == 0 {
-		return "none"
-	}
-	var out []string
-	for _, l := range ls {
-		out = append(out, l.String())
-	}
-	return strings.Join(out, ", ")
+	return cmp.Or(strings.Join(slice.Map(ls, level.Level.String), ", "), "none")
 }
 
 // LatticeHTML writes a page like HTML for the answers at all levels: a figure and a table of the levels, with links to
@@ -137,12 +133,16 @@ func lattice(results []*evidence.Result, to map[level.Level]string) string {
 			continue
 		}
 		x, y := place(l)
+		word := r.Verdict.String()
+		if len(r.Anomalies) > 0 {
+			word = esc(Clip("✗ "+string(r.Anomalies[0].Kind), 28))
+		}
 		if id := to[l]; id != "" {
 			fmt.Fprintf(&b, `<a href="#%s">`, id)
 		}
 		fmt.Fprintf(&b, `<g class="level %s" transform="translate(%.0f,%.0f)"><title>%s: %s</title>`+
 			`<rect width="%d" height="%d" rx="6"/><text class="head" x="8" y="16">%s</text><text x="8" y="30">%s</text></g>`,
-			r.Verdict, x, y, l, esc(l.About()), boxWidth, boxHeight, l, latticeWord(r))
+			r.Verdict, x, y, l, esc(l.About()), boxWidth, boxHeight, l, word)
 		if to[l] != "" {
 			b.WriteString(`</a>`)
 		}
@@ -166,18 +166,7 @@ func latticeColumn(l level.Level) int {
 
 // between reports whether a third level lies between l and m: l implies it, and it implies m.
 func between(of map[level.Level]*evidence.Result, l, m level.Level) bool {
-	for n := range of {
-		if n != l && n != m && l.Implies(n) && n.Implies(m) {
-			return true
-		}
-	}
-	return false
-}
-
-// latticeWord is the anomaly's short name, else the verdict.
-func latticeWord(r *evidence.Result) string {
-	if len(r.Anomalies) > 0 {
-		return esc(clip("✗ "+string(r.Anomalies[0].Kind), 28))
-	}
-	return r.Verdict.String()
+	return slices.ContainsFunc(level.All(), func(n level.Level) bool {
+		return of[n] != nil && n != l && n != m && l.Implies(n) && n.Implies(m)
+	})
 }

@@ -106,9 +106,7 @@ func TestLayout(t *testing.T) {
 			}
 		}
 	}
-	if pages < 12 {
-		t.Errorf("%d pages", pages)
-	}
+	must.Be(t, pages >= 12, "%d pages", pages)
 	t.Logf("%d pages", pages)
 }
 
@@ -131,9 +129,7 @@ func TestSaved(t *testing.T) {
 		(s => e.tagName + s.fill + s.stroke + s.strokeDasharray + (e.tagName === "text" ? s.font : ""))(
 		getComputedStyle(e)))`
 	lines := browser.Eval[[]string](p, drawn)
-	if !browser.Eval[bool](p, keepsSaved) || bars == 0 || edges == 0 {
-		t.Fatalf("%d bars, %d edges", bars, edges)
-	}
+	must.Hold(t, browser.Eval[bool](p, keepsSaved) && bars != 0 && edges != 0, "%d bars, %d edges", bars, edges)
 	p.Click(`button[aria-label="Save the timeline as SVG"]`)
 	p.Wait(`saved.length === 1`)
 	p.Click(`button[aria-label="Save the timeline as PNG"]`)
@@ -183,16 +179,12 @@ func TestSpoken(t *testing.T) {
 		{Role: "status"},
 		{Role: "DisclosureTriangle", Name: "The argument as text"},
 	} {
-		if !slices.Contains(said, want) {
-			t.Errorf("nothing says %q %q", want.Role, want.Name)
-		}
+		must.Be(t, slices.Contains(said, want), "nothing says %q %q", want.Role, want.Name)
 	}
 	for _, s := range said {
 		switch s.Role {
 		case "button", "link", "heading", "image", "region", "DisclosureTriangle":
-			if s.Name == "" {
-				t.Errorf("a %s has no name", s.Role)
-			}
+			must.Be(t, s.Name != "", "a %s has no name", s.Role)
 		}
 	}
 	if t.Failed() {

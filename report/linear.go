@@ -6,6 +6,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/sorts"
 	"isovet/level"
 	"isovet/predicates"
 )
@@ -86,8 +87,7 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 		return nil
 	}
 	until := h.End(h.TxnOf(a.Ops[0]))
-	s := &linearSearch{h: h, tried: map[linearMemo]bool{}, left: maxLinearSteps, state: h.InitVer[a.Key],
-		key: a.Key}
+	s := &linearSearch{h: h, tried: map[linearMemo]bool{}, left: maxLinearSteps, state: h.InitVer[a.Key], key: a.Key}
 	for op := range uint32(h.NumOps()) {
 		t := h.TxnOf(op)
 		switch kind := h.Ops.Kind[op]; kind {
@@ -111,10 +111,7 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 			}
 			continue
 		}
-		if h.Txns.Status[t] == history.Aborted {
-			continue
-		}
-		if t == h.Init { // what it wrote is the initial version
+		if h.Txns.Status[t] == history.Aborted || t == h.Init { // what init wrote is the initial version
 			continue
 		}
 		if n := len(s.txns); n > 0 && s.txns[n-1].t == t {
@@ -128,12 +125,7 @@ func linearOf(r *evidence.Result, a *evidence.Anomaly) *pageLinear {
 		x.must = h.Txns.Status[t] == history.Committed && x.end != history.NoTime && x.end <= until
 		s.txns = append(s.txns, x)
 	}
-	order := inOrder(len(s.txns), func(i, j uint32) int { return cmp.Compare(s.txns[i].start, s.txns[j].start) })
-	sorted := make([]linearTxn, 0, len(s.txns))
-	for _, i := range order {
-		sorted = append(sorted, s.txns[i])
-	}
-	s.txns = sorted
+	sorts.Stable(s.txns, func(a, b linearTxn) int { return cmp.Compare(a.start, b.start) })
 	s.link()
 	start := s.state
 	if s.search(linearMemo{}) || s.left <= 0 {
@@ -263,22 +255,22 @@ func (s *linearSearch) page(a *evidence.Anomaly, state uint32) *pageLinear {
 		for _, op := range s.txns[i].ops {
 			switch h.Ops.Kind[op] {
 			case history.PredRead, history.PredWrite:
-				ops = append(ops, opText(h, op))
+				ops = append(ops, OpText(h, op))
 			case history.Write:
-				ops = append(ops, "wrote "+clip(h.ValueString(h.Ops.Ver[op]), 24))
+				ops = append(ops, "wrote "+Clip(h.ValueString(h.Ops.Ver[op]), 24))
 			default:
-				ops = append(ops, "read "+clip(h.ValueString(h.Ops.Ver[op]), 24))
+				ops = append(ops, "read "+Clip(h.ValueString(h.Ops.Ver[op]), 24))
 			}
 		}
 		return strings.Join(ops, ", ")
 	}
 	value := func(v uint32) string {
 		if v == history.None { // a version that nobody names
-			return clip(string(h.Texts.AppendValue(nil, h.Initial)), 24)
+			return Clip(string(h.Texts.AppendValue(nil, h.Initial)), 24)
 		}
-		return clip(h.ValueString(v), 24)
+		return Clip(h.ValueString(v), 24)
 	}
-	p := &pageLinear{Key: clip(keyName(h, a.Key), 60), Left: max(0, len(s.best)-maxLinearShown)}
+	p := &pageLinear{Key: Clip(KeyName(h, a.Key), 60), Left: max(0, len(s.best)-maxLinearShown)}
 	for n, i := range s.best {
 		state, _ = s.apply(i, state)
 		s.take(i)

@@ -51,8 +51,7 @@ func Markdown(w io.Writer, s *Issue) error {
 		fmt.Fprintf(&b, "**%s**: %s.\n\n", kind, s.About)
 	}
 	b.WriteString(escape.Fence("", what))
-	fmt.Fprintf(&b, "T7 is transaction 7 of the recorded history (%s: %s", escape.Code(s.File),
-		s.From)
+	fmt.Fprintf(&b, "T7 is transaction 7 of the recorded history (%s: %s", escape.Code(s.File), s.From)
 	if wl := s.Whole.Meta.Workload; wl != "" {
 		fmt.Fprintf(&b, "; workload %s", escape.Code(wl))
 	}

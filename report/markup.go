@@ -225,7 +225,7 @@ func (p *pageWriter) operations(a *pageAnomaly) {
 	p.heads("line", "process", "operation", "result", "outcome")
 	for _, o := range a.Operations {
 		p.f("<tr><td>%d</td><td>%s</td><td class=\"mono\">%s</td><td class=\"mono\">%s</td><td>%s</td></tr>\n", o.Line,
-			fmt.Sprint(o.Process), clip(o.F+" "+o.Value, 1000), clip(o.Result, 1000), o.Status)
+			fmt.Sprint(o.Process), Clip(o.F+" "+o.Value, 1000), Clip(o.Result, 1000), o.Status)
 	}
 	p.f("</table>\n</section>\n")
 }
@@ -234,8 +234,7 @@ func (p *pageWriter) operations(a *pageAnomaly) {
 func (p *pageWriter) lists(lists []pageList) {
 	for _, l := range lists {
 		p.f("<p class=\"soft\">Every read of list %s, in the order of its elements. Marked: elements that "+
-			"contradict the longest read, or come from an aborted transaction.</p>\n<table class=\"list\">\n",
-			l.Key)
+			"contradict the longest read, or come from an aborted transaction.</p>\n<table class=\"list\">\n", l.Key)
 		for _, r := range l.Rows {
 			p.f(`<tr><th scope="row">%s</th><td>`, r.Who)
 			for _, e := range r.Elems {

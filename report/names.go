@@ -13,15 +13,6 @@ func TxnName(h *history.History, t uint32) string {
 	return txnName(h, t)
 }
 
-// KeyName returns a key as pages show it: as JSON, without quotes if it looks like a name.
-func KeyName(h *history.History, k uint32) string { return keyName(h, k) }
-
-// OpText returns an operation as pages show it: kind, key, value.
-func OpText(h *history.History, op uint32) string { return opText(h, op) }
-
-// SessionName returns the name of a session, from its number in the file.
-func SessionName(h *history.History, s uint32) string { return sessionName(h, s) }
-
 // EachKey calls f for each key of an operation, and says whether the operation reads and whether it writes it.
 func EachKey(h *history.History, op uint32, f func(k uint32, reads, writes bool)) {
 	switch v := h.Ops.Ver[op]; h.Ops.Kind[op] {

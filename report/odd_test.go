@@ -59,9 +59,7 @@ func TestLabelsFit(t *testing.T) {
 	must.OK(t, err)
 	labels := regexp.MustCompile(`class="label [^>]* x="([0-9.]+)" y="[0-9.]+">([^<]*)<`).
 		FindAllStringSubmatch(figure, -1)
-	if len(labels) == 0 {
-		t.Fatal("no name of an edge")
-	}
+	must.Hold(t, len(labels) != 0, "no name of an edge")
 	for _, l := range labels {
 		x, err := strconv.ParseFloat(l[1], 64)
 		half := charWidth * float64(utf8.RuneCountInString(html.UnescapeString(l[2]))) / 2
@@ -87,9 +85,7 @@ func TestExactTimes(t *testing.T) {
 	for _, start := range []int64{0, 1_700_000_000_000_000_001, math.MinInt64 + 5, math.MaxInt64 - 9} {
 		var b bytes.Buffer
 		must.OK(t, HTML(&b, "h.jsonl", lostUpdate(t, "x", start)))
-		if !strings.Contains(b.String(), "<td>+1 ns to +7 ns</td>") {
-			t.Errorf("from %d: not +1 ns to +7 ns", start)
-		}
+		must.Be(t, strings.Contains(b.String(), "<td>+1 ns to +7 ns</td>"), "from %d: not +1 ns to +7 ns", start)
 	}
 	for _, c := range []struct {
 		at, zero int64
@@ -139,9 +135,7 @@ func TestLongRegister(t *testing.T) {
 		const n = 10_000
 		r := register(t, n, unknown)
 		p := linearOf(r, &r.Anomalies[0])
-		if p == nil {
-			t.Fatalf("%d unknown: no order", unknown)
-		}
+		must.Hold(t, p != nil, "%d unknown: no order", unknown)
 		if got := p.Left + len(p.Steps); got < n || got > n+unknown {
 			t.Errorf("%d unknown: the longest order has %d of %d", unknown, got, n)
 		}

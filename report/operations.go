@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 	"isovet/evidence"
 	"isovet/history/operations"
 	"isovet/internal/plural"
-	"isovet/internal/sorts"
+	"isovet/internal/slice"
 )
 
 // Work is the answer about operations that a workload's rule judged.
@@ -47,23 +48,22 @@ func (o *Operation) String() string {
 	const most = 200
 	result := ""
 	if o.Result != "" {
-		result = " → " + clip(o.Result, most)
+		result = " → " + Clip(o.Result, most)
 	}
-	return fmt.Sprintf("line %d: process %d: %s %s%s (%s)", o.Line, o.Process, o.F, clip(o.Value, most), result,
+	return fmt.Sprintf("line %d: process %d: %s %s%s (%s)", o.Line, o.Process, o.F, Clip(o.Value, most), result,
 		o.Status)
 }
 
 // Text describes a finding. If the description lacks the operations, they follow, one on each line.
 func (w *Work) Text(f *workloads.Finding) string {
-	var b strings.Builder
-	b.WriteString(f.Text)
-	if !strings.Contains(f.Text, "\n") {
+	text := f.Text
+	if !strings.Contains(text, "\n") {
 		for _, i := range f.Ops {
 			op := w.Operation(i)
-			b.WriteString("\n  " + op.String())
+			text += "\n  " + op.String()
 		}
 	}
-	return b.String()
+	return text
 }
 
 // Summary returns one line about all judged operations.
@@ -84,8 +84,7 @@ func (w *Work) findings(path string) (out []finding) {
 		return []finding{{kind: "unknown", title: "unknown as " + a.Workload, text: a.Reason, unknown: true,
 			at: spot{file: path}, workload: a.Workload}}
 	}
-	for i := range a.Findings {
-		f := &a.Findings[i]
+	for _, f := range slice.Refs(a.Findings) {
 		x := finding{kind: f.Kind, title: f.Kind + " violates " + a.Workload, text: w.Text(f), at: spot{file: path},
 			workload: a.Workload, of: a.Counts[f.Kind]}
 		var all []spot
@@ -123,29 +122,19 @@ func (w *Work) HTML(to io.Writer, name string) error {
 	if w.Note != "" {
 		d.Meta = []pair{{"note", w.Note}}
 	}
-	for _, kind := range sortedKeys(a.Counts) {
-		d.Kinds = append(d.Kinds, pair{kind, fmt.Sprint(a.Counts[kind])})
-		d.More += a.Counts[kind]
-	}
-	sorts.Stable(d.Kinds, func(x, y pair) int { return a.Counts[y.Name] - a.Counts[x.Name] })
+	d.Kinds, d.More = kindPairs(a.Counts), slice.Sum(maps.Values(a.Counts))-len(a.Findings)
 	about := map[string]string{}
 	for _, k := range workloads.Kinds() {
 		about[k.Name] = k.About
 	}
-	for i := range a.Findings {
-		f := &a.Findings[i]
+	for i, f := range slice.Refs(a.Findings) {
 		p := pageAnomaly{ID: fmt.Sprintf("a%d", i+1), Title: f.Kind, Text: firstLines(f.Text, maxText),
 			About: about[f.Kind]}
-		for _, i := range f.Ops {
-			p.Operations = append(p.Operations, w.Operation(i))
-		}
+		p.Operations = slice.Map(f.Ops, w.Operation)
 		p.Timeline = operationsTimeline(w, f.Ops)
 		d.Anomalies = append(d.Anomalies, p)
 	}
-	d.More -= len(a.Findings)
 	d.Run = w.run()
-	for _, s := range a.Stats {
-		d.Stats = append(d.Stats, pair{s.Name, fmt.Sprint(s.Value)})
-	}
+	d.Stats = slice.Map(a.Stats, func(s workloads.Stat) pair { return pair{s.Name, fmt.Sprint(s.Value)} })
 	return d.write(to)
 }

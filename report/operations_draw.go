@@ -74,8 +74,7 @@ func (w *Work) run() *pageRun {
 	var calls []history.Call
 	var shown []int
 	for i := range h.Ops {
-		op := &h.Ops[i]
-		if op.Time != operations.NoTime {
+		if op := &h.Ops[i]; op.Time != operations.NoTime {
 			s := [...]history.Status{history.Unknown, history.Committed, history.Aborted}[op.Status]
 			calls = append(calls, history.Call{Start: op.Time, End: op.End, Status: s})
 		}

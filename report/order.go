@@ -9,6 +9,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 	"isovet/level"
 )
@@ -76,7 +77,7 @@ func newPageOrder(r *evidence.Result) *pageOrder {
 		if n < 0 || another || len(o.Groups[n].Rows) == orderGroup {
 			g := orderGroupOf{From: i + 1}
 			if alone && keyOf(h, p.t) != history.None {
-				g.Key = clip(keyName(h, keyOf(h, p.t)), 60) + ": "
+				g.Key = Clip(KeyName(h, keyOf(h, p.t)), 60) + ": "
 			}
 			o.Groups = append(o.Groups, g)
 			n++
@@ -119,7 +120,7 @@ func (p *placed) row(h *history.History, n int) orderRow {
 			ops = append(ops, "…")
 			break
 		}
-		ops = append(ops, opText(h, op))
+		ops = append(ops, OpText(h, op))
 	}
 	row.Ops = strings.Join(ops, "; ")
 	return row
@@ -239,12 +240,11 @@ func newPageMechanisms(r *evidence.Result) *pageMechanisms {
 	}
 	h := r.H
 	out := &pageMechanisms{Profile: m.Profile}
-	for _, k := range sortedKeys(m.Found) {
-		out.Found = append(out.Found, pair{k, fmt.Sprint(m.Found[k])})
-	}
+	out.Found = slice.Map(sortedKeys(m.Found), func(k string) pair { return pair{k, fmt.Sprint(m.Found[k])} })
 	wanted := map[int64]uint32{}
-	for i := range m.Violations[:min(len(m.Violations), maxAnomalies)] {
-		for _, id := range m.Violations[i].Txns {
+	shown := m.Violations[:min(len(m.Violations), maxAnomalies)]
+	for i := range shown {
+		for _, id := range shown[i].Txns {
 			wanted[id] = history.None
 		}
 	}
@@ -253,9 +253,8 @@ func newPageMechanisms(r *evidence.Result) *pageMechanisms {
 			wanted[id] = uint32(t)
 		}
 	}
-	for i := range m.Violations[:min(len(m.Violations), maxAnomalies)] {
-		v := &m.Violations[i]
-		a := evidence.Anomaly{}
+	for i := range shown {
+		v, a := &shown[i], evidence.Anomaly{}
 		for _, id := range v.Txns {
 			if t := wanted[id]; t != history.None {
 				a.Txns = append(a.Txns, t)
@@ -315,6 +314,8 @@ func listsOf(r *evidence.Result, s *scene) (out []pageList) {
 	h := r.H
 	var keys []uint32
 	reads := map[uint32][]uint32{}
+	by := map[uint32]string{} // element, a version → its appender
+	elems := func(op uint32) []uint32 { return h.Elems(h.Ops.Ver[op]) }
 	for _, t := range s.txns {
 		for _, op := range s.cells[t] {
 			if h.Ops.Kind[op] == history.ReadList {
@@ -323,30 +324,16 @@ func listsOf(r *evidence.Result, s *scene) (out []pageList) {
 					keys = append(keys, k)
 				}
 				reads[k] = append(reads[k], op)
-			}
-		}
-	}
-	elems := func(op uint32) []uint32 {
-		l, i := &h.Lists, h.Ops.Ver[op]
-		return l.Elem[l.Off[i]:l.Off[i+1]]
-	}
-	by := map[uint32]string{} // element, a version → its appender
-	for _, k := range keys {
-		for _, op := range reads[k] {
-			for _, v := range elems(op) {
-				by[v] = ""
+				for _, v := range elems(op) {
+					by[v] = ""
+				}
 			}
 		}
 	}
 	aborted := appenders(h, by)
 	for _, k := range keys {
-		var longest []uint32
-		for _, op := range reads[k] {
-			if e := elems(op); len(e) > len(longest) {
-				longest = e
-			}
-		}
-		p := pageList{Key: clip(keyName(h, k), 60)}
+		longest := elems(slices.MaxFunc(reads[k], func(a, b uint32) int { return len(elems(a)) - len(elems(b)) }))
+		p := pageList{Key: Clip(KeyName(h, k), 60)}
 		for i, op := range reads[k] {
 			if i == maxListRows {
 				p.More = len(reads[k]) - i
@@ -362,7 +349,7 @@ func listsOf(r *evidence.Result, s *scene) (out []pageList) {
 					}
 					continue
 				}
-				row.Elems = append(row.Elems, listElem{Text: clip(h.ValueString(v), 20), About: by[v],
+				row.Elems = append(row.Elems, listElem{Text: Clip(h.ValueString(v), 20), About: by[v],
 					Odd: longest[j] != v || aborted[v]})
 			}
 			if !slices.ContainsFunc(p.Rows, func(o listRow) bool { // it may have read the same twice

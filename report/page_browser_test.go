@@ -54,9 +54,7 @@ func chiefPages(t *testing.T) map[string]*evidence.Result {
 	out["long"] = long(t, 5000)
 	out["nasty"] = nasty(t)
 	for name, r := range out {
-		if r == nil || r.H == nil {
-			t.Fatalf("no page of kind %s", name)
-		}
+		must.Hold(t, r != nil && r.H != nil, "no page of kind %s", name)
 	}
 	must.Equal(t, len(out), 8, "kinds of pages")
 	return out
@@ -101,9 +99,7 @@ func TestPagesInABrowser(t *testing.T) {
 			}
 			p := b.Page(t)
 			p.Goto(write(t, name, r))
-			if p.Count(".tools[hidden]") > 0 || p.Count("section.anomaly") == 0 {
-				t.Error("the script did not run")
-			}
+			must.Be(t, p.Count(".tools[hidden]") <= 0 && p.Count("section.anomaly") != 0, "the script did not run")
 			for _, dark := range []bool{false, true} {
 				p.Dark(dark)
 				p.Readable(4.5)
@@ -145,9 +141,8 @@ func TestClicks(t *testing.T) {
 		id := fmt.Sprintf("a1c1e%d", i)
 		p.Click(`svg.cycle .edge[data-e="` + id + `"] .label`)
 		must.Equal(t, browser.Eval[string](p, lit), id+","+id+","+id, "what edge %d lights up", i)
-		if !browser.Eval[bool](p, `document.querySelector('.step[data-e="`+id+`"]').open`) {
-			t.Errorf("edge %d does not open its sentence", i)
-		}
+		must.Be(t, browser.Eval[bool](p, `document.querySelector('.step[data-e="`+id+`"]').open`),
+			"edge %d does not open its sentence", i)
 		if text := p.Text(`.step[data-e="` + id + `"] .rests`); !strings.Contains(text, "operation") {
 			t.Errorf("edge %d rests on %q", i, text)
 		}
@@ -249,9 +244,7 @@ func TestPageSize(t *testing.T) {
 		history := 0
 		for _, m := range listed.FindAllSubmatch(b.Bytes(), -1) {
 			history += len(m[2])
-			if bytes.Contains(m[2], []byte("<")) {
-				t.Errorf("%s: markup in the listed order", name)
-			}
+			must.Be(t, !bytes.Contains(m[2], []byte("<")), "%s: markup in the listed order", name)
 		}
 		t.Logf("%s: %d bytes, %d of them listed history", name, b.Len(), history)
 		most := 150_000

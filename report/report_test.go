@@ -61,9 +61,8 @@ func TestPagesStandAlone(t *testing.T) {
 		var b bytes.Buffer
 		must.OK(t, HTML(&b, name, r))
 		n := wellFormed(t, name, b.Bytes())
-		if n["script"] != 1 || n["style"] != 1 || n["link"] > 0 || n["img"] > 0 || n["iframe"] > 0 {
-			t.Errorf("%s: has %v", name, n)
-		}
+		must.Be(t, n["script"] == 1 && n["style"] == 1 && n["link"] <= 0 && n["img"] <= 0 && n["iframe"] <= 0,
+			"%s: has %v", name, n)
 		if s := strings.ReplaceAll(b.String(), "http://www.w3.org/", ""); strings.Contains(s, "http") &&
 			strings.Contains(s, "://") {
 			t.Errorf("%s: names an address", name)
@@ -159,9 +158,7 @@ func TestNamesCannotBreakOut(t *testing.T) {
 	must.Equal(t, wellFormed(t, "nasty", page.Bytes())["script"], 1, "scripts, where a key must not become one")
 	page.Reset()
 	must.OK(t, HTMLWith(&page, "x", r, HTMLOptions{Small: `javascript:alert("1")`}))
-	if strings.Contains(page.String(), `href="javascript`) {
-		t.Error("a link became a script")
-	}
+	must.Be(t, !strings.Contains(page.String(), `href="javascript`), "a link became a script")
 	must.OK(t, DOT(&dot, r))
 	if n, e := len(dotNode.FindAllString(dot.String(), -1)), len(dotEdge.FindAllString(dot.String(), -1)); n != 2 ||
 		e != 2 {
@@ -205,14 +202,12 @@ func TestFiguresAreBounded(t *testing.T) {
 	if page.Len() > 1<<20 {
 		t.Errorf("the page has %d bytes", page.Len())
 	}
-	if !strings.Contains(page.String(), fmt.Sprintf("%d more", 3000-MaxNodes)) {
-		t.Error("the page does not say what is left out")
-	}
+	must.Be(t, strings.Contains(page.String(), fmt.Sprintf("%d more", 3000-MaxNodes)),
+		"the page does not say what is left out")
 	must.OK(t, DOT(&dot, r))
 	must.Equal(t, len(dotNode.FindAllString(dot.String(), -1)), MaxNodes, "nodes in the graph")
-	if !strings.Contains(dot.String(), fmt.Sprintf("%d transactions not drawn", 3000-MaxNodes)) {
-		t.Error("the graph does not say what is left out")
-	}
+	must.Be(t, strings.Contains(dot.String(), fmt.Sprintf("%d transactions not drawn", 3000-MaxNodes)),
+		"the graph does not say what is left out")
 }
 
 func TestText(t *testing.T) {
@@ -257,9 +252,8 @@ func TestOrderByKey(t *testing.T) {
 		must.OK(t, HTML(&page, "h.jsonl", r))
 		wellFormed(t, c.level.String(), page.Bytes())
 		path := regexp.MustCompile(`class="order" d="([^"]*)"`).FindSubmatch(page.Bytes())
-		if path == nil || strings.Count(string(path[1]), "M") != c.lines {
-			t.Errorf("%s: %d lines expected in %q", c.level, c.lines, path)
-		}
+		must.Be(t, path != nil && strings.Count(string(path[1]), "M") == c.lines,
+			"%s: %d lines expected in %q", c.level, c.lines, path)
 		must.Equal(t, bytes.Count(page.Bytes(), []byte(`<details class="group">`)), c.groups, "lists at %s", c.level)
 		if c.groups == 2 && !(strings.Contains(page.String(), "<summary>x: 1 to 3</summary>") &&
 			strings.Contains(page.String(), "<summary>y: 4 to 6</summary>")) {

@@ -153,7 +153,7 @@ func timelineOf(h *history.History, key uint32, txns []uint32, found map[uint32]
 	if i := slices.IndexFunc(txns, func(t uint32) bool { return found[t] }); i >= 0 {
 		from = i - most/2
 	}
-	n, name := len(txns), clip(keyName(h, key), 24)
+	n, name := len(txns), Clip(KeyName(h, key), 24)
 	from = max(0, min(from, n-most))
 	txns = txns[from:min(n, from+most)]
 	var ops []opBox
@@ -165,7 +165,7 @@ func timelineOf(h *history.History, key uint32, txns []uint32, found map[uint32]
 		}
 		lo, hi := h.TxnOps(t)
 		for op := lo; op < min(hi, lo+maxCells); op++ {
-			b.text += strings.Replace(opText(h, op), " "+name+" ", " ", 1) + " "
+			b.text += strings.Replace(OpText(h, op), " "+name+" ", " ", 1) + " "
 		}
 		ops = append(ops, b)
 	}

@@ -33,7 +33,7 @@ func (r *run) plot(title string, ticks []string, size int, paths *[3]strings.Bui
 	for _, f := range r.faults[:min(len(r.faults), maxFaults)] {
 		x, name := r.across(f.from), ""
 		if names[f.name]++; names[f.name] == 1 {
-			name = clip(f.name, 20)
+			name = Clip(f.name, 20)
 		}
 		fmt.Fprintf(&b, `<g class="fault"><title>%s</title><rect x="%.1f" y="%d" width="%.1f" height="%d"/>`+
 			`<text class="axis" x="%.1f" y="%d">%s</text></g>`, esc(f.name), x, plotTop, max(1, r.across(f.to)-x),
@@ -197,7 +197,7 @@ func columns(ops []opBox, who string, faults []fault) markup {
 		x, y := i*columnWidth+2, columnsTop+from*rowHeight
 		fmt.Fprintf(&b, `<g class="o-%s"><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="3"/>`+
 			`<text x="%d" y="%d">%s</text></g>`, o.class, esc(o.tip), x, y, columnWidth-4,
-			max(to-from, 1)*rowHeight-2, x+3, y+11, esc(clip(o.text, 17)))
+			max(to-from, 1)*rowHeight-2, x+3, y+11, esc(Clip(o.text, 17)))
 	}
 	return markup(b.String() + "</svg>")
 }

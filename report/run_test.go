@@ -68,9 +68,8 @@ func TestRunOfJepsen(t *testing.T) {
 	for class, n := range map[string]int{"ok": 44, "fail": 5, "unknown": 1} {
 		points := regexp.MustCompile(`<g class="o-` + class + `"><rect [^>]*/><text [^>]*>` + class +
 			`</text><path [^>]* d="([^"]*h0)"`).FindStringSubmatch(page)
-		if points == nil || strings.Count(points[1], "M") != n {
-			t.Errorf("%s: %d points expected in %q", class, n, points)
-		}
+		must.Be(t, points != nil && strings.Count(points[1], "M") == n,
+			"%s: %d points expected in %q", class, n, points)
 	}
 	for class, n := range map[string]int{"committed": 44, "aborted": 0, "unknown": 1} { // the failed reads read nothing
 		must.Equal(t, strings.Count(page, `<g class="o-`+class+`"><title>`), n, "boxes of the timeline: %s", class)

@@ -8,6 +8,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -43,8 +44,8 @@ func txnName(h *history.History, t uint32) string {
 	return fmt.Sprintf("T%d", h.Txns.ID[t])
 }
 
-// keyName returns a key, without quotes if it looks like a name.
-func keyName(h *history.History, k uint32) string {
+// KeyName returns a key as pages show it: as JSON, without quotes if it looks like a name.
+func KeyName(h *history.History, k uint32) string {
 	if k == history.None {
 		return ""
 	}
@@ -56,39 +57,28 @@ func keyName(h *history.History, k uint32) string {
 	return s
 }
 
-// clip shortens a text by cutting out its middle.
-func clip(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
+// Clip shortens a text to n characters by cutting off its end.
+func Clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
 	}
-	return string(r[:n-1]) + "…"
+	return s
 }
 
-// opText writes an operation as the papers do, shortened to fit a cell.
-func opText(h *history.History, op uint32) string {
-	v := h.Ops.Ver[op]
-	kind := h.Ops.Kind[op]
+// OpText writes an operation as the papers do, shortened to fit a cell.
+func OpText(h *history.History, op uint32) string {
+	v, kind := h.Ops.Ver[op], h.Ops.Kind[op]
 	switch kind {
 	case history.ReadList:
-		l := &h.Lists
-		elems := l.Elem[l.Off[v]:l.Off[v+1]]
-		var b strings.Builder
-		for i, e := range elems {
-			if i > 0 {
-				b.WriteByte(' ')
-			}
-			b.WriteString(h.ValueString(e))
-		}
-		s := b.String()
+		s := strings.Join(slice.Map(h.Elems(v), h.ValueString), " ")
 		if r := []rune(s); len(r) > 28 {
 			s = string(r[:13]) + " … " + string(r[len(r)-13:])
 		}
-		return fmt.Sprintf("r %s [%s]", clip(keyName(h, h.OpKey(op)), 24), s)
+		return fmt.Sprintf("r %s [%s]", Clip(KeyName(h, h.OpKey(op)), 24), s)
 	case history.PredRead, history.PredWrite:
-		return fmt.Sprintf("%s %s: %s", kind, clip(string(h.Texts.Text(h.Preds.Pred[v])), 40), matched(h, v))
+		return fmt.Sprintf("%s %s: %s", kind, Clip(string(h.Texts.Text(h.Preds.Pred[v])), 40), matched(h, v))
 	}
-	text := fmt.Sprintf("%s %s %s", kind, clip(keyName(h, h.OpKey(op)), 24), clip(h.ValueString(v), 24))
+	text := fmt.Sprintf("%s %s %s", kind, Clip(KeyName(h, h.OpKey(op)), 24), Clip(h.ValueString(v), 24))
 	if h.Locking(op) {
 		text += " for update"
 	}
@@ -99,18 +89,14 @@ func opText(h *history.History, op uint32) string {
 func matched(h *history.History, p uint32) string {
 	var rows []string
 	for i := h.Preds.Off[p]; i < h.Preds.Off[p+1]; i++ {
-		v := h.Preds.Old[i]
-		if v == history.None {
-			v = h.Preds.New[i]
-		}
-		if v == history.None {
+		if h.Preds.Old[i] == history.None && h.Preds.New[i] == history.None {
 			continue
 		}
 		if len(rows) == 3 {
 			rows = append(rows, "…")
 			break
 		}
-		rows = append(rows, clip(keyName(h, h.VerKey[v]), 16))
+		rows = append(rows, Clip(KeyName(h, h.RowKey(i)), 16))
 	}
 	if len(rows) == 0 {
 		return "nothing"
@@ -123,7 +109,7 @@ func edgeLabel(h *history.History, e evidence.Edge) string {
 	if e.Key == history.None {
 		return e.Dep.String()
 	}
-	return e.Dep.String() + " " + clip(keyName(h, e.Key), 20)
+	return e.Dep.String() + " " + Clip(KeyName(h, e.Key), 20)
 }
 
 // arrowTitle names the two transactions of an edge. The page's script replaces it by the edge's sentence.
@@ -162,10 +148,10 @@ func short(line string, h *history.History, e evidence.Edge) string {
 	}
 	for _, s := range long {
 		if len(s) > 60 {
-			line = strings.ReplaceAll(line, s, clip(s, 60))
+			line = strings.ReplaceAll(line, s, Clip(s, 60))
 		}
 	}
-	return clip(line, maxWhy)
+	return Clip(line, maxWhy)
 }
 
 // scene is the content of a figure: transactions, the operations to show of each, and edges.
@@ -209,8 +195,7 @@ func newScene(h *history.History, anomalies []evidence.Anomaly) *scene {
 	keys := map[uint32]bool{}
 	had := map[evidence.Edge]bool{}
 	predicates := false
-	for i := range anomalies {
-		a := &anomalies[i]
+	for _, a := range slice.Refs(anomalies) {
 		for _, op := range a.Ops {
 			s.shown[op] = true
 			keys[h.OpKey(op)] = true
@@ -223,15 +208,13 @@ func newScene(h *history.History, anomalies []evidence.Anomaly) *scene {
 			s.shown[op] = true
 			add(h.TxnOf(op))
 		}
-		for _, c := range a.AllCycles() {
-			for _, e := range c {
-				from, to := add(e.From), add(e.To)
-				if from && to && !had[e] {
-					had[e] = true
-					s.edges = append(s.edges, e)
-					keys[e.Key] = true
-					predicates = predicates || e.Dep == evidence.PWR || e.Dep == evidence.PRW
-				}
+		cycles := slices.Concat(a.AllCycles()...)
+		for _, e := range cycles {
+			if from, to := add(e.From), add(e.To); from && to && !had[e] {
+				had[e] = true
+				s.edges = append(s.edges, e)
+				keys[e.Key] = true
+				predicates = predicates || e.Dep == evidence.PWR || e.Dep == evidence.PRW
 			}
 		}
 		inCycles := len(s.txns)
@@ -239,7 +222,7 @@ func newScene(h *history.History, anomalies []evidence.Anomaly) *scene {
 		for _, t := range a.Txns {
 			add(t)
 		}
-		if len(a.AllCycles()) > 0 {
+		if len(cycles) > 0 {
 			for _, t := range s.txns[inCycles:] {
 				s.witness[t] = true
 			}
@@ -289,8 +272,7 @@ func (s *scene) choose(keys map[uint32]bool, predicates bool) {
 // writersSeen returns the writers of the versions that impossible reads saw.
 func writersSeen(h *history.History, anomalies []evidence.Anomaly) (out []uint32) {
 	seen := map[uint32]bool{} // versions
-	for i := range anomalies {
-		a := &anomalies[i]
+	for _, a := range slice.Refs(anomalies) {
 		if a.Kind == level.NonLinearizable { // the operations under way are all that matters
 			continue
 		}

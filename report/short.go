@@ -7,6 +7,8 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -79,47 +81,24 @@ type shortTxn struct {
 
 func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 	h := r.H
-	var names []string
-	culprits := s.culprits()
-	for i, t := range culprits {
-		if i == maxNamed && len(culprits) > maxNamed+1 {
-			names = append(names, fmt.Sprintf("%d more", len(culprits)-i))
-			break
-		}
-		names = append(names, txnName(h, t))
-	}
-	var rows []string
-	var keys []uint32
-	add := func(k uint32) {
-		if k != history.None && !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
-	}
-	predicate := false
-	for _, op := range a.Ops {
-		add(h.OpKey(op))
-		predicate = predicate || h.OpKey(op) == history.None
-	}
+	names := some(slice.Map(s.culprits(), func(t uint32) string { return txnName(h, t) }), maxNamed)
+	keys := slice.Union(nil, slice.Map(a.Ops, h.OpKey)...)
+	predicate := slices.Contains(keys, history.None)
 	if predicate || a.Key != 0 || a.Kind == level.NoConflict || a.Kind == level.NonLinearizable {
-		add(a.Key)
+		keys = slice.Union(keys, a.Key)
 	}
 	for _, e := range s.edges {
-		add(e.Key)
+		keys = slice.Union(keys, e.Key)
 	}
-	for i, k := range keys {
-		if i == maxNamedKeys && len(keys) > maxNamedKeys+1 {
-			rows = append(rows, fmt.Sprintf("%d more", len(keys)-i))
-			break
-		}
-		rows = append(rows, clip(keyName(h, k), 60))
-	}
+	keys = slices.DeleteFunc(keys, func(k uint32) bool { return k == history.None })
+	rows := some(slice.Map(keys, func(k uint32) string { return Clip(KeyName(h, k), 60) }), maxNamedKeys)
 	if readers := s.readers(); len(readers) > 0 {
-		names = []string{and(names) + "; " + and(readers) + " saw their order"}
+		names = []string{plural.And(names) + "; " + plural.And(readers) + " saw their order"}
 	}
 	if len(rows) > 0 && strings.Trim(rows[0], "0123456789") == "" { // a number alone might be a count
 		rows[0] = map[bool]string{true: "key ", false: "keys "}[len(rows) == 1] + rows[0]
 	}
-	short := inShort{Who: and(names), Rows: and(rows), Should: should[a.Kind.Base()]}
+	short := inShort{Who: plural.And(names), Rows: plural.And(rows), Should: should[a.Kind.Base()]}
 	switch name := string(a.Kind); {
 	case r.Level == level.Linearizable && len(a.Ops) == 0:
 		short.Should = should[level.NonLinearizable]
@@ -137,34 +116,32 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 			"value comes from another write, which the history lacks, or the clients' times are wrong."
 	}
 	cl := newClock(r, s.txns)
-	for i, t := range s.txns {
-		if i == MaxNodes {
-			break
-		}
+	for _, t := range s.txns[:min(len(s.txns), MaxNodes)] {
 		short.Txns = append(short.Txns, newShortTxn(h, cl, t))
 	}
 	return short
 }
 
+// some returns the first words and, in place of several others, their number.
+func some(words []string, most int) []string {
+	if more := len(words) - most; more > 1 {
+		return append(words[:most], fmt.Sprintf("%d more", more))
+	}
+	return words
+}
+
 // culprits returns the anomaly's transactions, except those that only show an order of versions.
 func (s *scene) culprits() []uint32 {
-	var culprits []uint32
-	for _, t := range s.txns {
-		if !s.witness[t] {
-			culprits = append(culprits, t)
-		}
-	}
+	culprits := slice.Filter(s.txns, func(t uint32) bool { return !s.witness[t] })
 	if len(culprits) == 1 && len(s.txns) > 1 { // who read what, and whose it was
 		culprits = s.txns
 	}
-	culprits = slices.Clone(culprits)
-	slices.Sort(culprits)
-	return culprits
+	return slices.Sorted(slices.Values(culprits))
 }
 
 // newShortTxn describes a transaction: its name, session, outcome and times.
 func newShortTxn(h *history.History, cl *clock, t uint32) shortTxn {
-	row := shortTxn{T: t, Name: txnName(h, t), Session: sessionName(h, h.Txns.Sess[t]),
+	row := shortTxn{T: t, Name: txnName(h, t), Session: SessionName(h, h.Txns.Sess[t]),
 		Status: h.Txns.Status[t].String()}
 	if n := h.Txns.Node; n != nil && n[t] != history.None {
 		row.Session += ", node " + string(h.Texts.Text(n[t]))
@@ -195,25 +172,16 @@ func (s *scene) readers() (names []string) {
 	return names
 }
 
-// and joins words with commas and "and".
-func and(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	n := len(words) - 1
-	return strings.Join(words[:n], ", ") + " and " + words[n]
-}
-
 // restsOn returns the grounds of an edge of a proof: the operations with their places in the file, and assumptions.
 func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge) (out []string) {
 	h := r.H
-	key := clip(keyName(h, e.Key), 60)
+	key := Clip(KeyName(h, e.Key), 60)
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	where := func(t uint32) string { return placeOf(h, t) }
 	op := func(t, op uint32) {
 		if op != history.None {
 			lo, _ := h.TxnOps(t)
-			say("%s, operation %d: %s (%s)", txnName(h, t), op-lo+1, opText(h, op), where(t))
+			say("%s, operation %d: %s (%s)", txnName(h, t), op-lo+1, OpText(h, op), where(t))
 		}
 	}
 	from, to := s.ends(e)
@@ -268,14 +236,14 @@ func restsOn(r *evidence.Result, a *evidence.Anomaly, s *scene, e evidence.Edge)
 		}
 	}
 	if by := a.Settled(h, e); by != "" {
-		say("%s.", clip(by, maxWhy))
+		say("%s.", Clip(by, maxWhy))
 	}
 	return out
 }
 
 // placeOf returns a transaction's place: its session, and its line in the file.
 func placeOf(h *history.History, t uint32) string {
-	text := sessionName(h, h.Txns.Sess[t])
+	text := SessionName(h, h.Txns.Sess[t])
 	if l := h.Txns.Line[t]; l > 0 {
 		text = fmt.Sprintf("line %d, %s", l, text)
 	}

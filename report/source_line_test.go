@@ -45,9 +45,8 @@ func TestStatements(t *testing.T) {
 	must.OK(t, errors.Join(err, report.HTML(&page, "h", r)))
 	want := "T1 is read-committed: SELECT a /* example.org/bank/pay/pay.go:12 */; UPDATE a /* pay/pay.go:13 */;\n"
 	for _, s := range []string{text.String(), page.String()} {
-		if !strings.Contains(s, want) || !strings.Contains(s, "T2 is UPDATE a") || strings.Contains(s, "T3 is") {
-			t.Errorf("expected %s in\n%s", want, s)
-		}
+		must.Be(t, strings.Contains(s, want) && strings.Contains(s, "T2 is UPDATE a") && !strings.Contains(s, "T3 is"),
+			"expected %s in\n%s", want, s)
 	}
 	its := []*report.Item{{Path: "h.jsonl", Answers: []*evidence.Result{r}}}
 	if got := document(t, "github", 1, its); !strings.HasPrefix(got, "::error file=pay/h.jsonl,line=2,") {

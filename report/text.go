@@ -51,10 +51,7 @@ func Text(w io.Writer, name string, r *evidence.Result, o TextOptions) error {
 		}
 	case evidence.Violated:
 		fmt.Fprintf(b, "%s: %s of %s\n", name, o.paint(red, "VIOLATION"), r.Label())
-		for i := range r.Anomalies {
-			if i == o.MaxAnomalies {
-				break
-			}
+		for i := range r.Anomalies[:min(len(r.Anomalies), o.MaxAnomalies)] {
 			a := &r.Anomalies[i]
 			fmt.Fprintf(b, "  %s\n", o.paint(bold, escape.Line(a.Title(r.H))))
 			describe(b, a, r, o.MaxLines)
@@ -97,12 +94,8 @@ func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 		return
 	}
 	fmt.Fprintf(b, "  under profile %s:\n", profile)
-	for i := range m.Violations {
-		v := &m.Violations[i]
-		if i == most {
-			break
-		}
-		proved := ""
+	for i := range m.Violations[:min(len(m.Violations), most)] {
+		v, proved := &m.Violations[i], ""
 		if v.Proved {
 			proved = " (proved: a violation without that assumption)"
 		}
@@ -115,12 +108,8 @@ func mechanisms(b *bufio.Writer, m *evidence.Mechanisms, most int) {
 }
 
 // more returns the number of anomalies that the text does not describe.
-func more(r *evidence.Result, max int) int {
-	n := r.Also
-	if len(r.Anomalies) > max {
-		n += len(r.Anomalies) - max
-	}
-	return n
+func more(r *evidence.Result, most int) int {
+	return r.Also + max(0, len(r.Anomalies)-most)
 }
 
 func describe(b *bufio.Writer, a *evidence.Anomaly, r *evidence.Result, max int) {

@@ -188,8 +188,7 @@ func (f *timelineFigure) place(drawn []uint32) {
 	}
 	slices.Sort(f.moments)
 	f.moments = slices.Compact(f.moments)
-	for i := range f.bars {
-		b := &f.bars[i]
+	for _, b := range slice.Refs(f.bars) {
 		if b.t == h.Init {
 			b.from, b.to = -1, -1
 			continue
@@ -204,28 +203,11 @@ func (f *timelineFigure) place(drawn []uint32) {
 			b.to, _ = slices.BinarySearch(f.moments, max(end, f.clock.start(b.t)))
 		}
 	}
-	order := inOrder(len(f.bars), func(i, j uint32) int {
-		a, b := &f.bars[i], &f.bars[j]
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.t, b.t))
-	})
-	sorted := make([]bar, 0, len(f.bars))
-	for _, i := range order {
-		sorted = append(sorted, f.bars[i])
-	}
-	f.bars = sorted
+	sorts.Stable(f.bars, func(a, b bar) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.t, b.t)) })
 	for i := range f.bars {
 		f.at[f.bars[i].t] = i
 	}
 }
-
-// inOrder sorts the numbers 0 to n-1 by compare, stably.
-func inOrder(n int, compare func(i, j uint32) int) []uint32 {
-	order := slice.Numbers[uint32](n)
-	sorts.Func(order, func(i, j uint32) int { return cmp.Or(compare(i, j), cmp.Compare(i, j)) })
-	return order
-}
-
-func (b *bar) width() float64 { return b.box.w }
 
 // spread positions the moments from left to right, leaving space for the bars that end at each.
 func (f *timelineFigure) spread() {
@@ -243,21 +225,18 @@ func (f *timelineFigure) spread() {
 					room = max(room, min(labelWidth(edgeLabel(f.r.H, e)), maxGap)+30)
 				}
 			}
-			first = max(first, timelineLeft+b.width()+room)
+			first = max(first, timelineLeft+b.box.w+room)
 		}
 	}
 	gaps := f.gaps()
 	right := first // of the bars that end where they begin
 	for i := range f.x {
 		if f.x[i] = first; i > 0 {
-			f.x[i] = f.x[i-1] + smallGap
-		}
-		if i > 0 {
-			f.x[i] = max(f.x[i], right)
+			f.x[i] = max(f.x[i-1]+smallGap, right)
 		}
 		for _, j := range ends[i] {
 			if b := &f.bars[j]; b.from < i {
-				f.x[i] = max(f.x[i], f.x[b.from]+b.width())
+				f.x[i] = max(f.x[i], f.x[b.from]+b.box.w)
 			}
 		}
 		for _, g := range gaps[i] {
@@ -266,7 +245,7 @@ func (f *timelineFigure) spread() {
 		right = f.x[i]
 		for _, j := range ends[i] {
 			if b := &f.bars[j]; b.from == i {
-				right = max(right, f.x[i]+b.width()+laneGap)
+				right = max(right, f.x[i]+b.box.w+laneGap)
 			}
 		}
 	}
@@ -279,16 +258,15 @@ func (f *timelineFigure) spread() {
 			f.scaled[i] = first + scaleWidth*0.97*between64(f.moments[0], f.moments[i])/span
 		}
 	}
-	for i := range f.bars {
-		b := &f.bars[i]
+	for _, b := range slice.Refs(f.bars) {
 		if b.from < 0 {
-			b.x = [2]float64{timelineLeft, timelineLeft + b.width()}
+			b.x = [2]float64{timelineLeft, timelineLeft + b.box.w}
 			b.s = b.x
 			continue
 		}
-		b.x = [2]float64{f.x[b.from], max(f.x[b.to], f.x[b.from]+min(b.width(), 24))}
+		b.x = [2]float64{f.x[b.from], max(f.x[b.to], f.x[b.from]+min(b.box.w, 24))}
 		if b.from == b.to {
-			b.x[1] = b.x[0] + b.width()
+			b.x[1] = b.x[0] + b.box.w
 		}
 		b.s = [2]float64{f.scaled[b.from], max(f.scaled[b.to], f.scaled[b.from]+3)}
 	}
@@ -355,8 +333,7 @@ func (f *timelineFigure) stack() {
 	for _, g := range f.rows {
 		f.rowY = append(f.rowY, y)
 		var until, tall []float64 // of the lanes
-		for i := range f.bars {
-			b := &f.bars[i]
+		for _, b := range slice.Refs(f.bars) {
 			if f.session(b.t) != g {
 				continue
 			}
@@ -417,7 +394,8 @@ func withContext(h *history.History, txns []uint32, near, most int) []uint32 {
 	return out
 }
 
-func sessionName(h *history.History, g uint32) string {
+// SessionName returns the name of a session, from its number in the file.
+func SessionName(h *history.History, g uint32) string {
 	if h.Init != history.None && h.Txns.Sess[h.Init] == g {
 		return "initial"
 	}
@@ -437,7 +415,7 @@ func barTip(h *history.History, t uint32) string {
 			fmt.Fprintf(&b, "\n… %d more", hi-op)
 			break
 		}
-		b.WriteString("\n" + opText(h, op))
+		b.WriteString("\n" + OpText(h, op))
 	}
 	return b.String()
 }

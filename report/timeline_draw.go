@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // path returns a curve in the notation of SVG.
@@ -61,15 +62,13 @@ func (f *timelineFigure) arrows() (out []arrow) {
 // name places the names of edges so that none touches a bar or another name. It returns their right end.
 func (f *timelineFigure) name(arrows []arrow, axisY float64) (right float64) {
 	taken := []area{{0, axisY - 6, math.Inf(1), math.Inf(1)}}
-	for i := range f.bars {
-		b := &f.bars[i]
+	for _, b := range slice.Refs(f.bars) {
 		taken = append(taken, area{b.x[0] - 1, b.y - 1, b.x[1] + 1, b.y + b.box.h + 1})
 	}
 	for _, m := range f.marks {
 		taken = append(taken, area{m.x - 6, m.y, m.x + 8 + charWidth*float64(utf8.RuneCountInString(m.text)), m.y + 18})
 	}
-	for i := range arrows {
-		a := &arrows[i]
+	for _, a := range slice.Refs(arrows) {
 		c := newCurve(f.bars[a.p].x, f.bars[a.q].x, a.y1, a.y2)
 		x, y, at, ok := c.place(labelWidth(a.label), timelineLeft-4, taken)
 		if a.x, a.y = x, y; !ok {
@@ -138,7 +137,7 @@ func (f *timelineFigure) draw(ids edgeIDs) string {
 	f.drawPath(&b)
 	fmt.Fprintf(&b, `<rect class="paper side" x="0" y="0" width="%d" height="%.1f"/>`, timelineLeft-6, axisY)
 	for row, g := range f.rows {
-		fmt.Fprintf(&b, `<text class="sess" x="4" y="%.1f">%s</text>`, f.rowY[row]+14, esc(clip(sessionName(h, g), 14)))
+		fmt.Fprintf(&b, `<text class="sess" x="4" y="%.1f">%s</text>`, f.rowY[row]+14, esc(Clip(SessionName(h, g), 14)))
 	}
 	f.drawMarkNames(&b)
 	fmt.Fprintf(&b, `<text class="axis" x="%.1f" y="%.1f">%s</text></svg>`, f.left, axisY+26, esc(f.clock.axis))
@@ -192,8 +191,7 @@ func (f *timelineFigure) drawTicks(b *strings.Builder, y float64) (last float64)
 	active := 0
 	for i := range f.moments[:len(f.moments)-1] {
 		active += open[i]
-		d := between64(f.moments[i], f.moments[i+1])
-		if active == 0 && d > foldedShare*span {
+		if d := between64(f.moments[i], f.moments[i+1]); active == 0 && d > foldedShare*span {
 			x := f.x[i+1] - smallGap/3 // right of the boxes that end where they begin
 			fmt.Fprintf(b, `<g class="fold"><title>%s in which none of these transactions was under way, not drawn</title>`+
 				`<line x1="%.1f" y1="4" x2="%.1f" y2="%.1f"/></g>`, esc(f.spanText(d)), x, x, y-6)
@@ -226,7 +224,7 @@ func (f *timelineFigure) drawBar(b *strings.Builder, r *bar) {
 	}
 	w := r.x[1] - r.x[0]
 	fmt.Fprintf(b, `<g class="%s" data-t="%d" data-x="%.1f %.1f" data-s="%.1f %.1f" data-y="%.1f" data-w="%.0f" `+
-		`transform="translate(%.1f,%.1f)"><title>%s</title>`, class, r.t, r.x[0], r.x[1], r.s[0], r.s[1], r.y, r.width(),
+		`transform="translate(%.1f,%.1f)"><title>%s</title>`, class, r.t, r.x[0], r.x[1], r.s[0], r.s[1], r.y, r.box.w,
 		r.x[0], r.y, esc(barTip(h, r.t)))
 	if r.open {
 		fmt.Fprintf(b, `<path class="txn" d="M%.1f,0 H4 Q0,0 0,4 V%.1f Q0,%.1f 4,%.1f H%.1f"/>`, w, r.box.h-4, r.box.h,

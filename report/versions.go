@@ -71,7 +71,7 @@ func (f *timelineFigure) markVersions() {
 		for _, op := range all {
 			at := h.CommitTS(h.TxnOf(op))
 			f.marks = append(f.marks, versionMark{at: at, x: f.xAt(at, f.x), s: f.xAt(at, f.scaled),
-				y: f.height + 4, text: clip(keyName(h, k), 16) + "=" + clip(h.ValueString(h.Ops.Ver[op]), 16),
+				y: f.height + 4, text: Clip(KeyName(h, k), 16) + "=" + Clip(h.ValueString(h.Ops.Ver[op]), 16),
 				about: fmt.Sprintf("%s committed this version at %d", txnName(h, h.TxnOf(op)), at)})
 		}
 		if len(all) > 0 {
@@ -104,7 +104,7 @@ func (f *timelineFigure) drawMarks(b *strings.Builder) {
 		fmt.Fprintf(b, `<g class="mark" data-x="%.1f" data-s="%.1f" transform="translate(%.1f,%.1f)"><title>%s: %s</title>`+
 			`<path d="M0,4 l5,6 l-5,6 l-5,-6 z"/>`, m.x, m.s, m.x, m.y, esc(m.text), esc(m.about))
 		if room > 2 {
-			fmt.Fprintf(b, `<text class="op" x="8" y="14">%s</text>`, esc(clip(m.text, room)))
+			fmt.Fprintf(b, `<text class="op" x="8" y="14">%s</text>`, esc(Clip(m.text, room)))
 		}
 		b.WriteString(`</g>`)
 	}

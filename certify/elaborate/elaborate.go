@@ -54,7 +54,7 @@ func (p *Proof) Write(w io.Writer) error {
 // about 30 ns an operation; a violation costs some scans of the history, and the search in its scene.
 func Prove(r *evidence.Result, o Options) (*Proof, error) {
 	l, err := Level(r.Level)
-	weak, isWeak := weakLevel(r.Level)
+	weak, isWeak := weakLevels[r.Level]
 	switch {
 	case err != nil && !isWeak:
 		return nil, err
@@ -92,10 +92,8 @@ func (p *Proof) valid(l kernel.Level, r *evidence.Result, x *terms) error {
 			return err
 		}
 	}
-	if r.Level.RealTime() {
-		if err := x.timed(); err != nil {
-			return err
-		}
+	if r.Level.RealTime() && !x.timed() {
+		return &Unsupported{"real time without times of the transactions"}
 	}
 	events := p.order(l, r.H, r.Order)
 	c := x.columns()
@@ -148,15 +146,15 @@ func refused(a kernel.Answer) error {
 	return &Refused{"the level does not allow this order"}
 }
 
-// timed returns an error if a transaction lacks the times that real time needs.
-func (x *terms) timed() error {
+// timed reports whether the transactions have the times that real time needs.
+func (x *terms) timed() bool {
 	for t := range uint32(x.h.NumTxns()) {
 		if t != x.h.Init && x.h.Txns.Status[t] == history.Committed &&
 			(x.h.Start(t) == history.NoTime || x.h.End(t) == history.NoTime) {
-			return &Unsupported{"real time without times of the transactions"}
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // tries bounds the anomalies that are tried.
@@ -170,12 +168,11 @@ const wide = 20_000
 func (p *Proof) violation(r *evidence.Result, x *terms, o Options, look func(s *scene) (refuter, error)) error {
 	left := cmp.Or(o.MaxConflicts, 20_000)
 	err := error(&Unsupported{"violations without an anomaly"})
-	for i := range r.Anomalies {
-		if i == tries {
-			break
-		}
+	for i := range r.Anomalies[:min(len(r.Anomalies), tries)] {
 		a := &r.Anomalies[i]
-		s := newScene(x)
+		s := &scene{terms: x, keys: map[uint32]*traffic{}, txns: map[uint32]bool{}, reads: map[access]bool{},
+			readBy: map[uint32][]uint32{}, writes: map[access]bool{}, elements: map[uint32]map[uint32]bool{},
+			paired: map[[3]uint32]bool{}, weak: !x.l.Serial() && !x.l.Snapshot()}
 		s.anomaly(a)
 		for width := 0; ; width++ {
 			if err = s.close(); err != nil {
@@ -187,7 +184,12 @@ func (p *Proof) violation(r *evidence.Result, x *terms, o Options, look func(s *
 			}
 			var done bool
 			if done, err = f.refute(a, &left); done {
-				return p.refuted(f)
+				p.Scene, p.Steps = f.found()
+				p.History = kernel.All(p.Scene)
+				if at, ok := f.judge(p.Scene, p.Steps); !ok {
+					return &Refused{fmt.Sprintf("step %d", at)}
+				}
+				return nil
 			}
 			before := s.size()
 			if errors.Is(err, ErrStopped) || width == 3 || before > wide {
@@ -216,14 +218,4 @@ type refuter interface {
 	found() (*kernel.History, []kernel.Step)
 	// judge asks the kernel, which builds tables of its own; at is the step that fails.
 	judge(h *kernel.History, steps []kernel.Step) (at int, ok bool)
-}
-
-// refuted lets the kernel judge a refutation.
-func (p *Proof) refuted(f refuter) error {
-	p.Scene, p.Steps = f.found()
-	p.History = kernel.All(p.Scene)
-	if at, ok := f.judge(p.Scene, p.Steps); !ok {
-		return &Refused{fmt.Sprintf("step %d", at)}
-	}
-	return nil
 }

@@ -86,9 +86,7 @@ func judge(t *testing.T, r *evidence.Result, n *tally) {
 func again(t *testing.T, file []byte) {
 	t.Helper()
 	f, err := kernel.ReadFile(bytes.NewReader(file))
-	if err != nil {
-		t.Fatalf("%v\n%.20000s", err, file)
-	}
+	must.Hold(t, err == nil, "%v\n%.20000s", err, file)
 	if proved, where, err := f.Judge(); !proved {
 		t.Fatalf("read again, it fails: %s %v\n%.20000s", where, err, file)
 	}
@@ -255,9 +253,7 @@ func TestManyCases(t *testing.T) {
 	for i := range p.Steps {
 		hints += len(p.Steps[i].Hints)
 	}
-	if len(p.Steps) > 4*n || hints > 8*n {
-		t.Errorf("%d steps with %d hints for %d cases", len(p.Steps), hints, n)
-	}
+	must.Be(t, len(p.Steps) <= 4*n && hints <= 8*n, "%d steps with %d hints for %d cases", len(p.Steps), hints, n)
 	if extracted != "" {
 		var file bytes.Buffer
 		must.OK(t, p.Write(&file))
@@ -342,9 +338,8 @@ func TestRowsAtReadCommitted(t *testing.T) {
 			accepted++
 			is, err := oracle.Check(&g, oracle.Options{Level: level.ReadCommitted, VerdictOnly: true})
 			must.OK(t, err)
-			if is.Verdict == evidence.Violated {
-				t.Fatalf("seed %d: an order is accepted, brute force says it is a violation", seed)
-			}
+			must.Hold(t, is.Verdict != evidence.Violated,
+				"seed %d: an order is accepted, brute force says it is a violation", seed)
 		}
 	}
 	if n.refused*50 > n.valid || n.valid < 50 || accepted < 20 {

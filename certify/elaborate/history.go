@@ -166,8 +166,7 @@ func (x *terms) held(c *columns) {
 }
 
 func (x *terms) takesPart(t uint32) bool {
-	return t != x.h.Init && x.h.Txns.Status[t] != history.Aborted &&
-		(!x.stamped || x.h.CommitTS(t) != history.NoTime)
+	return t != x.h.Init && x.h.Txns.Status[t] != history.Aborted && (!x.stamped || x.h.CommitTS(t) != history.NoTime)
 }
 
 func (x *terms) Heads(f func(t *kernel.Txn) bool) {

@@ -7,7 +7,6 @@ import (
 	"isovet/history"
 )
 
-// element adds an element of a list to the scene.
 func (s *scene) element(k, v uint32) {
 	if s.elements[k] == nil {
 		s.elements[k] = map[uint32]bool{}

@@ -156,15 +156,13 @@ func TestWeakRefutationMutants(t *testing.T) {
 					is := must.Get(oracle.Check(h, oracle.Options{Level: at, VerdictOnly: true}))(t)
 					truth[at] = is.Verdict
 				}
-				if truth[at] == evidence.Holds {
-					t.Fatalf("seed %d: a refutation of %s is accepted, brute force says that it holds", seed, at)
-				}
+				must.Hold(t, truth[at] != evidence.Holds,
+					"seed %d: a refutation of %s is accepted, brute force says that it holds", seed, at)
 			}
 		}
 	}
-	if accepted < mutants/20 || refused < mutants/20 {
-		t.Errorf("of %d mutants %d accepted, %d refused", mutants, accepted, refused)
-	}
+	must.Be(t, accepted >= mutants/20 && refused >= mutants/20,
+		"of %d mutants %d accepted, %d refused", mutants, accepted, refused)
 	t.Logf("%d mutants, %d of them accepted, and right", mutants, accepted)
 }
 

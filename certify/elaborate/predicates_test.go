@@ -49,9 +49,8 @@ func TestNoOrderOfAKey(t *testing.T) {
 		`s1: w(x,2) @[1,2] | s2: w(x,1) @[3,4] | s3: pr{"":{">":1}}[x=2] @[5,6] | s4: r(x,1) @[7,8]`,
 	} {
 		r := answer(t, notation.MustParse(text), level.StrictSerializable)
-		if r.Verdict != evidence.Violated || r.Anomalies[0].Kind != level.NonLinearizable {
-			t.Fatalf("%s: %s, %v", text, r.Verdict, r.Anomalies)
-		}
+		must.Hold(t, r.Verdict == evidence.Violated && r.Anomalies[0].Kind == level.NonLinearizable,
+			"%s: %s, %v", text, r.Verdict, r.Anomalies)
 		n := tally{why: map[string]int{}}
 		if judge(t, r, &n); n.violated != 1 {
 			t.Errorf("%s: %s", text, &n)

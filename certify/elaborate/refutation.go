@@ -32,8 +32,7 @@ func newStrongRefuter(s *scene, l kernel.Level, stopped func() bool) (*strongRef
 		return nil, &Unsupported{"transactions that share a number"}
 	}
 	r := &strongRefuter{search: newSearch(), scene: s, k: k, h: h, g: newGraph(l, h), sourced: map[access]bool{},
-		totals: map[[3]uint32]bool{}, writers: map[uint32][]*kernel.Txn{}, known: map[string]bool{},
-		stopped: stopped}
+		totals: map[[3]uint32]bool{}, writers: map[uint32][]*kernel.Txn{}, known: map[string]bool{}, stopped: stopped}
 	for i := range h.Txns {
 		t := &h.Txns[i]
 		for j := range t.Ops {

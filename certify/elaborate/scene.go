@@ -37,13 +37,6 @@ type scene struct {
 
 const maxScene = 400_000
 
-func newScene(x *terms) *scene {
-	return &scene{terms: x, keys: map[uint32]*traffic{}, txns: map[uint32]bool{}, reads: map[access]bool{},
-		readBy: map[uint32][]uint32{},
-		writes: map[access]bool{}, elements: map[uint32]map[uint32]bool{}, paired: map[[3]uint32]bool{},
-		weak: !x.l.Serial() && !x.l.Snapshot()}
-}
-
 func (s *scene) isList(k uint32) bool {
 	_, is := s.inits[number(k)]
 	return is

@@ -71,9 +71,8 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	valid, violated := byVerdict[evidence.Holds], byVerdict[evidence.Violated]
-	if open*50 > valid+violated || valid < want/50 || violated < want/50 {
-		t.Errorf("accepted: %v; brute force gave up on %d", byVerdict, open)
-	}
+	must.Be(t, open*50 <= valid+violated && valid >= want/50 && violated >= want/50,
+		"accepted: %v; brute force gave up on %d", byVerdict, open)
 	t.Logf("%d mutants; accepted, and right: %v; given up: %d", mutants, byVerdict, open)
 }
 

@@ -125,9 +125,8 @@ func TestStampMutants(t *testing.T) {
 			}
 		}
 	})
-	if accepted < mutants/20 || accepted > mutants*3/4 {
-		t.Errorf("of %d mutants %d accepted; expected some, and not most", mutants, accepted)
-	}
+	must.Be(t, accepted >= mutants/20 && accepted <= mutants*3/4,
+		"of %d mutants %d accepted; expected some, and not most", mutants, accepted)
 }
 
 // wrongLine says what is wrong.

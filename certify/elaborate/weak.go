@@ -11,18 +11,9 @@ import (
 	"isovet/level"
 )
 
-// weakLevel returns the kernel's form of a weak level.
-func weakLevel(l level.Level) (v kernel.Weak, ok bool) {
-	switch l {
-	case level.ReadCommitted:
-		return kernel.ReadCommitted, true
-	case level.ReadAtomic:
-		return kernel.ReadAtomic, true
-	case level.Causal:
-		return kernel.Causal, true
-	}
-	return 0, false
-}
+// weakLevels has the kernel's form of each weak level.
+var weakLevels = map[level.Level]kernel.Weak{level.ReadCommitted: kernel.ReadCommitted,
+	level.ReadAtomic: kernel.ReadAtomic, level.Causal: kernel.Causal}
 
 type columns = kernel.Columns[history.OpKind]
 

@@ -228,8 +228,7 @@ func (r *weakRefuter) look() (steps []kernel.Step, err error) {
 					continue
 				}
 				if seen.w != 0 {
-					g.add(true, u, true, seen.w,
-						kernel.Edge{Kind: kernel.JSeen, T: t.ID, K: seen.i, W: seen.w, U: u})
+					g.add(true, u, true, seen.w, kernel.Edge{Kind: kernel.JSeen, T: t.ID, K: seen.i, W: seen.w, U: u})
 				} else if len(steps) < most {
 					steps = append(steps, kernel.Step{Kind: kernel.Initial, T: t.ID, K: seen.i, U: u,
 						Links: r.links(t, seen.i, u)})

@@ -22,7 +22,6 @@ func (a at) compare(b at) int {
 	return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.n, b.n), cmp.Compare(a.sub, b.sub))
 }
 
-// before reports whether a is before b.
 func (a at) before(b at) bool {
 	if a.t != b.t {
 		return a.t < b.t
@@ -143,7 +142,6 @@ func (v *verifier) apart() error {
 	return nil
 }
 
-// find returns the exception with a place, or nil.
 func (v *verifier) find(place int64) *exception {
 	i, ok := slices.BinarySearchFunc(v.ex, place, func(e exception, p int64) int { return cmp.Compare(e.place, p) })
 	if !ok {

@@ -46,7 +46,6 @@ func (r *records) close() {
 	os.Remove(r.v.o.Dir) // if there is nothing else in it
 }
 
-// replay replays all partitions.
 func (r *records) replay(ctx context.Context) error {
 	for i, w := range r.w {
 		if err := ctx.Err(); err != nil {

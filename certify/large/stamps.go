@@ -2,6 +2,7 @@ package large
 
 import (
 	"context"
+	"slices"
 
 	"isovet/history"
 )
@@ -13,12 +14,8 @@ type stamped struct {
 }
 
 func writes(h *history.History, t uint32) bool {
-	for op := range h.EachOp(t) {
-		if h.Ops.Kind[op] == history.Write {
-			return true
-		}
-	}
-	return false
+	lo, hi := h.TxnOps(t)
+	return slices.Contains(h.Ops.Kind[lo:hi], history.Write)
 }
 
 // span returns the timestamps at which a transaction reads and commits.

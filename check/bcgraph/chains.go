@@ -59,9 +59,7 @@ func (c *chains) add(a *arrival) (t uint32) {
 		c.session(a.before, t)
 	}
 	if a.timed {
-		c.time.add(t, a.start, a.end, func(u, v int32) {
-			c.f.edge(logged{u, v, none, evidence.RT, byTime})
-		})
+		c.time.add(t, a.start, a.end, func(u, v int32) { c.f.edge(logged{u, v, none, evidence.RT, byTime}) })
 	}
 	for _, w := range a.writes {
 		c.writer[w] = t
@@ -241,8 +239,7 @@ func (c *chains) forcing(cycle []logged) (out [][]logged) {
 		}
 		first := c.initial[c.key[e.w]]
 		to := uint32(e.v / nodesEach)
-		blind := c.after[first]
-		if blind == none || c.writer[blind] != to {
+		if blind := c.after[first]; blind == none || c.writer[blind] != to {
 			continue
 		}
 		until := uint32(e.u / nodesEach) // the writer of the last version before

@@ -95,14 +95,6 @@ type family struct {
 	txns   uint32
 }
 
-// ask makes the family decide levels, each with and without guessed edges.
-func (f *family) ask(levels []level.Level) {
-	for _, l := range levels {
-		f.on[maskOf(l)], f.on[maskOf(l)|byGuess] = true, true
-	}
-	f.settle(nil)
-}
-
 // txn adds a transaction's nodes.
 func (f *family) txn() (t uint32) {
 	t = f.txns
@@ -156,12 +148,6 @@ func (f *family) add(k kept, i int32) bool {
 			cycle = append(cycle, f.log[p.Tag])
 		}
 	}
-	f.refute(cycle)
-	return false
-}
-
-// refute marks the graphs that have a cycle as cyclic.
-func (f *family) refute(cycle []logged) {
 	var needs mask
 	for i, e := range cycle {
 		needs |= e.class
@@ -170,6 +156,7 @@ func (f *family) refute(cycle []logged) {
 		}
 	}
 	f.fail(needs, cycle)
+	return false
 }
 
 // fail marks all graphs that have the bits of needs as violated, by a cycle or (nil) for another reason. A reason with

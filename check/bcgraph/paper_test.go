@@ -18,9 +18,8 @@ func input(t testing.TB, h *history.History, l level.Level) Input {
 	t.Helper()
 	v := prepass.Run(h)
 	o, fork, open := Chains(v)
-	if fork[0] != none || open != none || len(v.Anomalies) > 0 {
-		t.Fatalf("no version orders: fork %v, open %d, %v", fork, open, v.Anomalies)
-	}
+	must.Hold(t, fork[0] == none && open == none && len(v.Anomalies) == 0,
+		"no version orders: fork %v, open %d, %v", fork, open, v.Anomalies)
 	return Input{V: v, Level: l, Orders: o}
 }
 

@@ -39,7 +39,10 @@ func NewWhole(in Input, levels []level.Level, stop func() bool) *Whole {
 		c.other[i], c.reads[i] = uint32(i), -1
 	}
 	c.initial, c.last = slice.Numbers[uint32](h.NumKeys()), slice.Numbers[uint32](h.NumKeys())
-	c.f.ask(levels)
+	for _, l := range levels { // each with and without guessed edges
+		c.f.on[maskOf(l)], c.f.on[maskOf(l)|byGuess] = true, true
+	}
+	c.f.settle(nil)
 	txns, by := inTime(v)
 	w.guess = by
 	before, number := none32(len(v.Counts)), none32(len(v.Counts))

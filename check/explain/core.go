@@ -26,8 +26,7 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 	}
 	live = failed(c.s, live)
 	for i := 0; i < len(live); {
-		rest := slices.Concat(live[:i], live[i+1:])
-		if c.s.Solve(ctx, rest...) == solver.Unsat {
+		if rest := slices.Concat(live[:i], live[i+1:]); c.s.Solve(ctx, rest...) == solver.Unsat {
 			live = failed(c.s, rest) // all before i belong to every core of the rest, and keep their places
 		} else {
 			i++
@@ -45,8 +44,7 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 	// The versions that a predicate operation may have seen contradict real time by themselves. One cycle must name the
 	// operation.
 	for i := range proof {
-		c, use := newCore(proof[i:i+1], v, l, skew)
-		if c.s.Solve(ctx, use...) == solver.Unsat {
+		if c, use := newCore(proof[i:i+1], v, l, skew); c.s.Solve(ctx, use...) == solver.Unsat {
 			return proof[i : i+1]
 		}
 	}
@@ -55,9 +53,8 @@ func Core(ctx context.Context, proof [][]evidence.Edge, v *prepass.View, l level
 
 // newCore adds the clauses of cycles, each with a literal that enables it.
 func newCore(proof [][]evidence.Edge, v *prepass.View, l level.Level, skew int64) (*core, []solver.Lit) {
-	c := &core{v: v, l: l, skew: skew, s: solver.New(solver.Options{}),
-		order: make(map[[2]uint32]solver.Var), saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var),
-		base: make(map[[3]uint32]solver.Var)}
+	c := &core{v: v, l: l, skew: skew, s: solver.New(solver.Options{}), order: make(map[[2]uint32]solver.Var),
+		saw: make(map[[3]uint32]solver.Var), count: make(map[uint32]solver.Var), base: make(map[[3]uint32]solver.Var)}
 	for at, r := range v.Amb { // all selections: chains of open outcomes also need reads outside the cycles
 		c.sees(v.Reader(r), v.RVer(r), v.WTxn[v.Cand[v.CandOff[at]]])
 	}
@@ -87,7 +84,6 @@ type core struct {
 	preds *predicates.Truths       // made when first asked for
 }
 
-// assumes returns the assumptions of an edge.
 func (c *core) assumes(e evidence.Edge) (out []solver.Lit) {
 	for _, t := range []uint32{e.From, e.To} {
 		if l, open := c.counts(t); open {

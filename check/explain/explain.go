@@ -101,15 +101,13 @@ func (x *explainer) shrink(keep []uint32) []uint32 {
 			return keep
 		}
 		var named []uint32
-		for _, c := range Core(x.ctx, proof, v, x.l, x.skew) {
-			for _, e := range c {
-				named = append(named, part.Txn[e.From])
-				if e.Writer != history.None {
-					named = append(named, part.Txn[e.Writer])
-				}
-				if e.Predicate() {
-					named = append(named, x.preds.writers(part.Op[e.Op], part.Key[e.Key])...)
-				}
+		for _, e := range slices.Concat(Core(x.ctx, proof, v, x.l, x.skew)...) {
+			named = append(named, part.Txn[e.From])
+			if e.Writer != history.None {
+				named = append(named, part.Txn[e.Writer])
+			}
+			if e.Predicate() {
+				named = append(named, x.preds.writers(part.Op[e.Op], part.Key[e.Key])...)
 			}
 		}
 		slices.Sort(named)
@@ -263,8 +261,7 @@ func (x *explainer) prove(keep []uint32) (evidence.Anomaly, error) {
 	}
 	proof = Core(x.ctx, proof, v, x.l, x.skew)
 	for _, c := range proof {
-		for i := range c {
-			e := &c[i]
+		for _, e := range slice.Refs(c) {
 			e.From, e.To = part.Txn[e.From], part.Txn[e.To]
 			if e.Key != history.None {
 				e.Key = part.Key[e.Key]

@@ -134,8 +134,7 @@ func (s *scopes) writers(op, key uint32) []uint32 {
 // keys returns the keys over which an operation ranges in the part with the transactions in. unread are keys that a
 // transaction read from a dropped one; these are left out. See history.RestrictKeys.
 func (s *scopes) keys(op uint32, in map[uint32]bool, unread map[[2]uint32]bool) (ks []uint32, some bool) {
-	h := s.v.H
-	t := h.TxnOf(op)
+	t := s.v.H.TxnOf(op)
 	ks = append(ks, slice.Filter(s.known[op], func(k uint32) bool { return !unread[[2]uint32{t, k}] })...)
 	for _, x := range s.of[op] {
 		whole := !unread[[2]uint32{t, x.key}]

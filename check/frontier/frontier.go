@@ -32,7 +32,6 @@ package frontier
 
 import (
 	"context"
-	"slices"
 
 	"isovet/check/prepass"
 	"isovet/history"
@@ -104,7 +103,12 @@ func Search(ctx context.Context, v *prepass.View, o Options) Answer {
 	path, next := make([]int32, 0, v.NumCounts), int32(0)
 	for step := 0; ; step++ {
 		if s.todo == 0 {
-			a.Status, a.Order, a.Frontiers = Found, s.order(path), seen.n
+			at := make([]uint32, len(s.lanes))
+			for _, i := range path {
+				a.Order = append(a.Order, s.lanes[i].txns[at[i]])
+				at[i]++
+			}
+			a.Status, a.Frontiers = Found, seen.n
 			return a
 		}
 		if step&1023 == 0 {
@@ -255,14 +259,4 @@ func (s *search) undo(i int32) {
 	if v.Counts[t] {
 		s.todo++
 	}
-}
-
-func (s *search) order(path []int32) []uint32 {
-	at := make([]uint32, len(s.lanes))
-	out := make([]uint32, 0, len(path))
-	for _, i := range path {
-		out = append(out, s.lanes[i].txns[at[i]])
-		at[i]++
-	}
-	return slices.Clip(out)
 }

@@ -1,8 +1,6 @@
 package linear
 
-import (
-	"slices"
-)
+import "slices"
 
 // List is the output of a read of several values. For a set it is sorted.
 type List []string
@@ -58,8 +56,7 @@ func Stack() *Model[[]string] {
 // Bag is a queue without order: a dequeue takes any of its values. If its outcome is unknown, it may have taken any.
 func Bag() *Model[[]string] {
 	m := collection(Model[[]string]{Steps: func(s []string, input, output any) (to [][]string) {
-		a := input.(Action)
-		if a.F == "enqueue" {
+		if a := input.(Action); a.F == "enqueue" {
 			return [][]string{with(s, a.Value)}
 		}
 		if len(s) == 0 {
@@ -231,8 +228,7 @@ func grownTo(ops []Op) *Model[[]string] {
 	m := Log()
 	step := m.Step
 	m.Step = func(s []string, input, output any) (bool, []string) {
-		a := input.(Action)
-		if a.F == "append" && len(s) < len(longest) && longest[len(s)] != a.Value {
+		if a := input.(Action); a.F == "append" && len(s) < len(longest) && longest[len(s)] != a.Value {
 			return false, s
 		}
 		return step(s, input, output)

@@ -106,11 +106,11 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 		mark(must, list, true)
 		return m.noneOf(ctx, ops, must, most)
 	}
-	ended := byReturn(ops)
+	ended := slice.Places[int](ops, func(op Op) bool { return !op.Maybe })
+	slices.SortStableFunc(ended, func(a, b int) int { return cmp.Compare(ops[a].Return, ops[b].Return) })
 	lo, hi := 1, len(ended)
 	for lo < hi { // search the smallest number of units without an order
-		n := (lo + hi) / 2
-		if none(ended[:n]) {
+		if n := (lo + hi) / 2; none(ended[:n]) {
 			hi = n
 		} else {
 			lo = n + 1
@@ -127,13 +127,6 @@ func (m *Model[S]) coreBefore(ctx context.Context, ops []Op, most int) Answer {
 		}
 	}
 	return Answer{Verdict: evidence.Violated, Others: true, Core: m.fewer(ctx, ops, list, most)}
-}
-
-// byReturn returns the operations that surely took effect, sorted by return.
-func byReturn(ops []Op) []int {
-	list := slice.Places[int](ops, func(op Op) bool { return !op.Maybe })
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(ops[a].Return, ops[b].Return) })
-	return list
 }
 
 // noneOf reports whether operations are known to have no order if those outside must are ghosts.

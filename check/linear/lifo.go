@@ -208,32 +208,21 @@ const taken = math.MaxInt / 2
 
 func newPeeling(values []span) *peeling {
 	type bound struct {
-		at   int64
-		ends bool
-		v    int
+		at      int64
+		side, v int // 0: begin, 1: end
 	}
 	n := len(values)
 	p := &peeling{values: make([]bottom, n), within: make([][2]int, n), needs: make([]int, n), out: make([]bool, n)}
 	var list []bound
 	for v, s := range values {
-		list = append(list, bound{s.putRet, false, v}, bound{s.takeCall, true, v})
+		list = append(list, bound{s.putRet, 0, v}, bound{s.takeCall, 1, v})
 	}
 	slices.SortFunc(list, func(a, b bound) int { // at one instant, ends come before begins
-		if c := cmp.Compare(a.at, b.at); c != 0 || a.ends == b.ends {
-			return c
-		}
-		if a.ends {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.at, b.at), b.side-a.side)
 	})
 	for i, b := range list {
 		p.bounds = append(p.bounds, b.at)
-		if b.ends {
-			p.within[b.v][1] = i + 1
-		} else {
-			p.within[b.v][0] = i + 1
-		}
+		p.within[b.v][b.side] = i + 1
 	}
 	for p.size = 1; p.size < len(list)+1; p.size *= 2 {
 	}

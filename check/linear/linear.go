@@ -147,8 +147,7 @@ func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider
 	all := Answer{Verdict: evidence.Holds, Order: make([]int, 0, len(ops))}
 	for _, part := range parts {
 		a := m.part(ctx, slice.Pick(ops, part), o, first)
-		back(a.Order, part)
-		back(a.Core, part)
+		a.Order, a.Core = slice.Pick(part, a.Order), slice.Pick(part, a.Core)
 		switch a.Verdict {
 		case evidence.Violated:
 			return a, nil
@@ -232,13 +231,6 @@ func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 		out = append(out, op)
 	}
 	return out
-}
-
-// back translates indices of a part to those of the whole.
-func back(list, part []int) {
-	for i, j := range list {
-		list[i] = part[j]
-	}
 }
 
 // next returns the states that may follow an operation.

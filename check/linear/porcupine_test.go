@@ -84,9 +84,8 @@ func TestUntyped(t *testing.T) {
 		want := must.Get(linear.Check(t.Context(), linear.Register(""), own, linear.Options{}))(t)
 		seen[want.Verdict]++
 		got, err := linear.Check(t.Context(), model.Model(), linear.Operations(history), linear.Options{})
-		if err != nil || got.Verdict != want.Verdict {
-			t.Fatalf("%v %v, expected %v: %+v", got.Verdict, err, want.Verdict, history)
-		}
+		must.Hold(t, err == nil && got.Verdict == want.Verdict,
+			"%v %v, expected %v: %+v", got.Verdict, err, want.Verdict, history)
 	})
 	must.Hold(t, len(seen) >= 2, "%v: the histories say nothing", seen)
 }

@@ -184,9 +184,7 @@ again:
 			ways = append(ways, choice[S]{i, t})
 		}
 	}
-	slices.SortStableFunc(ways, func(a, b choice[S]) int {
-		return cmp.Compare(s.ops[a.op].Return, s.ops[b.op].Return)
-	})
+	slices.SortStableFunc(ways, func(a, b choice[S]) int { return cmp.Compare(s.ops[a.op].Return, s.ops[b.op].Return) })
 	for c, class := range s.maybe {
 		if s.taken[c] == len(class) {
 			continue

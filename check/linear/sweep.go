@@ -24,30 +24,20 @@ func (m *Model[S]) refutes(ctx context.Context, ops []Op, most int) error {
 	w := &sweep[S]{m: m, ops: ops, most: most}
 	w.now.add(m, moment[S]{state: m.Init()})
 	type event struct {
-		at  int64
-		end bool
-		op  int
+		at      int64
+		end, op int // end: 1, and 0 for a call
 	}
 	var events []event
 	for i := range ops {
-		events = append(events, event{ops[i].Call, false, i})
+		events = append(events, event{ops[i].Call, 0, i})
 		if !ops[i].Maybe || ops[i].ghost {
-			events = append(events, event{ops[i].Return, true, i})
+			events = append(events, event{ops[i].Return, 1, i})
 		}
 	}
-	slices.SortStableFunc(events, func(a, b event) int {
-		c := cmp.Compare(a.at, b.at)
-		switch {
-		case c != 0 || a.end == b.end:
-			return c
-		case a.end:
-			return 1
-		}
-		return -1
-	})
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), a.end-b.end) })
 	for _, e := range events {
 		switch {
-		case !e.end:
+		case e.end == 0:
 			w.open = append(w.open, e.op)
 			continue
 		case ops[e.op].ghost:

@@ -146,8 +146,7 @@ func ReadCases(h *history.History) (c *Cases, shown *evidence.Anomaly, reason st
 			d.reads = append(d.reads, op)
 		}
 	}
-	for i := range c.keys {
-		d := &c.keys[i]
+	for _, d := range slice.Refs(c.keys) {
 		if shown := c.takeApart(d); shown != nil {
 			return nil, shown, ""
 		}
@@ -242,8 +241,7 @@ func (c *Cases) alone(d *doubled, op uint32) *evidence.Anomaly {
 		if left >= n {
 			continue
 		}
-		total := slice.Count(h.Elems(h.Ops.Ver[op]), same)
-		if total > 1 && total > left+right {
+		if total := slice.Count(h.Elems(h.Ops.Ver[op]), same); total > 1 && total > left+right {
 			return &evidence.Anomaly{Kind: level.DuplicateElement, Ops: []uint32{op}}
 		}
 		if left > 0 || n > 1 {
@@ -366,8 +364,7 @@ func (c *Cases) History() *history.History {
 	out := c.base
 	h := c.h
 	out.Lists.Elem = slices.Clone(h.Lists.Elem)
-	for i := range c.keys {
-		d := &c.keys[i]
+	for i, d := range slice.Refs(c.keys) {
 		list := slices.Clone(d.inits)
 		for _, w := range d.ways[c.at[i]] {
 			list = append(list, d.ws[w].vers...)
@@ -427,8 +424,7 @@ func (v *View) Shows(cycle []evidence.Edge) bool {
 		switch e.Dep {
 		case evidence.WW:
 			a, ok := v.place(e.From, e.Key)
-			b, also := v.place(e.To, e.Key)
-			if !ok || !also || a >= b {
+			if b, also := v.place(e.To, e.Key); !ok || !also || a >= b {
 				return false
 			}
 		case evidence.WR:

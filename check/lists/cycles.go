@@ -76,8 +76,7 @@ func (g *Graph) telling(part []events.Step) []evidence.Edge {
 		for _, kind := range [...]func() []events.Step{
 			func() []events.Step {
 				return s.shortest(s.bc, func(d evidence.Dep) bool {
-					return with(d) && d != evidence.WR &&
-						d != evidence.RW
+					return with(d) && d != evidence.WR && d != evidence.RW
 				})
 			},
 			func() []events.Step {

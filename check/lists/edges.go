@@ -22,8 +22,7 @@ func (v *View) place(t, key uint32) (at uint32, ok bool) {
 func (v *View) precedes(t, u, key uint32) (on uint32, before, known bool) {
 	try := func(k uint32) bool {
 		a, ok := v.place(t, k)
-		b, also := v.place(u, k)
-		if ok && also && a != b {
+		if b, also := v.place(u, k); ok && also && a != b {
 			on, before, known = k, a < b, true
 		}
 		return known
@@ -65,20 +64,17 @@ func (v *View) rw(t, u, key uint32) evidence.Edge {
 // appended, and missed u's append, so that u before t would close a cycle.
 func (v *View) reasons(cycles ...[]evidence.Edge) (out [][]evidence.Edge) {
 	done := make(map[[2]uint32]bool)
-	for _, c := range cycles {
-		for _, e := range c {
-			if e.Dep != evidence.WW || !v.IsList[e.Key] || done[[2]uint32{e.From, e.To}] {
-				continue
-			}
-			done[[2]uint32{e.From, e.To}] = true
-			a, _ := v.place(e.From, e.Key)
-			b, _ := v.place(e.To, e.Key)
-			r := v.read(e.From, e.Key)
-			if a != b || r == none || int(v.RSeen[r]) < len(v.chain(e.Key)) {
-				continue
-			}
-			out = append(out, []evidence.Edge{v.ww(e.To, e.From, e.Key), v.rw(e.From, e.To, e.Key)})
+	for _, e := range slices.Concat(cycles...) {
+		if e.Dep != evidence.WW || !v.IsList[e.Key] || done[[2]uint32{e.From, e.To}] {
+			continue
 		}
+		done[[2]uint32{e.From, e.To}] = true
+		a, _ := v.place(e.From, e.Key)
+		b, _ := v.place(e.To, e.Key)
+		if r := v.read(e.From, e.Key); a != b || r == none || int(v.RSeen[r]) < len(v.chain(e.Key)) {
+			continue
+		}
+		out = append(out, []evidence.Edge{v.ww(e.To, e.From, e.Key), v.rw(e.From, e.To, e.Key)})
 	}
 	return out
 }

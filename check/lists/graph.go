@@ -236,8 +236,7 @@ func (g *Graph) guess(topo []int32) (more []graph.Edge) {
 		}
 		ws = append(ws[:0], g.v.unread(k)...)
 		slices.SortFunc(ws, func(a, b uint32) int {
-			return int(pos[g.Commit(g.v.WTxn[a])] - pos[g.Commit(
-				g.v.WTxn[b])])
+			return int(pos[g.Commit(g.v.WTxn[a])] - pos[g.Commit(g.v.WTxn[b])])
 		})
 		last := none
 		for _, w := range ws {

@@ -274,8 +274,7 @@ func MayBeOpen(h *history.History) bool {
 		if s != history.Unknown {
 			continue
 		}
-		lo, hi := h.TxnOps(uint32(t))
-		if slices.Contains(h.Ops.Kind[lo:hi], history.Write) {
+		if lo, hi := h.TxnOps(uint32(t)); slices.Contains(h.Ops.Kind[lo:hi], history.Write) {
 			return true
 		}
 	}
@@ -359,8 +358,7 @@ func (r *reader) txn(t uint32) {
 		case history.Write:
 			r.touch(t, h.OpKey(op)).own++
 		case history.Append:
-			x := r.touch(t, h.VerKey[h.Ops.Ver[op]])
-			x.own++
+			r.touch(t, h.VerKey[h.Ops.Ver[op]]).own++
 		case history.ReadList:
 			r.read(t, lo, op)
 		}
@@ -401,8 +399,7 @@ func (r *reader) read(t, lo, op uint32) {
 	}
 	if x.first != none && !r.o.EachRead {
 		f := r.reads[x.first]
-		before := h.Elems(h.Ops.Ver[f.op])[:f.n]
-		if !slices.Equal(before, list) {
+		if before := h.Elems(h.Ops.Ver[f.op])[:f.n]; !slices.Equal(before, list) {
 			r.report(evidence.Anomaly{Kind: level.NonRepeatableRead, Ops: []uint32{f.op, op}})
 			r.saw(list)
 		}

@@ -322,8 +322,7 @@ func (g *Registers) edge(e evidence.Edge) (b evidence.Edge, more [][]evidence.Ed
 		}
 		return v.wr(e.From, e.To, e.Key), nil, true
 	case evidence.WW:
-		on, before, known := v.precedes(e.From, e.To, e.Key)
-		if known {
+		if on, before, known := v.precedes(e.From, e.To, e.Key); known {
 			if !before {
 				return e, nil, false
 			}

@@ -61,10 +61,7 @@ func (v *Verifier) older(p *pending, r *Trace, k *keyState) bool {
 
 // Attach says that the traces begin in the middle of the stream (Options.Attach). It is called before the first trace.
 func (x *Online) Attach() {
-	if !x.o.Attach {
-		x.o.Attach = true
-		x.v.o.Attach = true
-	}
+	x.o.Attach, x.v.o.Attach = true, true
 }
 
 // Foreign adds a transaction whose time is unknown: others may read its writes at any time, and nothing is deduced from
@@ -74,8 +71,7 @@ func (x *Online) Foreign(traces []Trace) {
 	for i := range traces {
 		traces[i].Bef, traces[i].Aft = -Forever, Forever
 	}
-	end := &traces[len(traces)-1]
-	if end.Kind != Abort {
+	if end := &traces[len(traces)-1]; end.Kind != Abort {
 		end.Kind = Unknown
 	}
 	x.v.Late(traces)

@@ -1,6 +1,9 @@
 package mechanism
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // certifier keeps the deduced dependencies acyclic, and finds the cycle that a new one would close.
 //
@@ -170,12 +173,7 @@ func (g *certifier) backward(from uint64, least int64) {
 // reorder gives the transactions found backward, and after them those found forward, the places that all of them had.
 func (g *certifier) reorder() {
 	ord := func(s uint32) *int64 { return &g.at(g.base + uint64(s)).ord }
-	byOrd := func(a, b uint32) int {
-		if *ord(a) < *ord(b) {
-			return -1
-		}
-		return 1
-	}
+	byOrd := func(a, b uint32) int { return cmp.Compare(*ord(a), *ord(b)) }
 	slices.SortFunc(g.back, byOrd)
 	slices.SortFunc(g.fwd, byOrd)
 	g.ords = g.ords[:0]

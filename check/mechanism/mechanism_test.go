@@ -95,9 +95,8 @@ func TestProfiles(t *testing.T) {
 		seen[p.Name()] = true
 		for _, db := range append([]string{p.Database}, p.Systems...) {
 			got, err := LookupProfile(db + ":" + p.Isolation)
-			if err != nil || got.Isolation != p.Isolation || got.Database != db {
-				t.Errorf("%s:%s: %v, %v", db, p.Isolation, got, err)
-			}
+			must.Be(t, err == nil && got.Isolation == p.Isolation && got.Database == db,
+				"%s:%s: %v, %v", db, p.Isolation, got, err)
 		}
 	}
 	// Leopard's Table I.
@@ -185,9 +184,8 @@ func TestLevelOf(t *testing.T) {
 		{"Oracle 19c", "serializable", level.Serializable, true},
 	} {
 		got, why := LevelOf(x.db, x.isolation)
-		if got != x.want || (why != "") != x.named {
-			t.Errorf("LevelOf(%q, %q) = %v, %q; want %v, named %v", x.db, x.isolation, got, why, x.want, x.named)
-		}
+		must.Be(t, got == x.want && (why != "") == x.named,
+			"LevelOf(%q, %q) = %v, %q; want %v, named %v", x.db, x.isolation, got, why, x.want, x.named)
 	}
 }
 
@@ -232,9 +230,8 @@ func TestStatementsApart(t *testing.T) {
 	txn(2, 1, 12, 14, write(y, 5, 2))
 	txn(3, 18, 20, 21, write(x, 2, 19))
 	txn(3, 28, 30, 31, write(z, 7, 29))
-	txn(4, 14, 50, 51, Trace{Kind: Read, Key: x, Val: 1, Bef: 15, Aft: 16},
-		Trace{Kind: Read, Key: y, Val: 5, Bef: 40, Aft: 41, Op: 1},
-		Trace{Kind: Read, Key: z, Val: 7, Bef: 40, Aft: 41, Op: 1})
+	txn(4, 14, 50, 51, Trace{Kind: Read, Key: x, Val: 1, Bef: 15, Aft: 16}, Trace{Kind: Read, Key: y, Val: 5, Bef: 40,
+		Aft: 41, Op: 1}, Trace{Kind: Read, Key: z, Val: 7, Bef: 40, Aft: 41, Op: 1})
 	if r := v.Close(); r.Total() > 0 || r.Verified != 6 {
 		t.Errorf("%d verified, violations %+v; expected none", r.Verified, r.Violations)
 	}
@@ -260,8 +257,7 @@ func (g *endless) next() (client int, traces []Trace) {
 	for k := range int64(8) {
 		key := uint32(g.rng.IntN(len(g.keys)))
 		at := p + 10*k
-		t := Trace{Bef: at - g.rng.Int64N(5), Aft: at + g.rng.Int64N(5), Key: key, Op: uint32(k),
-			Val: g.keys[key]}
+		t := Trace{Bef: at - g.rng.Int64N(5), Aft: at + g.rng.Int64N(5), Key: key, Op: uint32(k), Val: g.keys[key]}
 		if k%2 == 1 {
 			t.Kind, t.Val = Write, id*8+uint64(k)+1
 			g.keys[key] = t.Val
@@ -305,9 +301,8 @@ func TestOnlineMemoryIsBounded(t *testing.T) {
 	r := v.Close()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	if r.Total() != 0 || int64(r.Verified) != txns || r.Traces != int(txns)*10 {
-		t.Fatalf("%s, %d traces; expected no violation in %d transactions", r, r.Traces, txns)
-	}
+	must.Hold(t, r.Total() == 0 && int64(r.Verified) == txns && r.Traces == int(txns)*10,
+		"%s, %d traces; expected no violation in %d transactions", r, r.Traces, txns)
 	if r.PeakTxns > 4*pruneEvery || r.PeakVersions > 100_000 || m.Sys > 300<<20 {
 		t.Errorf("up to %d transactions, %d versions, %d locks were remembered; %d MB", r.PeakTxns, r.PeakVersions,
 			r.PeakLocks, m.Sys>>20)

@@ -206,9 +206,8 @@ func TestMutualExclusionIsTheDefinition(t *testing.T) {
 				}
 			}
 			rep := r.run(Options{Profile: Profile{Reads: NoReads, WriteLocks: true, ReadLocks: shared}})
-			if rep.Found[MutualExclusion] != want || rep.Total() != want {
-				t.Fatalf("seed %d, shared %v: %v violations, by definition %d", seed, shared, rep.Found, want)
-			}
+			must.Hold(t, rep.Found[MutualExclusion] == want && rep.Total() == want,
+				"seed %d, shared %v: %v violations, by definition %d", seed, shared, rep.Found, want)
 			total += want
 		}
 	})
@@ -278,8 +277,7 @@ func TestFirstUpdaterWinsIsTheDefinition(t *testing.T) {
 			}
 		}
 	})
-	randtest.Mix(t, total < 300 || byReads < 20,
-		"only %d violations, and %d that only a read shows", total, byReads)
+	randtest.Mix(t, total < 300 || byReads < 20, "only %d violations, and %d that only a read shows", total, byReads)
 }
 
 // TestCertifierIsTheDefinition: a cycle is reported iff the deduced dependencies have one; and each one reported is
@@ -321,9 +319,8 @@ func TestCertifierIsTheDefinition(t *testing.T) {
 		}
 		for _, x := range rep.Violations {
 			for i, e := range x.Cycle {
-				if !has[e] || x.Cycle[(i+1)%len(x.Cycle)].From != e.To {
-					t.Fatalf("seed %d: %v is no cycle of deduced dependencies", seed, x.Cycle)
-				}
+				must.Hold(t, has[e] && x.Cycle[(i+1)%len(x.Cycle)].From == e.To,
+					"seed %d: %v is no cycle of deduced dependencies", seed, x.Cycle)
 			}
 		}
 	})
@@ -380,9 +377,8 @@ func TestStaleReadIsADependency(t *testing.T) {
 		r := &drawn{Clients: 2, Keys: 1, Txns: []drawnTxn{write, again, read}}
 		p := Profile{Reads: NoReads, WriteLocks: true, Certifier: CycleCheck}
 		rep := r.run(Options{Profile: p, KeepEdges: true})
-		if !slices.ContainsFunc(rep.Edges, func(e Dependency) bool { return e.Dep == evidence.RW }) {
-			t.Errorf("a read of %d is followed by nobody: %v", stale, rep.Edges)
-		}
+		must.Be(t, slices.ContainsFunc(rep.Edges, func(e Dependency) bool { return e.Dep == evidence.RW }),
+			"a read of %d is followed by nobody: %v", stale, rep.Edges)
 	}
 }
 

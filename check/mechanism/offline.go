@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/heap"
 	"isovet/internal/sorts"
 )
 
@@ -84,15 +85,15 @@ func Traces(h *history.History) ([][]Trace, error) {
 // duplicates reports whether some version was written twice, or the initial one again.
 func duplicates(h *history.History) bool {
 	seen := make([]bool, h.NumVersions())
-	for _, v := range h.InitVer {
-		if v != history.None {
-			seen[v] = true
-		}
-	}
 	twice := false
 	wrote := func(v uint32) {
 		twice = twice || seen[v]
 		seen[v] = true
+	}
+	for _, v := range h.InitVer {
+		if v != history.None { // each once
+			wrote(v)
+		}
 	}
 	for t := range uint32(h.NumTxns()) {
 		if t == h.Init || h.Txns.Status[t] == history.Aborted {
@@ -174,37 +175,19 @@ func newSource(h *history.History) (*source, error) {
 // pack puts chains one after another into as few lanes as possible.
 func (s *source) pack(chains []chain) {
 	sorts.Func(chains, func(a, b chain) int { return cmp.Compare(a.start, b.start) })
-	type lane struct {
-		end int64
-		at  int
-	}
-	var ends []lane // a heap by end
+	var ends heap.Heap[int64, int] // lanes by the ends of their last chains
 	for _, c := range chains {
-		if len(ends) > 0 && ends[0].end <= c.start {
-			l := ends[0]
-			s.txns[l.at] = append(s.txns[l.at], c.txns...)
-			ends[0].end = c.end
-			for i := 0; ; {
-				j := 2*i + 1
-				if j >= len(ends) {
-					break
-				}
-				if j+1 < len(ends) && ends[j+1].end < ends[j].end {
-					j++
-				}
-				if ends[i].end <= ends[j].end {
-					break
-				}
-				ends[i], ends[j] = ends[j], ends[i]
-				i = j
+		at := len(s.txns)
+		if ends.Len() > 0 {
+			if end, _ := ends.Top(); end <= c.start {
+				_, at = ends.Pop()
 			}
-			continue
 		}
-		ends = append(ends, lane{c.end, len(s.txns)})
-		s.txns = append(s.txns, c.txns)
-		for i := len(ends) - 1; i > 0 && ends[(i-1)/2].end > ends[i].end; i = (i - 1) / 2 {
-			ends[i], ends[(i-1)/2] = ends[(i-1)/2], ends[i]
+		if at == len(s.txns) {
+			s.txns = append(s.txns, nil)
 		}
+		s.txns[at] = append(s.txns[at], c.txns...)
+		ends.Push(c.end, at)
 	}
 }
 
@@ -290,8 +273,7 @@ func (s *source) txn(buf []Trace, t uint32, x *span) []Trace {
 		ver := h.Ops.Ver[op]
 		switch h.Ops.Kind[op] {
 		case history.Read:
-			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Key: h.VerKey[ver], Op: op,
-				Kind: Read})
+			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Key: h.VerKey[ver], Op: op, Kind: Read})
 		case history.Write, history.Append:
 			buf = append(buf, Trace{Bef: tr.Bef, Aft: tr.Aft, Val: uint64(ver), Key: h.VerKey[ver], Op: op,
 				Kind: Write})

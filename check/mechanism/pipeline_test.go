@@ -92,9 +92,7 @@ func TestIdleClient(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, expected the context's", err)
 	}
-	if p.Client(0).Push(Trace{Bef: 20}) {
-		t.Error("a stopped pipeline takes traces")
-	}
+	must.Be(t, !p.Client(0).Push(Trace{Bef: 20}), "a stopped pipeline takes traces")
 }
 
 // TestStalledClient: while one client says nothing the others may go on so far and no further, and memory is bounded;

@@ -210,8 +210,7 @@ func fields(b []byte) error {
 // normal returns a name in the form that is compared.
 func normal(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
-		return r == ' ' || r == '-' ||
-			r == '_' || r == '\t'
+		return r == ' ' || r == '-' || r == '_' || r == '\t'
 	}), "-")
 }
 
@@ -238,20 +237,19 @@ func LookupProfile(name string) (*Profile, error) {
 	if iso == "serializable" {
 		wanted = append(wanted, "serializable-snapshot") // where no other level of the database is serializable
 	}
+	its := func(p Profile) bool {
+		is := func(name string) bool { return normal(name) == db }
+		return is(p.Database) || slices.ContainsFunc(p.Systems, is)
+	}
 	for _, want := range wanted {
 		for _, p := range Profiles() {
-			if want != "" && normal(p.Isolation) == want && (normal(p.Database) == db || slices.ContainsFunc(p.Systems,
-				func(s string) bool { return normal(s) == db })) {
+			if want != "" && normal(p.Isolation) == want && its(p) {
 				p.Database = db
 				return &p, nil
 			}
 		}
 	}
-	its := slice.Filter(Profiles(), func(p Profile) bool {
-		is := func(name string) bool { return normal(name) == db }
-		return is(p.Database) || slices.ContainsFunc(p.Systems, is)
-	})
-	isos := slice.Map(its, func(p Profile) string { return p.Isolation })
+	isos := slice.Map(slice.Filter(Profiles(), its), func(p Profile) string { return p.Isolation })
 	if len(isos) > 0 {
 		return nil, fmt.Errorf("no profile of %s at %q; expected one of %s", db, iso, strings.Join(isos, ", "))
 	}

@@ -99,8 +99,7 @@ func (v *Verifier) dropDead(g *certifier) {
 		return
 	}
 	left := 0
-	for i := range v.keys {
-		k := &v.keys[i]
+	for _, k := range v.keys {
 		for j := range k.vers {
 			left += v.liveReaders(&k.vers[j], g)
 		}
@@ -196,7 +195,10 @@ func (x *Online) SaveKey(s *Stream, key uint32, buf []byte) []byte {
 	if len(k.locks) > 0 {
 		b = binary.AppendUvarint(b, uint64(len(k.locks)))
 		for i := range k.locks {
-			b = addLock(b, &k.locks[i])
+			l := &k.locks[i]
+			b = saved.AppendInts(append(b, saved.Bits(l.exclusive)), l.rel, l.acqBef, l.acqAft, l.maxRel)
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(l.txn)), uint64(l.id))
+			b = binary.AppendUvarint(b, uint64(l.op))
 		}
 	}
 	return b
@@ -237,12 +239,6 @@ func (v *Verifier) addVersion(b []byte, w *version) []byte {
 		b = append(b, 0)
 	}
 	return b
-}
-
-func addLock(b []byte, l *lock) []byte {
-	b = saved.AppendInts(append(b, saved.Bits(l.exclusive)), l.rel, l.acqBef, l.acqAft, l.maxRel)
-	return binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(b, uint64(l.txn)), uint64(l.id)),
-		uint64(l.op))
 }
 
 // DropKey forgets a key.
@@ -368,8 +364,7 @@ func (v *Verifier) version(d *saved.Reader) version {
 }
 
 func (v *Verifier) newReader(r reader) int32 {
-	i := v.freeRead
-	if i >= 0 {
+	if i := v.freeRead; i >= 0 {
 		v.freeRead = v.readers[i].next
 		v.readers[i] = r
 		return i

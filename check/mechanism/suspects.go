@@ -2,6 +2,7 @@ package mechanism
 
 import (
 	"cmp"
+	"slices"
 
 	"isovet/internal/bounds"
 	"isovet/internal/sorts"
@@ -96,25 +97,18 @@ func (v *Verifier) convictFirst(n uint64) {
 	}
 	var all []suspect
 	for w, ss := range v.suspects.of {
-		left := ss[:0:0]
-		for _, s := range ss {
+		left := slices.DeleteFunc(ss, func(s suspect) bool {
 			if s.stage < n {
 				all = append(all, s)
-			} else {
-				left = append(left, s)
 			}
-		}
-		if len(left) == len(ss) {
-			continue
-		}
+			return s.stage < n
+		})
 		if v.suspects.of[w] = left; len(left) == 0 {
 			delete(v.suspects.of, w)
 		}
 	}
 	v.suspects.n -= len(all)
-	sorts.Func(all, func(a, b suspect) int {
-		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at))
-	})
+	sorts.Func(all, func(a, b suspect) int { return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(a.at, b.at)) })
 	for _, s := range all {
 		v.resolved(&s, !v.lost, none)
 		if !v.lost {
@@ -159,8 +153,7 @@ func (v *Verifier) Late(traces []Trace) {
 			d = later(end.Aft, v.o.Skew)
 		}
 		k.install(&version{c: earlier(end.Bef, v.o.Skew), d: d, acqBef: -Forever, acqAft: Forever, snapBef: -Forever,
-			snapAft: Forever,
-			val:     op.Val, txn: none, succ: none, id: end.Txn(), op: op.Op, readers: -1, open: true})
+			snapAft: Forever, val: op.Val, txn: none, succ: none, id: end.Txn(), op: op.Op, readers: -1, open: true})
 		v.versions++
 		v.pruneVersions(k)
 		v.dropOpen(k)

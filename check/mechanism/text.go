@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // describer puts violations into words. The zero value is not usable; see Describe.
@@ -30,11 +31,7 @@ func Describe(h *history.History, r *Report, skew int64) []string {
 // DescribeSince is Describe with times since a moment.
 func DescribeSince(h *history.History, vs []Violation, skew, origin int64) []string {
 	d := &describer{h: h, skew: skew, origin: origin}
-	out := make([]string, len(vs))
-	for i := range vs {
-		out[i] = d.text(&vs[i])
-	}
-	return out
+	return slice.Map(vs, func(v Violation) string { return d.text(&v) })
 }
 
 func (d *describer) txn(t uint64) string {
@@ -53,15 +50,18 @@ func (d *describer) ms(t int64) string {
 
 func (d *describer) span(a, b int64) string { return "[" + d.ms(a) + ", " + d.ms(b) + "] ms" }
 
+func (d *describer) times(t uint32) span {
+	x, _ := (&source{h: d.h, timed: d.h.Ops.End != nil}).times(t)
+	return x
+}
+
 func (d *describer) commit(t uint64) string {
-	s := source{h: d.h, timed: d.h.Ops.End != nil}
-	x, _ := s.times(uint32(t))
+	x := d.times(uint32(t))
 	return d.span(x.bef, x.aft)
 }
 
 func (d *describer) op(op uint32) string {
-	s := source{h: d.h, timed: d.h.Ops.End != nil}
-	x, _ := s.times(d.h.TxnOf(op))
+	x := d.times(d.h.TxnOf(op))
 	if x.ops {
 		return d.span(d.h.OpStart(op), d.h.OpEnd(op))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 )
 
 // Options are the parameters of a verification.
@@ -236,8 +237,7 @@ func (v *Verifier) end(start int64, ops []Trace, t *Trace) {
 	a, b := v.snapshot(start, ops, cBef)
 	v.g.add(me, t.Txn(), a, b, cBef, cAft)
 	before := len(v.before)
-	p := pending{serial: me, id: t.Txn(), from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, least: a,
-		ready: b}
+	p := pending{serial: me, id: t.Txn(), from: v.numRead + len(v.reads) - v.readHead, a: a, b: b, least: a, ready: b}
 	v.stage++
 	for i := range ops {
 		op := &ops[i]
@@ -330,8 +330,7 @@ func (v *Verifier) endOpen(start int64, ops []Trace, t *Trace) {
 		}
 		if op.Kind != Write {
 			if v.p.ReadLocks && op.Kind == Read {
-				k := v.key(op.Key)
-				if k.wrote != v.number {
+				if k := v.key(op.Key); k.wrote != v.number {
 					v.share(op.Key, k, &lock{rel: rel, acqBef: op.Bef, acqAft: op.Aft, txn: none, id: t.Txn(),
 						op: op.Op})
 				}
@@ -439,9 +438,7 @@ func (v *Verifier) depend(from, to uint64, key uint32, fromID, toID uint64, kind
 	}
 	if cycle := v.g.insert(from, to, key, uint8(kind), why); cycle != nil {
 		x := Violation{Mechanism: SerializationCertifier, Kind: Cycle, Cycle: cycle, Key: key}
-		for i := range cycle {
-			x.Txns = append(x.Txns, cycle[i].From)
-		}
+		x.Txns = slice.Map(cycle, func(d Dependency) uint64 { return d.From })
 		v.violation(x)
 	}
 	if v.p.Certifier == SSICertifier && kind == 2 {

@@ -117,10 +117,8 @@ func (s *sweep) window(initial uint32, open []int32, sure bool) []int32 {
 
 func (s *sweep) take(lists ...[]int32) {
 	clear(s.core)
-	for _, list := range lists {
-		for _, i := range list {
-			s.core[i] = true
-		}
+	for _, i := range slices.Concat(lists...) {
+		s.core[i] = true
 	}
 }
 

@@ -167,9 +167,7 @@ func (d *dependencies) edges(node int32, f func(to int32, why evidence.Edge)) {
 					Writer: none})
 			}
 		}
-		d.followers(t, func(u uint32) {
-			f(d.Begin(u), events.Bare(t, u, evidence.SO))
-		})
+		d.followers(t, func(u uint32) { f(d.Begin(u), events.Bare(t, u, evidence.SO)) })
 	}
 	if d.Split && node&1 == 0 {
 		f(node|1, evidence.Edge{From: none})

@@ -22,8 +22,7 @@ func Outside(v *prepass.View) string {
 	case len(v.Amb) > 0:
 		r := v.Amb[0]
 		return fmt.Sprintf("transaction %d reads %s of key %s, which was written more than once (Definition 9)",
-			h.Txns.ID[v.Reader(r)],
-			h.ValueString(v.RVer(r)), h.KeyString(v.RKey[r]))
+			h.Txns.ID[v.Reader(r)], h.ValueString(v.RVer(r)), h.KeyString(v.RKey[r]))
 	case len(v.Open) > 0:
 		return fmt.Sprintf("the outcome of transaction %d is unknown", h.Txns.ID[v.Open[0]])
 	}

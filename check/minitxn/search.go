@@ -64,10 +64,7 @@ func (reg *Register) Prefix(until int64) *Register {
 // has no order. Cost: logarithmically many searches.
 func FirstFailure(reg *Register, o SearchOptions) (Op, error) {
 	ended := slice.Filter(reg.Ops, func(op Op) bool { return !op.Maybe })
-	sorts.Stable(ended, func(a, b Op) int {
-		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.End,
-			b.End))
-	})
+	sorts.Stable(ended, func(a, b Op) int { return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.End, b.End)) })
 	var err error
 	lo := sort.Search(len(ended)-1, func(i int) bool {
 		ok := err != nil

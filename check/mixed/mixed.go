@@ -119,7 +119,11 @@ func Check(ctx context.Context, v *prepass.View, l level.Level, skew int64) Answ
 	e.top = solver.Pos(e.s.NewVar())
 	e.s.AddClause(e.top)
 	e.pk = acyclic.NewPK(e.s, e.ord, nil, acyclic.PKOptions{})
-	for e.prepare(); ; {
+	n := h.NumTxns()
+	e.pos = make([]int32, e.nodes)
+	e.seq, e.rank = make([][]uint32, h.NumKeys()), make([]uint32, len(e.v.WKey))
+	e.stamp, e.by, e.walked = make([]uint32, n), make([]evidence.Edge, n), make([]uint32, n)
+	for {
 		a.Rounds++
 		before := len(e.says)
 		if a.Order = e.replay(e.ord.Topological()); e.alone != nil {
@@ -285,7 +289,15 @@ func (e *engine) start() []evidence.Edge {
 		e.ord = e.known()
 		return nil
 	}
-	return e.told(graph.FindCycle(g))
+	nodes, by := graph.FindCycle(g), make(map[[2]int32]int)
+	for i, k := range slices.Backward(e.base) {
+		by[[2]int32{k.from, k.to}] = i
+	}
+	var steps []known
+	for i, u := range nodes {
+		steps = append(steps, e.base[by[[2]int32{u, nodes[(i+1)%len(nodes)]}]])
+	}
+	return join(steps)
 }
 
 // known returns an order with the facts as edges. The tag of fact i is -1-i.
@@ -295,19 +307,6 @@ func (e *engine) known() *order.Order {
 		ord.AddEdge(k.from, k.to, int32(-1-i))
 	}
 	return ord
-}
-
-// told returns the evidence of a cycle of facts, given by its nodes.
-func (e *engine) told(nodes []int32) (c []evidence.Edge) {
-	by := make(map[[2]int32]int)
-	for i, k := range slices.Backward(e.base) {
-		by[[2]int32{k.from, k.to}] = i
-	}
-	var steps []known
-	for i, u := range nodes {
-		steps = append(steps, e.base[by[[2]int32{u, nodes[(i+1)%len(nodes)]}]])
-	}
-	return join(steps)
 }
 
 // join turns the steps of a cycle into evidence. It drops steps within a transaction, and joins a path through nodes of
@@ -332,8 +331,7 @@ func join(steps []known) (c []evidence.Edge) {
 
 // cycles returns the cycle behind each clause of the theory, and the proofs of the facts among their edges.
 func (e *engine) cycles() (out [][]evidence.Edge) {
-	all := e.pk.Guards()
-	by := acyclic.NewLemmas(all, e.s.NumVars())
+	by := acyclic.NewLemmas(e.pk.Guards(), e.s.NumVars())
 	ord := order.FromTopological(e.nodes, e.topo)
 	for i, k := range e.base {
 		ord.AddEdge(k.from, k.to, int32(i))

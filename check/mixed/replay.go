@@ -28,13 +28,6 @@ type replaying struct {
 // fewOver is how many of the first and of the last overwriters of a version get a constraint per round.
 const fewOver = 6
 
-func (e *engine) prepare() {
-	n := e.h.NumTxns()
-	e.pos = make([]int32, e.nodes)
-	e.seq, e.rank = make([][]uint32, e.h.NumKeys()), make([]uint32, len(e.v.WKey))
-	e.stamp, e.by, e.walked = make([]uint32, n), make([]evidence.Edge, n), make([]uint32, n)
-}
-
 // replay walks the events and turns failures into constraints. It returns the order of the counting events.
 func (e *engine) replay(nodes []int32) (events []uint32) {
 	for i, x := range nodes {

@@ -29,8 +29,7 @@ func (c bc) Info() run.Info {
 	}
 	if c.full {
 		in.Name, in.Levels = "bc-full", run.SnapshotLevels
-		in.About = "bc without the chain of time: a start edge for each pair of transactions; " +
-			"quadratic"
+		in.About = "bc without the chain of time: a start edge for each pair of transactions; quadratic"
 	}
 	return in
 }

@@ -25,10 +25,8 @@ func TestBE(t *testing.T) {
 		return random.Tiny(seed, random.Options{Aborted: seed%2 == 0, Unknown: seed%3 == 0, Deletes: seed%5 == 0,
 			Duplicates: seed%7 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
-		want := must.Get(oracle.Check(h, oracle.Options{Level: level.SessionSerializable,
-			VerdictOnly: true}))(t)
-		got := must.Get(check.Run(t.Context(), biswasEnea{}, h,
-			run.Options{Level: level.SessionSerializable}))(t)
+		want := must.Get(oracle.Check(h, oracle.Options{Level: level.SessionSerializable, VerdictOnly: true}))(t)
+		got := must.Get(check.Run(t.Context(), biswasEnea{}, h, run.Options{Level: level.SessionSerializable}))(t)
 		if got.Verdict == evidence.Unknown && strings.HasPrefix(got.Reason, "needs unique values") {
 			return
 		}
@@ -47,16 +45,13 @@ func TestBERefuses(t *testing.T) {
 	h := random.Tiny(1, random.Options{})
 	for _, l := range []level.Level{level.Serializable, level.StrictSerializable, level.SnapshotIsolation} {
 		r, err := check.Run(t.Context(), biswasEnea{}, h, run.Options{Level: l})
-		if err != nil || r.Verdict != evidence.Unknown || !strings.HasPrefix(r.Reason, "be does not decide") {
-			t.Errorf("%s: %v, %v", l, r, err)
-		}
+		must.Be(t, err == nil && r.Verdict == evidence.Unknown && strings.HasPrefix(r.Reason, "be does not decide"),
+			"%s: %v, %v", l, r, err)
 	}
 	h = must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "blindw", Variant: "WH", Txns: 3000,
 		Seed: 1}))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r, err := check.Run(ctx, biswasEnea{}, h, run.Options{Level: level.SessionSerializable})
-	if err != nil || r.Verdict != evidence.Unknown || r.Reason != "timeout" {
-		t.Errorf("%+v, %v", r, err)
-	}
+	must.Be(t, err == nil && r.Verdict == evidence.Unknown && r.Reason == "timeout", "%+v, %v", r, err)
 }

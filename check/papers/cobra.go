@@ -62,13 +62,7 @@ func (c cobra) decide(x *run.Run) error {
 
 // pipeline is [Cobra] §4 for one question.
 func (c cobra) pipeline(x *run.Run, at run.Attempt) error {
-	no := func() error {
-		if !at.Own {
-			return nil
-		}
-		// A cycle does not show the transactions inside chains.
-		return x.RefutedByPolygraph()
-	}
+	no := func() error { return x.RefutedFor(at) } // a cycle does not show the transactions inside chains
 	p := x.Combined(at)
 	if p == nil {
 		return nil

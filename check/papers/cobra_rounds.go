@@ -188,7 +188,8 @@ func (s *rounds) arrive() {
 // take lets the next transaction arrive.
 func (s *rounds) take() {
 	h, t := s.x.H, s.arrival[s.arrived]
-	s.add(t)
+	s.here[t] = int32(len(s.members))
+	s.members = append(s.members, member{txn: t})
 	sess := h.Txns.Sess[t]
 	s.left[sess]--
 	if h.Txns.Status[t] != history.Unknown {
@@ -204,12 +205,7 @@ func (s *rounds) take() {
 // without a reason.
 func (s *rounds) run(batch int) error {
 	x := s.x
-	no := func() error {
-		if !s.at.Own {
-			return nil
-		}
-		return x.RefutedByPolygraph()
-	}
+	no := func() error { return x.RefutedFor(s.at) }
 	// Even for a history without transactions, a round finds the order.
 	for round := 1; ; round++ {
 		upto := min(len(s.arrival), s.arrived+max(batch, len(s.members)/2))
@@ -373,8 +369,7 @@ func (s *rounds) precedes(p *polygraph.Polygraph, reach closure.Index, u int32) 
 		if n == 0 || timed && p.End[u] < s.start[sess] {
 			continue
 		}
-		t := s.last[sess]
-		if t == history.None || s.here[t] < 0 || !reach.Reaches(u, p.Node[s.here[t]]) {
+		if t := s.last[sess]; t == history.None || s.here[t] < 0 || !reach.Reaches(u, p.Node[s.here[t]]) {
 			return false
 		}
 	}

@@ -35,8 +35,7 @@ func TestCobraRoundsTiny(t *testing.T) {
 			skew := int64(seed>>5&1) * 3
 			want := must.Get(check.Run(t.Context(), cobra{}, h, run.Options{Level: l, ClockSkew: skew}))(t)
 			got := must.Get(check.Run(t.Context(), CobraRounds(1+int(seed>>3&3)), h, run.Options{Level: l,
-				ClockSkew: skew, Pipeline: run.Pipeline{Closure: []string{"", "purdom",
-					"warshall"}[seed%7%3]}}))(t)
+				ClockSkew: skew, Pipeline: run.Pipeline{Closure: []string{"", "purdom", "warshall"}[seed%7%3]}}))(t)
 			if got.Verdict != want.Verdict {
 				t.Fatalf("seed %d, %s: %s (%s), cobra %s\n%s", seed, l, got.Verdict, got.Reason, want.Verdict,
 					notation.Format(h))
@@ -75,8 +74,7 @@ func TestCobraRoundsFences(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		for _, l := range run.SerialLevels {
 			want := must.Get(check.Run(t.Context(), cobra{}, h, run.Options{Level: l}))(t)
-			got := must.Get(check.Run(t.Context(), cobraRounds{batch: 5 + int(seed%40)}, h,
-				run.Options{Level: l}))(t)
+			got := must.Get(check.Run(t.Context(), cobraRounds{batch: 5 + int(seed%40)}, h, run.Options{Level: l}))(t)
 			if got.Verdict != want.Verdict {
 				t.Fatalf("seed %d, %s: %s (%s), cobra %s (%s)", seed, l, got.Verdict, got.Reason, want.Verdict,
 					want.Reason)
@@ -205,8 +203,7 @@ func TestCobraForgetsTheLargest(t *testing.T) {
 		}
 		sizes[bits.OnesCount(got)]++
 	})
-	histtest.Mix(t, len(sizes) < 5 || sizes[0] > 5*sizes[1]+5*sizes[2]+5*sizes[3],
-		"the mix is lopsided: %v", sizes)
+	histtest.Mix(t, len(sizes) < 5 || sizes[0] > 5*sizes[1]+5*sizes[2]+5*sizes[3], "the mix is lopsided: %v", sizes)
 }
 
 // TestCobraRoundsEpochs: what the paper's epochs show to precede everything to come does so here. Each session's fences
@@ -265,9 +262,7 @@ func TestCobraRoundsEpochs(t *testing.T) {
 			}
 		}
 	}
-	if n < 300 {
-		t.Errorf("only %d transactions, of %d fences", n, len(fences))
-	}
+	must.Be(t, n >= 300, "only %d transactions, of %d fences", n, len(fences))
 }
 
 // TestCobraRoundsWindow: the window stays as large as it is, however long the history; without fences, nothing links
@@ -289,7 +284,5 @@ func TestCobraRoundsWindow(t *testing.T) {
 	h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Variant: "RW", Txns: 400, Sessions: 4, Keys: 100000,
 		Isolation: "serializable-snapshot", Seed: 1}))(t)
 	r, err := check.Run(context.Background(), cobraRounds{batch: 16}, h, run.Options{Level: level.SessionSerializable})
-	if err != nil || r.Verdict != evidence.Holds || r.Stats.Window < 350 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	must.Be(t, err == nil && r.Verdict == evidence.Holds && r.Stats.Window >= 350, "%+v, %v", r, err)
 }

@@ -43,11 +43,6 @@ func newWindow(v *prepass.View) window {
 		local: make([]uint32, nk), stamp: make([]int32, nk)}
 }
 
-func (s *window) add(t uint32) {
-	s.here[t] = int32(len(s.members))
-	s.members = append(s.members, member{txn: t})
-}
-
 // forget removes the members that which selects.
 func (s *window) forget(which func(i int) bool) {
 	left := 0
@@ -108,8 +103,7 @@ func (s *window) polygraph(at run.Attempt) (p *polygraph.Polygraph, stale bool) 
 		}
 	}
 	v.WOff[n] = uint32(len(v.WKey))
-	for i := range s.members {
-		m := &s.members[i]
+	for i, m := range slice.Refs(s.members) {
 		m.waits = false
 		v.ROff[i] = uint32(len(v.RW))
 		for r := whole.ROff[m.txn]; r < whole.ROff[m.txn+1]; r++ {

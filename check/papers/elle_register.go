@@ -75,7 +75,12 @@ func inferRegisters(p *polygraph.Polygraph) (open int) {
 		readAt: make([]uint32, h.NumKeys())}
 	// touches calls f with each key that t read or wrote, and the two writes: the one read and its own.
 	touches := func(t uint32, f func(key uint32, x touched)) {
-		in.enter(t)
+		for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
+			in.wrote[v.WKey[w]] = w
+		}
+		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
+			in.readAt[v.RKey[r]] = r
+		}
 		for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 			f(v.RKey[r], touched{p.Node[t], v.RW[r], in.write(t, v.RKey[r])})
 		}
@@ -157,18 +162,8 @@ type touched struct {
 type inference struct {
 	p    *polygraph.Polygraph
 	next [][]uint32 // write → later writes of its key
-	// wrote and readAt: key → a write and a read of it, those of the entered transaction if it has any.
+	// wrote and readAt: key → a write and a read of it, those of the transaction last asked about if it has any.
 	wrote, readAt []uint32
-}
-
-func (in *inference) enter(t uint32) {
-	v := in.p.V
-	for w := v.WOff[t]; w < v.WOff[t+1]; w++ {
-		in.wrote[v.WKey[w]] = w
-	}
-	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
-		in.readAt[v.RKey[r]] = r
-	}
 }
 
 func (in *inference) write(t, key uint32) uint32 {

@@ -67,8 +67,7 @@ func (c polysi) decide(x *run.Run) error {
 		x.Unknown("the constraints would have more than %d edges", maxInduced)
 		return nil
 	}
-	bytes := g.Bytes()
-	if bytes > int64(run.MaxClosure) || room.For(float64(bytes)) != nil {
+	if bytes := g.Bytes(); bytes > int64(run.MaxClosure) || room.For(float64(bytes)) != nil {
 		x.Unknown("the closure of %d transactions would need about %s of memory, which is too much", g.N,
 			room.Size(float64(bytes)))
 		return nil

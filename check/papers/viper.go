@@ -46,12 +46,7 @@ func (c viper) Check(ctx context.Context, h *history.History, o run.Options) (*e
 
 // pipeline answers one question.
 func (c viper) pipeline(x *run.Run, at run.Attempt) error {
-	no := func() error {
-		if !at.Own {
-			return nil
-		}
-		return x.RefutedByPolygraph()
-	}
+	no := func() error { return x.RefutedFor(at) }
 	p := x.Combined(at)
 	if p == nil {
 		return nil

@@ -67,8 +67,7 @@ func (p *pass) ownItems() {
 			reads++
 		}
 		p.rOff[t+1], v.WOff[t] = reads, first
-		status := h.Txns.Status[t]
-		if status == history.Aborted || t == h.Init {
+		if h.Txns.Status[t] == history.Aborted || t == h.Init {
 			writes = first
 			continue
 		}

@@ -147,7 +147,6 @@ func (p *pass) settlePredicates(t, lo, hi uint32) {
 	}
 }
 
-// wroteBefore reports whether the transaction wrote the key before op.
 func (p *pass) wroteBefore(t, lo, op, key uint32) bool {
 	h := p.h
 	if x := p.touched[key]; x.stamp != t+1 || !x.wrote {
@@ -183,17 +182,6 @@ func (p *pass) installRows(t, lo, hi uint32) {
 			if p.rows[r>>6]>>(r&63)&1 != 0 {
 				p.install(t, h.Preds.New[r])
 			}
-		}
-	}
-}
-
-// uninstalledRows records the rows of a predicate write that were not installed.
-func (p *pass) uninstalledRows(t, op uint32) {
-	h := p.h
-	q := h.Ops.Ver[op]
-	for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
-		if h.Txns.Status[t] == history.Aborted || p.rows[r>>6]>>(r&63)&1 == 0 {
-			p.wrote[h.Preds.New[r]] = op
 		}
 	}
 }

@@ -87,9 +87,8 @@ func TestMaxAnomalies(t *testing.T) {
 	}
 	h := must.Get(b.Build())(t)
 	v := prepass.Run(h)
-	if len(v.Anomalies) != prepass.MaxAnomalies || v.Also != 7 {
-		t.Errorf("%d listed, %d more; want %d and 7", len(v.Anomalies), v.Also, prepass.MaxAnomalies)
-	}
+	must.Be(t, len(v.Anomalies) == prepass.MaxAnomalies && v.Also == 7,
+		"%d listed, %d more; want %d and 7", len(v.Anomalies), v.Also, prepass.MaxAnomalies)
 	for _, a := range v.Anomalies {
 		must.Same(t, a.Kind, level.ThinAirRead, "kind")
 	}
@@ -132,9 +131,8 @@ func TestCrowdedIsLinear(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				v, looks := prepass.RunCounted(h, prepass.Options{MaxCandidates: 1000})
 				runtime.ReadMemStats(&after)
-				if !v.Crowded || len(v.Cand) != 0 || len(v.Amb) < n*9/10 || len(v.CandOff) != len(v.Amb)+1 {
-					t.Errorf("%d writes: crowded %t, %d candidates of %d reads", n, v.Crowded, len(v.Cand), len(v.Amb))
-				}
+				must.Be(t, v.Crowded && len(v.Cand) == 0 && len(v.Amb) >= n*9/10 && len(v.CandOff) == len(v.Amb)+1,
+					"%d writes: crowded %t, %d candidates of %d reads", n, v.Crowded, len(v.Cand), len(v.Amb))
 				if got := (after.TotalAlloc - before.TotalAlloc) / uint64(n); got > 1000 {
 					t.Errorf("%d writes: %d bytes each", n, got)
 				}
@@ -193,7 +191,5 @@ func TestLargeTransactions(t *testing.T) {
 			}
 		}
 	}
-	if wrong == 0 {
-		t.Error("no read of a transaction's own later write")
-	}
+	must.Be(t, wrong != 0, "no read of a transaction's own later write")
 }

@@ -254,8 +254,7 @@ func (v *View) noteOps(rOp []uint32) {
 func (p *pass) drop(part []bool) {
 	v := p.v
 	id := slice.Numbers[uint32](len(v.WKey)) // old number → new
-	k := p.h.NumKeys()
-	to := uint32(k)
+	to := uint32(p.h.NumKeys())
 	for t := range part {
 		lo, hi := v.WOff[t], v.WOff[t+1]
 		v.WOff[t] = to
@@ -289,7 +288,12 @@ func (p *pass) findUninstalled() {
 					p.wrote[h.Ops.Ver[op]] = op
 				}
 			case history.PredWrite:
-				p.uninstalledRows(t, op)
+				q := h.Ops.Ver[op]
+				for r := h.Preds.Off[q]; r < h.Preds.Off[q+1]; r++ {
+					if h.Txns.Status[t] == history.Aborted || p.rows[r>>6]>>(r&63)&1 == 0 {
+						p.wrote[h.Preds.New[r]] = op
+					}
+				}
 			}
 		}
 	}
@@ -369,10 +373,6 @@ func (p *pass) accuse(t uint32, a evidence.Anomaly) {
 	if p.h.Txns.Status[t] == history.Unknown {
 		p.v.Impossible = append(p.v.Impossible, t)
 	}
-	p.report(a)
-}
-
-func (p *pass) report(a evidence.Anomaly) {
 	if p.v.Kinds == nil {
 		p.v.Kinds = map[level.Anomaly]int{}
 	}

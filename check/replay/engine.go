@@ -174,8 +174,7 @@ func Run(ctx context.Context, v *prepass.View, o Options) (Answer, error) {
 		return Answer{}, err
 	}
 	if !o.NoGuess || o.Level.Sessions() {
-		a, err := run(ctx, v, o, m, true)
-		if err != nil || o.Level.Sessions() || a.Status != solver.Unsat {
+		if a, err := run(ctx, v, o, m, true); err != nil || o.Level.Sessions() || a.Status != solver.Unsat {
 			return a, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
+	"isovet/solver/acyclic"
 )
 
 // serially looks, once, for a serial order at a snapshot level, where it is a valid order too. It has half the nodes
@@ -58,7 +59,10 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 		if !e.needSeed {
 			return Answer{Status: solver.Unsat}, true, nil
 		}
-		sat.renew(e.o.bounds.words)
+		sat.reach = acyclic.NewWindow(sat.base, sat.reach.Order(), e.o.bounds.words) // as saturation left it
+		for _, f := range sat.last {
+			sat.reach.Know(f.From, f.To)
+		}
 		d, status, _ := e.dense(ctx, sat, 0, true)
 		if status != solver.Unsat {
 			return Answer{}, ctx.Err() != nil, nil // stopped, or no room for the proof: the search before goes on
@@ -66,8 +70,7 @@ func (e *engine) escalate(ctx context.Context, budget int64) (a Answer, done boo
 		return e.refuted(ctx, sat, d)
 	case solver.Sat:
 		if !e.v.Ambiguous() && e.preds == nil {
-			failed := e.replay(order, e.counted, nil)
-			if len(failed) == 0 {
+			if len(e.replay(order, e.counted, nil)) == 0 {
 				return Answer{Status: solver.Sat, Order: e.answer(order)}, true, nil
 			}
 			if sat.whole {

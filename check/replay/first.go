@@ -26,11 +26,10 @@ func (e *engine) firstOrder() (cycle []int32) {
 	}
 	each := func(f func(u, v int32)) {
 		e.lost = e.known(f)
-		for _, c := range e.facts {
-			f(c.From, c.To)
-		}
-		for _, c := range chain {
-			f(c.From, c.To)
+		for _, list := range [...][]graph.Edge{e.facts, chain} {
+			for _, c := range list {
+				f(c.From, c.To)
+			}
 		}
 	}
 	if e.guess == nil && !e.timed() {
@@ -39,11 +38,10 @@ func (e *engine) firstOrder() (cycle []int32) {
 	b := graph.NewBuilder(e.total)
 	both := [2]*edges{{b: b, each: e.shown}, {b: b.Beside(), each: func(f func(u, v int32)) {
 		e.lost = e.successors(f)
-		for _, c := range e.facts {
-			f(c.From, c.To)
-		}
-		for _, c := range chain {
-			f(c.From, c.To)
+		for _, list := range [...][]graph.Edge{e.facts, chain} {
+			for _, c := range list {
+				f(c.From, c.To)
+			}
 		}
 	}}}
 	besides(len(e.v.RW), func() { both[0].count(pos) }, func() { both[1].count(pos) })
@@ -109,7 +107,6 @@ func (x *edges) count(pos []int32) {
 	})
 }
 
-// add adds the counted edges.
 func (x *edges) add(pos []int32) {
 	x.each(func(u, v int32) {
 		if pos[u] < pos[v] {

@@ -50,9 +50,8 @@ func TestFirstOrderByDepth(t *testing.T) {
 			was := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l, Hint: place}))(t)
 			is := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l}))(t)
 			t.Log(c.o.Workload, l, is.Stats.Failed, was.Stats.Failed)
-			if float64(is.Stats.Failed) > c.share*float64(was.Stats.Failed) {
-				t.Errorf("%s, %s: %d reads fail, %d by places", c.o.Workload, l, is.Stats.Failed, was.Stats.Failed)
-			}
+			must.Be(t, float64(is.Stats.Failed) <= c.share*float64(was.Stats.Failed),
+				"%s, %s: %d reads fail, %d by places", c.o.Workload, l, is.Stats.Failed, was.Stats.Failed)
 		}
 	}
 }

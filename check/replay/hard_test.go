@@ -37,9 +37,7 @@ func satisfiable(t testing.TB, f hard.Formula) bool {
 		s.AddClause(lits...)
 	}
 	st := s.Solve(context.Background())
-	if st == solver.Unknown {
-		t.Fatal("the plain solver gave up")
-	}
+	must.Hold(t, st != solver.Unknown, "the plain solver gave up")
 	return st == solver.Sat
 }
 
@@ -49,9 +47,7 @@ func refuted(t testing.TB, h *history.History) {
 	t.Helper()
 	v := prepass.Run(h)
 	proof, err := replay.Refute(context.Background(), v, level.Serializable, 0)
-	if err != nil || len(proof) == 0 {
-		t.Fatalf("no refutation: %v", err)
-	}
+	must.Hold(t, err == nil && len(proof) != 0, "no refutation: %v", err)
 	a := explain.Anomaly(explain.Core(context.Background(), proof, v, level.Serializable, 0))
 	a.Complete(h, level.Serializable, 0)
 	r := &evidence.Result{Checker: "replay", H: h, Verdict: evidence.Violated, Anomalies: []evidence.Anomaly{a}}
@@ -159,9 +155,8 @@ func TestStopped(t *testing.T) {
 			continue // it has no times
 		}
 		a, err := replay.Run(stopped, prepass.Run(h), replay.Options{Level: l})
-		if err != nil || a.Status != solver.Unknown || a.Order != nil || a.Seed != nil {
-			t.Errorf("%s: %v, %v; want no answer", l, a, err)
-		}
+		must.Be(t, err == nil && a.Status == solver.Unknown && a.Order == nil && a.Seed == nil,
+			"%s: %v, %v; want no answer", l, a, err)
 	}
 	hole := must.Get(hard.Lookup("pigeonhole"))(t)
 	h = must.Get(hole.Build(t.Context(), 11, 1))(t)

@@ -422,8 +422,7 @@ func (e *engine) ambiguous(r uint32, i int32, found uint32) {
 		e.log.read = none
 	}
 	for j, w := range sel.cand {
-		l := solver.Pos(sel.first + solver.Var(j))
-		if !ok || e.s.Value(l.Var()) {
+		if l := solver.Pos(sel.first + solver.Var(j)); !ok || e.s.Value(l.Var()) {
 			e.readSaw(l, r, i, w, found)
 		}
 	}

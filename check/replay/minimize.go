@@ -62,8 +62,7 @@ func Minimize(ctx context.Context, v *prepass.View, l level.Level, skew int64) (
 		case solver.Unsat:
 			failed := m.s.Failed()
 			live = slices.DeleteFunc(rest, func(l solver.Lit) bool {
-				return !slices.Contains(failed, l) &&
-					!slices.Contains(failed, l.Not())
+				return !slices.Contains(failed, l) && !slices.Contains(failed, l.Not())
 			})
 		default:
 			if drop == nil {

@@ -295,7 +295,6 @@ func (e *engine) selectAll(r uint32, i int32, c uint32) {
 	}
 }
 
-// knownCycle returns a shortest cycle of known edges.
 func (x *refuter) knownCycle() []evidence.Edge {
 	g := graph.BuildFunc(x.total, func(emit func(u, v int32)) {
 		for _, k := range x.edges {

@@ -117,8 +117,7 @@ func TestAgainKeepsVerdicts(t *testing.T) {
 		for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation} {
 			run := func(moved, rounds int) Answer {
 				fewMoved, laterRounds = moved, rounds
-				a := must.Get(Run(t.Context(), v, Options{Level: l, NoSerial: true,
-					NoSaturation: true}))(t)
+				a := must.Get(Run(t.Context(), v, Options{Level: l, NoSerial: true, NoSaturation: true}))(t)
 				return a
 			}
 			want, got := run(16, 1<<30), run(1, 1)
@@ -178,9 +177,7 @@ func TestHintOfUnknownOutcomes(t *testing.T) {
 					Txns: 3000, UnknownRate: rate, Seed: uint64(2*i + j), DBTimes: stamped}))(t)
 				v := prepass.Run(h)
 				a, err := Run(context.Background(), v, Options{Level: l})
-				if err != nil || a.Status != solver.Sat {
-					t.Fatalf("%s, rate %v: %v %v", l, rate, a.Status, err)
-				}
+				must.Hold(t, err == nil && a.Status == solver.Sat, "%s, rate %v: %v %v", l, rate, a.Status, err)
 				lost := 0
 				for u, counts := range v.Counts {
 					if counts && h.Txns.Status[u] == history.Unknown {

@@ -58,8 +58,7 @@ func (e *engine) reads(t uint32, cur []uint32, out []failure) []failure {
 	v := e.v
 	for r := v.ROff[t]; r < v.ROff[t+1]; r++ {
 		w := v.RW[r]
-		c := cur[e.v.RKey[r]]
-		if c != w && (w != none || v.WVer[c] != v.RVer(r)) {
+		if c := cur[e.v.RKey[r]]; c != w && (w != none || v.WVer[c] != v.RVer(r)) {
 			out = append(out, failure{r, w, c})
 		}
 	}

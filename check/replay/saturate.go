@@ -177,14 +177,6 @@ func (c *scan) stop(left int64, facts int) bool {
 	return c.stopped
 }
 
-// renew rebuilds the closure as saturation left it.
-func (s *saturation) renew(words int) {
-	s.reach = acyclic.NewWindow(s.base, s.reach.Order(), words)
-	for _, f := range s.last {
-		s.reach.Know(f.From, f.To)
-	}
-}
-
 // certain calls f for the known edges, including those of real time.
 func (e *engine) certain(f func(u, v int32)) {
 	e.known(f)
@@ -334,8 +326,7 @@ func (e *engine) writersBy(order []int32, at func(i int32) int32) writers {
 	}
 	ws.w = make([]uint32, by.Sum())
 	for _, x := range order {
-		i := e.nodeOf(x)
-		if int(i) < len(e.txn) && x == at(i) {
+		if i := e.nodeOf(x); int(i) < len(e.txn) && x == at(i) {
 			each(i, func(w uint32) { ws.w[by.Place(int32(v.WKey[w]))] = w })
 		}
 	}

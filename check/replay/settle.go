@@ -13,17 +13,9 @@ import (
 	"isovet/solver"
 )
 
-// settleChained and settleSingle bound the closure of settling, in bytes, with sessions and without.
+// settleChained and settleSingle bound the closure of settling, in bytes, with sessions and without. Without session
+// order each transaction is a chain of its own, and the closure costs as much as a full matrix.
 var settleChained, settleSingle = 1 << 27, 1 << 24
-
-// settleBytes bounds the closure of settling. Without session order each transaction is a chain of its own, and the
-// closure costs as much as a full matrix.
-func (e *engine) settleBytes() int64 {
-	if e.sessions {
-		return int64(settleChained)
-	}
-	return int64(settleSingle)
-}
 
 // settling has findings that need no trial: edges that every order obeys, and candidates that an ambiguous read cannot
 // have seen. Both follow from reachability (closure.Sessions) and extend it, until nothing more follows.
@@ -186,9 +178,12 @@ var errLater = errors.New("replay: settling comes first")
 // whenToSettle returns when to settle. If many reads have several possible writers and there are no times, many reads
 // fail in the first order, so settling comes first. Otherwise it is not worth its cost unless the loop shows that.
 func (e *engine) whenToSettle() int {
-	v := e.v
+	v, most := e.v, settleSingle
+	if e.sessions {
+		most = settleChained
+	}
 	if e.o.NoSettling || len(v.Amb) == 0 || e.h.HasPredicates() || e.o.Level.RealTime() ||
-		closure.SessionsSize(e.events(), e.countChains()) > e.settleBytes() {
+		closure.SessionsSize(e.events(), e.countChains()) > int64(most) {
 		return settleNever
 	}
 	if !e.o.SettleFirst && (e.timed() || len(v.Amb) < len(v.RW)/64) {

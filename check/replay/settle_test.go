@@ -121,10 +121,9 @@ func TestSettlingKeepsVerdicts(t *testing.T) {
 func TestSettlingLater(t *testing.T) {
 	randtest.Seeds(t, histtest.Long[uint64](1, 40), func(t testing.TB, seed uint64) {
 		for _, isolation := range []string{"serializable", "snapshot-isolation"} {
-			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix",
-				Variant: "duplicates", Values: 7 + int(seed%3)*7, Txns: histtest.Long(600, 1200),
-				Keys: histtest.Long(300, 600), Seed: seed, Isolation: isolation,
-				Hint: datasets.RandomTimes, UnknownRate: 0.01}))(t)
+			h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "mix", Variant: "duplicates",
+				Values: 7 + int(seed%3)*7, Txns: histtest.Long(600, 1200), Keys: histtest.Long(300, 600), Seed: seed,
+				Isolation: isolation, Hint: datasets.RandomTimes, UnknownRate: 0.01}))(t)
 			for _, l := range []level.Level{level.SessionSerializable, level.SessionSnapshotIsolation} {
 				want := evidence.Holds
 				if isolation != "serializable" && l == level.SessionSerializable {
@@ -159,8 +158,7 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 			lazy, err := replay.Run(ctx, v, replay.Options{Level: l, NoSaturation: true})
 			cancel()
 			must.OK(t, err, "%s, %s", name, l)
-			got := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l, SaturateAfter: 1,
-				NoSettling: true}))(t)
+			got := must.Get(replay.Run(t.Context(), v, replay.Options{Level: l, SaturateAfter: 1, NoSettling: true}))(t)
 			if lazy.Status != solver.Unknown && got.Status != lazy.Status {
 				t.Fatalf("%s, %s: %s, one by one %s", name, l, got.Status, lazy.Status)
 			}
@@ -183,9 +181,7 @@ func TestDenseKeepsVerdicts(t *testing.T) {
 			o.Keys, o.Sessions = 30, 20 // room for open choices
 		}
 		return random.Medium(seed, o)
-	}, func(t testing.TB, seed uint64, h *history.History) {
-		compare(t, fmt.Sprint("medium, seed ", seed), h)
-	})
+	}, func(t testing.TB, seed uint64, h *history.History) { compare(t, fmt.Sprint("medium, seed ", seed), h) })
 	histtest.Each(t, histtest.Long[uint64](10, 300), func(seed uint64) *history.History {
 		isolation := []string{"serializable", "snapshot-isolation", "read-committed"}[seed%3]
 		h := must.Get(datasets.Generate(t.Context(), datasets.Spec{Workload: "contended",

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"isovet/check/lists"
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
@@ -156,7 +157,13 @@ func Answer(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 	decide := c.Check
 	if h.HasLists() && in.Takes.Lists == ListsTold {
 		decide = func(ctx context.Context, h *history.History, o Options) (*evidence.Result, error) {
-			return checkLists(ctx, c, h, o)
+			registers := func(h *history.History) (*evidence.Result, error) { return c.Check(ctx, h, o) }
+			told := func(v *lists.View) (*evidence.Result, error) { return WithRegisters(in, v, o, registers) }
+			x, v, done, err := BeginLists(ctx, in, h, o, told)
+			if done || err != nil {
+				return x.Result, err
+			}
+			return told(v)
 		}
 	}
 	var r *evidence.Result
@@ -210,15 +217,14 @@ func (x *Run) Ended() bool { return x.Ctx.Err() != nil }
 
 // Stopped answers "unknown" because the context has ended.
 func (x *Run) Stopped() bool {
-	cause := context.Cause(x.Ctx)
-	if errors.Is(cause, context.DeadlineExceeded) {
-		return x.Unknown("timeout")
-	}
-	if cause == nil {
+	switch cause := context.Cause(x.Ctx); {
+	case cause == nil:
 		return x.Unknown("the formula has more clauses than the solver can store")
-	}
-	if errors.Is(cause, context.Canceled) {
+	case errors.Is(cause, context.DeadlineExceeded):
+		return x.Unknown("timeout")
+	case errors.Is(cause, context.Canceled):
 		return x.Unknown("interrupted")
+	default:
+		return x.Unknown("%v", cause)
 	}
-	return x.Unknown("%v", cause)
 }

@@ -2,10 +2,8 @@ package run
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"isovet/check/explain"
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/polygraph"
@@ -58,12 +56,8 @@ func (x *Run) ByPolygraph() (done bool, err error) {
 		case y.seed == nil, !a.Own && len(y.seed) > MaxTrial:
 			continue
 		}
-		err := x.Refuted(y.seed, replay.Refute)
-		if err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
+		if err := x.Try(y.seed, replay.Refute); err != nil || x.Answered() {
 			return true, err
-		}
-		if x.Answered() {
-			return true, nil
 		}
 	}
 	x.Stage("polygraph")

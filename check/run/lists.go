@@ -39,17 +39,6 @@ func BeginLists(ctx context.Context, in Info, h *history.History, o Options,
 	return x, v, false, nil
 }
 
-// checkLists lets a checker of registers decide a list history.
-func checkLists(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
-	registers := func(h *history.History) (*evidence.Result, error) { return c.Check(ctx, h, o) }
-	decide := func(v *lists.View) (*evidence.Result, error) { return WithRegisters(c.Info(), v, o, registers) }
-	x, v, done, err := BeginLists(ctx, c.Info(), h, o, decide)
-	if done || err != nil {
-		return x.Result, err
-	}
-	return decide(v)
-}
-
 // WithRegisters lets a checker decide a list history as registers, and translates its answer back. The transactions are
 // the same, so an order needs no translation.
 func WithRegisters(in Info, v *lists.View, o Options, check func(*history.History) (*evidence.Result, error)) (

@@ -69,8 +69,7 @@ func (x *Run) registers() error {
 	unique := !x.View.Ambiguous() && !x.H.HasPredicates()
 	for i := range regs {
 		if unique {
-			txns, ok, conflict := minitxn.Zones(&regs[i])
-			if !ok {
+			if txns, ok, conflict := minitxn.Zones(&regs[i]); !ok {
 				if a, found := x.cyclesAmong(conflict); found {
 					x.Stage("solving")
 					x.Violated(a)

@@ -42,19 +42,17 @@ func (x *Run) RefutedByCycles(p *polygraph.Polygraph, cycles [][]polygraph.Edge,
 	}
 	var seed []uint32
 	told := make(map[int32]bool)
-	for _, c := range p.Reasons(cycles) {
-		for _, e := range c {
-			seed = append(seed, p.Txn[e.From])
-			if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
-				if of := p.Options[e.W].Of; !told[of] {
-					told[of] = true
-					p.StoryOf(&p.Based[p.Options[e.W].Of], func(t uint32) { seed = append(seed, t) })
-				}
+	for _, e := range slices.Concat(p.Reasons(cycles)...) {
+		seed = append(seed, p.Txn[e.From])
+		if e.Dep == evidence.PWR || e.Dep == evidence.PRW {
+			if of := p.Options[e.W].Of; !told[of] {
+				told[of] = true
+				p.StoryOf(&p.Based[p.Options[e.W].Of], func(t uint32) { seed = append(seed, t) })
 			}
-			if e.Dep == evidence.RW && e.W != history.None {
-				if t := p.V.WTxn[e.W]; t != history.None {
-					seed = append(seed, t)
-				}
+		}
+		if e.Dep == evidence.RW && e.W != history.None {
+			if t := p.V.WTxn[e.W]; t != history.None {
+				seed = append(seed, t)
 			}
 		}
 	}
@@ -74,7 +72,12 @@ func (x *Run) proveByTxns(seed []uint32, own bool) error {
 	if seed = slices.Compact(seed); len(seed) == 0 || len(seed) > MaxTrial {
 		return nil
 	}
-	if err := x.Refuted(seed, explain.Item); err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
+	return x.Try(seed, explain.Item)
+}
+
+// Try is Refuted for transactions that may not violate the level by themselves. Then the verdict stays open.
+func (x *Run) Try(seed []uint32, refute explain.Refuter) error {
+	if err := x.Refuted(seed, refute); err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
 		return err
 	}
 	return nil
@@ -98,6 +101,14 @@ func (x *Run) Refuted(seed []uint32, refute explain.Refuter) error {
 	x.Violated(a)
 	x.Stage("evidence")
 	return nil
+}
+
+// RefutedFor is RefutedByPolygraph if an attempt's "no" is the level's own. Else it leaves the verdict open.
+func (x *Run) RefutedFor(at Attempt) error {
+	if !at.Own {
+		return nil
+	}
+	return x.RefutedByPolygraph()
 }
 
 // RefutedByPolygraph proves the "no" of a checker without cycles, in terms of single writes. It finds the proof without
@@ -157,14 +168,6 @@ func (x *Run) RefutedFork(fork [2]uint32) error {
 		}
 	}
 	return x.Refuted(seed, explain.Item)
-}
-
-// proveMismatches gives violations by single predicate operations.
-func (x *Run) proveMismatches(ms []prepass.Miss) {
-	x.Result.Also = max(0, len(ms)-prepass.MaxAnomalies)
-	x.Violated(slice.Map(ms[:len(ms)-x.Result.Also], func(m prepass.Miss) evidence.Anomaly {
-		return evidence.Anomaly{Kind: level.PredicateMismatch, Ops: []uint32{m.Op}, Key: m.Key}
-	})...)
 }
 
 // noOrderOf returns the violation by operations of a register which have no order once last ends: a cycle, if one is
@@ -259,9 +262,9 @@ func (x *Run) cyclesAmong(seed []uint32) (evidence.Anomaly, bool) {
 	defer cancel()
 	h, v := x.H, x.apart()
 	y := &Run{Ctx: ctx, H: v.H, Options: x.Options, View: v, at: time.Now(), Result: &evidence.Result{
-		Level: level.StrictSerializable, Checker: x.Result.Checker, H: v.H}}
+		Level: level.StrictSerializable, Checker: x.Result.Checker, H: v.H,
+		Stats: evidence.Stats{Stages: map[string]float64{}}}}
 	y.Options.Level = level.StrictSerializable
-	y.Result.Stats.Stages = map[string]float64{}
 	if err := y.Refuted(seed, replay.Refute); err != nil || y.Result.Verdict != evidence.Violated {
 		return evidence.Anomaly{}, false
 	}

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"isovet/check/explain"
+	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
 )
@@ -50,7 +52,10 @@ func (c Replay) Check(ctx context.Context, h *history.History, o Options) (*evid
 		x.Holds(a.Order)
 	case solver.Unsat:
 		if len(a.Mismatch) > 0 {
-			x.proveMismatches(a.Mismatch)
+			x.Result.Also = max(0, len(a.Mismatch)-prepass.MaxAnomalies)
+			x.Violated(slice.Map(a.Mismatch[:len(a.Mismatch)-x.Result.Also], func(m prepass.Miss) evidence.Anomaly {
+				return evidence.Anomaly{Kind: level.PredicateMismatch, Ops: []uint32{m.Op}, Key: m.Key}
+			})...)
 			return x.Result, nil
 		}
 		err := x.Refuted(a.Seed, replay.Refute)

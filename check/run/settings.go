@@ -27,6 +27,7 @@ const (
 	SettingTechnique = "technique"
 )
 
+// settingNames has the names in the order of Pipeline's fields.
 var settingNames = []string{SettingClosure, SettingPruning, SettingEncoding, SettingPhase, SettingAtMostOne,
 	SettingTechnique}
 
@@ -46,21 +47,11 @@ func (p *Pipeline) Set(name, value string) {
 }
 
 func (p *Pipeline) field(name string) *string {
-	switch name {
-	case SettingClosure:
-		return &p.Closure
-	case SettingPruning:
-		return &p.Pruning
-	case SettingEncoding:
-		return &p.Encoding
-	case SettingPhase:
-		return &p.Phase
-	case SettingAtMostOne:
-		return &p.AtMostOne
-	case SettingTechnique:
-		return &p.Technique
+	i := slices.Index(settingNames, name)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return []*string{&p.Closure, &p.Pruning, &p.Encoding, &p.Phase, &p.AtMostOne, &p.Technique}[i]
 }
 
 // Settings lists all settings, with the values that vbox has, because vbox has them all.

@@ -75,9 +75,7 @@ func lazily(b backends) func(context.Context, *encode.Problem) encode.Answer {
 }
 
 // SolverNames returns the names of all solvers. A caller does not change them.
-var SolverNames = sync.OnceValue(func() []string {
-	return slice.Map(solvers, func(s Solver) string { return s.Name })
-})
+var SolverNames = sync.OnceValue(func() []string { return slice.Map(solvers, func(s Solver) string { return s.Name }) })
 
 func defaultSolver() Solver { return solvers[0] }
 

@@ -112,8 +112,7 @@ func stampedAnomaly(h *history.History, rep *timestamp.Report, v *timestamp.Viol
 		a.Text = fmt.Sprintf("%s read %s, but after its own earlier operations the value is %s.", me,
 			stampedRead(h, v), h.ValueString(v.Want))
 		if h.Ops.Kind[v.Op] == history.ReadList {
-			a.Text = fmt.Sprintf("%s read %s, which contradicts its own earlier operations.", me, stampedRead(h,
-				v))
+			a.Text = fmt.Sprintf("%s read %s, which contradicts its own earlier operations.", me, stampedRead(h, v))
 		}
 	case timestamp.EXT:
 		a.Kind, a.Ops, a.Why = level.Ext, []uint32{v.Op}, v.Kind.String()
@@ -165,8 +164,7 @@ var whyWords = map[timestamp.Kind]string{
 func stampedRead(h *history.History, v *timestamp.Violation) string {
 	switch h.Ops.Kind[v.Op] {
 	case history.ReadList:
-		l := h.Ops.Ver[v.Op]
-		s := slice.Map(h.Elems(l), h.ValueString)
+		s := slice.Map(h.Elems(h.Ops.Ver[v.Op]), h.ValueString)
 		if len(s) > 16 {
 			s = append([]string{"…"}, s[len(s)-16:]...)
 		}

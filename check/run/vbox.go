@@ -391,8 +391,7 @@ func prune(x *Run, p *polygraph.Polygraph, back Solver) (reach closure.Dynamic, 
 			reach.Settle()
 			return reach, conflict, false, err
 		}
-		n, conflict := p.PruneRound(reach)
-		if n == 0 || conflict != nil {
+		if n, conflict := p.PruneRound(reach); n == 0 || conflict != nil {
 			if !keep {
 				reach = nil
 			}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -84,10 +83,8 @@ func (x *Run) trial(seed []uint32) (done bool, err error) {
 	if len(seed) > MaxTrial {
 		return false, nil
 	}
-	if err := x.Refuted(seed, replay.Refute); err != nil && !errors.Is(err, explain.ErrHolds) { // also in a Fault
-		return true, err
-	}
-	return x.Answered(), nil
+	err = x.Try(seed, replay.Refute)
+	return err != nil || x.Answered(), err
 }
 
 // cutter looks for an order that keeps sessions except at cuts. It cuts between the transactions of cycles which show

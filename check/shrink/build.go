@@ -127,8 +127,9 @@ func (b *builder) use() {
 func (b *builder) head(t uint32) history.TxnHead {
 	h := b.w.h
 	head := b.b.HeadOf(h, t)
-	head.Start, head.Commit, head.End = b.clock(h.Start(t)), b.clock(h.Commit(t)), b.clock(h.End(t))
-	head.StartTS, head.CommitTS = b.tick(h.StartTS(t)), b.tick(h.CommitTS(t))
+	clock, tick := b.n.clock, b.n.tick
+	head.Start, head.Commit, head.End = moved(clock, h.Start(t)), moved(clock, h.Commit(t)), moved(clock, h.End(t))
+	head.StartTS, head.CommitTS = moved(tick, h.StartTS(t)), moved(tick, h.CommitTS(t))
 	head.Node, head.Name = b.text(h.Txns.Node, t), b.text(h.Txns.Name, t)
 	head.Seq, head.HasSeq = int64(b.place[t]), head.HasSess
 	return head
@@ -158,18 +159,12 @@ func (b *builder) text(col []uint32, t uint32) uint32 {
 	return b.b.Text(b.w.h.Texts.Text(col[t]))
 }
 
-func (b *builder) clock(n int64) int64 {
-	if n == history.NoTime || b.n.clock == nil {
+// moved returns a time as a naming has it; without one (nil) it stays.
+func moved(by func(int64) int64, n int64) int64 {
+	if n == history.NoTime || by == nil {
 		return n
 	}
-	return b.n.clock(n)
-}
-
-func (b *builder) tick(n int64) int64 {
-	if n == history.NoTime || b.n.tick == nil {
-		return n
-	}
-	return b.n.tick(n)
+	return by(n)
 }
 
 // value translates a value of the whole to the part.
@@ -208,7 +203,7 @@ func (b *builder) op(op uint32) {
 	}
 	if start, end := h.OpStart(op), h.OpEnd(op); (start != history.NoTime || end != history.NoTime) &&
 		b.b.NumOps() == before+1 {
-		b.b.OpTimes(b.clock(start), b.clock(end))
+		b.b.OpTimes(moved(b.n.clock, start), moved(b.n.clock, end))
 	}
 }
 

@@ -8,11 +8,17 @@ import (
 )
 
 // rename gives the rest other names, as long as it still shows the violation: the values of each key become 1, 2, 3,
-// times their ranks, and if Names is Short keys a, b, c in order of occurrence. If predicates are left, which name keys
-// and values, only the times change.
+// times their ranks, the clients' and the database's separately, and if Names is Short keys a, b, c in order of
+// occurrence. If predicates are left, which name keys and values, only the times change. If clocks may be wrong,
+// distances matter, and the clients' times stay; so do places in a file.
 func (s *search) rename() {
 	s.tell("names")
-	times := s.ranks()
+	g := s.part.h
+	times := naming{clock: rank(g.Txns.Start, g.Txns.Commit, g.Txns.End, g.Ops.Start, g.Ops.End),
+		tick: rank(g.Txns.StartTS, g.Txns.CommitTS)}
+	if s.w.skew != 0 || g.Positions {
+		times.clock = nil
+	}
 	tries := []naming{times}
 	if !slices.ContainsFunc(s.w.preds, func(op uint32) bool { return s.best.op[op] }) {
 		all := s.short()
@@ -75,25 +81,11 @@ func (s *search) short() naming {
 	return n
 }
 
-// ranks renames times to their ranks, from 1, the clients' and the database's separately. If clocks may be wrong,
-// distances matter, and the clients' times stay; so do places in a file.
-func (s *search) ranks() naming {
-	g := s.part.h
-	clients := [][]int64{g.Txns.Start, g.Txns.Commit, g.Txns.End, g.Ops.Start, g.Ops.End}
-	n := naming{clock: rank(clients...), tick: rank(g.Txns.StartTS, g.Txns.CommitTS)}
-	if s.w.skew != 0 || g.Positions {
-		n.clock = nil
-	}
-	return n
-}
-
 func rank(cols ...[]int64) func(n int64) int64 {
 	var all []int64
-	for _, c := range cols {
-		for _, n := range c {
-			if n != history.NoTime {
-				all = append(all, n)
-			}
+	for _, n := range slices.Concat(cols...) {
+		if n != history.NoTime {
+			all = append(all, n)
 		}
 	}
 	slices.Sort(all)

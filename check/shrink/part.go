@@ -45,12 +45,10 @@ func newWhole(h *history.History, l level.Level, skew int64) (*whole, error) {
 		}
 		w.truths = x
 		w.rowKey, w.rowAt = make([]uint32, len(h.Preds.Old)), map[[2]uint32]uint32{}
+		w.predAt = make([]uint32, h.NumOps())
 	}
 	for _, k := range h.Lists.Key {
 		w.isList[k] = true
-	}
-	if h.HasPredicates() {
-		w.predAt = make([]uint32, h.NumOps())
 	}
 	last := make([]uint32, h.NumKeys()) // 1 + the transaction that overwrites the key
 	for t := range uint32(h.NumTxns()) {
@@ -79,9 +77,7 @@ func newWhole(h *history.History, l level.Level, skew int64) (*whole, error) {
 func (w *whole) index() {
 	h := w.h
 	w.writeOff, w.readOff = make([]uint32, h.NumVersions()+1), make([]uint32, h.NumVersions()+1)
-	count := func(off []uint32) func(v, op, row uint32) {
-		return func(v, _, _ uint32) { off[v+1]++ }
-	}
+	count := func(off []uint32) func(v, op, row uint32) { return func(v, _, _ uint32) { off[v+1]++ } }
 	w.each(count(w.writeOff), count(w.readOff))
 	for v := range h.NumVersions() {
 		w.writeOff[v+1] += w.writeOff[v]
@@ -148,8 +144,7 @@ type lost struct{ op, ver uint32 }
 
 func (w *whole) all() *state {
 	s := &state{op: fill(w.h.NumOps()), matched: fill(len(w.rowKey)), written: make([]bool, len(w.rowKey)),
-		gone: make([]bool, w.h.NumVersions()), beyond: make([][]uint64, len(w.preds)),
-		own: make([]bool, len(w.preds))}
+		gone: make([]bool, w.h.NumVersions()), beyond: make([][]uint64, len(w.preds)), own: make([]bool, len(w.preds))}
 	for j := range s.written {
 		s.written[j] = w.h.Preds.New[j] != history.None
 	}
@@ -160,8 +155,8 @@ func fill(n int) []bool { return slices.Repeat([]bool{true}, n) }
 
 func (s *state) clone() *state {
 	clear(s.own) // both states share these from now on
-	return &state{op: clone(s.op), matched: clone(s.matched), written: clone(s.written), gone: clone(s.gone),
-		beyond: append([][]uint64(nil), s.beyond...), own: make([]bool, len(s.own))}
+	return &state{op: slices.Clone(s.op), matched: slices.Clone(s.matched), written: slices.Clone(s.written),
+		gone: slices.Clone(s.gone), beyond: slices.Clone(s.beyond), own: make([]bool, len(s.own))}
 }
 
 // isBeyond reports whether a predicate operation, given by its place in preds, no longer ranges over a key without a
@@ -180,8 +175,6 @@ func (s *state) setBeyond(at, k uint32, keys int) {
 	}
 	s.beyond[at][k/64] |= 1 << (k % 64)
 }
-
-func clone(b []bool) []bool { return append([]bool(nil), b...) }
 
 // take removes an operation; settle then removes everything that depends on it.
 func (w *whole) take(s *state, op uint32) {
@@ -301,16 +294,16 @@ func (w *whole) missed(s *state, l lost) {
 }
 
 // size counts the transactions that are left, without the initial one, and the operations that are left.
-func (w *whole) size(s *state) (txns, ops int) {
+func (w *whole) size(s *state) (z Size) {
 	for t := range uint32(w.h.NumTxns()) {
 		if n := w.left(s, t); n > 0 {
-			ops += n
+			z.Ops += n
 			if t != w.h.Init {
-				txns++
+				z.Txns++
 			}
 		}
 	}
-	return txns, ops
+	return z
 }
 
 // left counts the remaining operations of a transaction, with elements and rows.

@@ -197,7 +197,6 @@ func (s *search) aim(first *evidence.Result) {
 	}
 }
 
-// wanted reports whether an anomaly is of a wanted kind.
 func (s *search) wanted(a evidence.Anomaly) bool {
 	return len(s.o.Kinds) == 0 || slices.Contains(s.o.Kinds, a.Kind)
 }
@@ -244,8 +243,7 @@ func (s *search) try(change func(st *state)) bool {
 	st := s.best.clone()
 	change(st)
 	s.w.settle(st)
-	var size Size
-	size.Txns, size.Ops = s.w.size(st)
+	size := s.w.size(st)
 	if size.Txns == 0 || size.Txns >= s.size.Txns && size.Ops >= s.size.Ops {
 		return false
 	}
@@ -266,7 +264,7 @@ const manyTxns = 40
 
 // run makes the best state as small as possible.
 func (s *search) run() {
-	s.size.Txns, s.size.Ops = s.w.size(s.best)
+	s.size = s.w.size(s.best)
 	s.tell("transactions that the evidence names")
 	s.steer()
 	for again := true; again && !s.stop(); {

@@ -56,7 +56,7 @@ func TestCutsKeepValid(t *testing.T) {
 				cutSome(w, s, rng)
 			}
 			w.settle(s)
-			if txns, _ := w.size(s); txns == 0 {
+			if w.size(s).Txns == 0 {
 				continue
 			}
 			p := must.Get(w.build(s, naming{}))(t)
@@ -216,9 +216,8 @@ func TestEnds(t *testing.T) {
 			cancel()
 		}
 	}}))(t)
-	if r.Ended == nil || seen != 2 || r.To.Txns >= r.From.Txns {
-		t.Errorf("ended: %v, after %d steps: %v of %v", r.Ended, seen, r.To, r.From)
-	}
+	must.Be(t, r.Ended != nil && seen == 2 && r.To.Txns < r.From.Txns,
+		"ended: %v, after %d steps: %v of %v", r.Ended, seen, r.To, r.From)
 	must.Equal(t, judge(t, r.H, level.Serializable).Verdict, evidence.Violated, "%s", text(t, r.H))
 }
 

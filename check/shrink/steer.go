@@ -28,8 +28,7 @@ func (s *search) steer() {
 func (s *search) jump() bool {
 	for _, p := range s.proofs() {
 		for _, plan := range s.plans(p) {
-			before := s.size
-			if s.try(plan) && s.size.Txns < before.Txns {
+			if before := s.size; s.try(plan) && s.size.Txns < before.Txns {
 				return true
 			}
 		}
@@ -137,9 +136,7 @@ func (s *search) proofs() []*proof {
 	var out []*proof
 	r := s.answer
 	few := slice.Numbers[uint32](len(r.Anomalies))
-	sorts.Stable(few, func(a, b uint32) int {
-		return cmp.Compare(len(r.Anomalies[a].Txns), len(r.Anomalies[b].Txns))
-	})
+	sorts.Stable(few, func(a, b uint32) int { return cmp.Compare(len(r.Anomalies[a].Txns), len(r.Anomalies[b].Txns)) })
 	few = slices.DeleteFunc(few, func(i uint32) bool { return !s.wanted(r.Anomalies[i]) })
 	for _, i := range few[:min(len(few), maxProofs)] {
 		out = append(out, s.proof(&r.Anomalies[i]))
@@ -200,10 +197,8 @@ func (s *search) proof(a *evidence.Anomaly) *proof {
 	for _, o := range a.Ops {
 		op(o)
 	}
-	for _, d := range a.Dead {
-		for _, o := range d {
-			op(o)
-		}
+	for _, o := range slices.Concat(a.Dead...) {
+		op(o)
 	}
 	for _, e := range a.Edges() {
 		txn(e.From)

@@ -183,7 +183,9 @@ func (e *engine) countSessions(ctx context.Context) error {
 	last := int64(history.NoTime)
 	alone := int64(0)
 	err := e.eachHead(ctx, func(place uint64, h *plan.Head) {
-		e.density.addHead(place, h)
+		if !h.Init && h.Status == history.Committed {
+			e.density.add(plan.Pos{T: h.T, N: place})
+		}
 		switch {
 		case h.Init:
 		case h.Session == history.NoTime:
@@ -218,8 +220,7 @@ func (e *engine) round(ctx context.Context, a *Answer, t *trouble) error {
 	counts := map[uint64]plan.Pos{} // transactions of unknown outcome → their first reader
 	var alone []uint64              // readers of versions that may have no installer
 	causes := make([]plan.Cause, len(t.misfits))
-	for i := range t.misfits {
-		m := &t.misfits[i]
+	for i, m := range slice.Refs(t.misfits) {
 		c := plan.CauseOf(m, by[plan.Want{Key: m.Key, Value: m.Want}])
 		causes[i] = c
 		switch c.Case {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"isovet/check/spill/plan"
-	"isovet/history"
 )
 
 // density estimates how many transactions are in a stretch of the order, from a sorted sample of the places of
@@ -84,10 +83,4 @@ func (d *density) grow(s plan.Span, by float64) plan.Span {
 		s.To.Sub = math.MaxUint32
 	}
 	return s
-}
-
-func (d *density) addHead(place uint64, h *plan.Head) {
-	if !h.Init && h.Status == history.Committed {
-		d.add(plan.Pos{T: h.T, N: place})
-	}
 }

@@ -110,9 +110,8 @@ func TestWindowsOfBursts(t *testing.T) {
 			a := must.Get(Check(t.Context(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
 				Level: l, MaxWindow: most}))(t)
 			t.Logf("seed %d, %s: %s, %d open, %+v", seed, l, a.Verdict, len(a.Open), a.Stats)
-			if a.Stats.Largest > most+most/4 || a.Stats.Largest == 0 {
-				t.Errorf("seed %d, %s: a window of %d transactions, %d may be", seed, l, a.Stats.Largest, most)
-			}
+			must.Be(t, a.Stats.Largest <= most+most/4 && a.Stats.Largest != 0,
+				"seed %d, %s: a window of %d transactions, %d may be", seed, l, a.Stats.Largest, most)
 			if a.Verdict == evidence.Unknown && len(a.Open) == 0 {
 				t.Errorf("seed %d, %s: unknown, and no stretch is named: %s", seed, l, a.Reason)
 			}

@@ -92,13 +92,3 @@ func (e *engine) take() error {
 		}
 	}
 }
-
-// leaveFolder unlocks the folder, and removes it if nothing else is in it.
-func (e *engine) leaveFolder() {
-	err := os.Remove(e.lock.Name())
-	filelock.Close(e.lock)
-	if err != nil { // some systems do not remove open files
-		os.Remove(e.lock.Name())
-	}
-	os.Remove(e.o.Dir)
-}

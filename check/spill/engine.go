@@ -113,14 +113,6 @@ type Stats struct {
 	Recalled         int // later answers that an earlier check had stored
 }
 
-// unfit turns an unsupported feature of the history into an answer "unknown".
-func unfit(err error) *Answer {
-	if u, ok := errors.AsType[*plan.Unfit](err); ok {
-		return &Answer{Verdict: evidence.Unknown, Reason: u.What}
-	}
-	return nil
-}
-
 // Check decides whether a history satisfies a level, in bounded memory. If the disk is too small or full, the error is
 // [syscall.ENOSPC], and the finished files stay: the same check goes on with them.
 func Check(ctx context.Context, in *Input, o Options) (a *Answer, err error) {
@@ -152,9 +144,9 @@ func run(ctx context.Context, in *Input, o Options, few bool) (a *Answer, err er
 		return nil, err
 	}
 	if err := e.mapTimed(ctx); err != nil {
-		if a := unfit(err); a != nil {
+		if u, ok := errors.AsType[*plan.Unfit](err); ok {
 			e.done = true
-			return a, nil
+			return &Answer{Verdict: evidence.Unknown, Reason: u.What}, nil
 		}
 		return nil, err
 	}

@@ -41,9 +41,8 @@ func compareStamped(t testing.TB, seed uint64, h *history.History, counts map[st
 		got, err := Check(context.Background(), cut(h, r), Options{Level: l, Parts: 1 + r.IntN(7), Checker: "chronos",
 			Dir: filepath.Join(t.TempDir(), "spill"), ReadOnlyAtStart: atStart})
 		var bad *history.InputError
-		if errors.As(werr, &bad) != errors.As(err, &bad) || (werr == nil) != (err == nil) {
-			t.Fatalf("seed %d, %s: out of core %v, in memory %v", seed, l, err, werr)
-		}
+		must.Hold(t, errors.As(werr, &bad) == errors.As(err, &bad) && (werr == nil) == (err == nil),
+			"seed %d, %s: out of core %v, in memory %v", seed, l, err, werr)
 		if err != nil {
 			counts["refused"]++
 			continue

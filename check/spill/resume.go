@@ -16,6 +16,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"isovet/check/spill/plan"
+	"isovet/internal/filelock"
 )
 
 // done is the record of a mapped task, in a file beside its chunks. Another run over the same history, with the same
@@ -156,7 +157,12 @@ func (e *engine) clean(kept func(name string) bool) {
 			os.Remove(filepath.Join(e.o.Dir, name))
 		}
 	}
-	e.leaveFolder()
+	err = os.Remove(e.lock.Name())
+	filelock.Close(e.lock)
+	if err != nil { // some systems do not remove open files
+		os.Remove(e.lock.Name())
+	}
+	os.Remove(e.o.Dir) // if nothing else is in it
 }
 
 // A check of the same history repeats the same steps, because its requests to partitions, groups of pieces and windows

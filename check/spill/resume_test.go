@@ -70,9 +70,8 @@ func TestResume(t *testing.T) {
 			stored, _ := filepath.Glob(filepath.Join(o.Dir, "step-*.done"))
 			a, err := Check(context.Background(), keyed(h), o)
 			if err != nil {
-				if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "goes on") {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
+				must.Hold(t, errors.Is(err, syscall.ENOSPC) && strings.Contains(err.Error(), "goes on"),
+					"seed %d: %v", seed, err)
 				damage(t, o.Dir, r)
 				continue
 			}
@@ -141,9 +140,7 @@ func TestResumeOfAnother(t *testing.T) {
 			t.Errorf("%s: %s\nexpected\n%s", l, got, fresh[l])
 		}
 	}
-	if stopped == 0 {
-		t.Error("no check was stopped")
-	}
+	must.Be(t, stopped != 0, "no check was stopped")
 }
 
 // A disk that has not nearly what a check needs is claimed to be so before anything is read; one that has about as much
@@ -160,9 +157,8 @@ func TestTooLittleDisk(t *testing.T) {
 	}
 	o.free = func() (int64, bool) { return 100 << 20, true }
 	_, err := Check(context.Background(), in, o)
-	if err == nil || !strings.Contains(err.Error(), "100 MiB is free") || read {
-		t.Errorf("100 MiB: %v, read: %t; expected a refusal before", err, read)
-	}
+	must.Be(t, err != nil && strings.Contains(err.Error(), "100 MiB is free") && !read,
+		"100 MiB: %v, read: %t; expected a refusal before", err, read)
 	for _, free := range []int64{500 << 20, 1 << 40} {
 		o.free = func() (int64, bool) { return free, true }
 		if _, err := Check(context.Background(), in, o); err != nil {

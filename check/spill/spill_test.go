@@ -116,8 +116,7 @@ func compare(t testing.TB, seed uint64, h *history.History, checker string, wind
 		case got.Verdict == want.Verdict || want.Verdict == evidence.Unknown:
 			counts[decided]++
 		case got.Verdict != evidence.Unknown || window == 0: // all of it is less than a window may have
-			t.Fatalf("seed %d, %s: out of core %s (%s), in memory %s", seed, l, got.Verdict, got.Reason,
-				want.Verdict)
+			t.Fatalf("seed %d, %s: out of core %s (%s), in memory %s", seed, l, got.Verdict, got.Reason, want.Verdict)
 		default:
 			counts[open]++
 		}
@@ -139,8 +138,7 @@ func verify(t testing.TB, seed uint64, h *history.History, a *Answer, r *rand.Ra
 	}
 	got, err := verifyWith(t, cert.String(), h, r)
 	if err != nil || got.Refuted != nil {
-		t.Fatalf("seed %d, %s, %s: the certificate fails: %v, %v\n%s", seed, a.Level, a.Verdict, err, got,
-			cert.Bytes())
+		t.Fatalf("seed %d, %s, %s: the certificate fails: %v, %v\n%s", seed, a.Level, a.Verdict, err, got, cert.Bytes())
 	}
 	counts["certified "+a.Verdict.String()]++
 	if a.Verdict != evidence.Holds || a.Stamps.On || a.By != a.Level {
@@ -336,9 +334,8 @@ func TestOneCheckAFolder(t *testing.T) {
 	if a, err := Check(context.Background(), in, o); err != nil || a.Reason != "" {
 		t.Errorf("the first one: %v, %v", a, err)
 	}
-	if inner == nil || !strings.Contains(inner.Error(), "another running check") {
-		t.Errorf("the second one: %v; expected a refusal", inner)
-	}
+	must.Be(t, inner != nil && strings.Contains(inner.Error(), "another running check"),
+		"the second one: %v; expected a refusal", inner)
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the folder is left")
 	}

@@ -156,8 +156,7 @@ func (e *engine) proveStamped(ctx context.Context, a *Answer, s *stamped) error 
 	listed := s.all[:min(len(s.all), check.MaxStamped())]
 	var places []uint64
 	only := []plan.Value{}
-	for i := range listed {
-		v := &listed[i]
+	for _, v := range slice.Refs(listed) {
 		if places = append(places, v.Txn); v.Other != plan.NoPlace {
 			places = append(places, v.Other)
 		}
@@ -240,8 +239,7 @@ func (e *engine) tellStamped(a *Answer, s *stamped, listed []plan.StampViolation
 		return history.None
 	}
 	var vs []timestamp.Violation
-	for i := range listed {
-		v := &listed[i]
+	for _, v := range slice.Refs(listed) {
 		t := index[v.Txn]
 		x := timestamp.Violation{Axiom: v.Axiom, Txn: t, Other: index[v.Other], Key: history.None, Op: history.None,
 			Got: history.None, Want: history.None}
@@ -287,8 +285,7 @@ func counted(all []plan.StampViolation) (txns, pairs int) {
 		keyed bool
 	}
 	seen := map[pair]bool{}
-	for i := range all {
-		v := &all[i]
+	for i, v := range slice.Refs(all) {
 		if i == 0 || all[i-1].Txn != v.Txn {
 			txns++
 		}

@@ -35,9 +35,8 @@ func TestWindowsGrowOnce(t *testing.T) {
 		ws := e.windows([]plan.Span{{From: at(15_010), To: at(15_012)}})
 		must.Same(t, len(ws), 1, "round %d: windows of one stretch", round)
 		had, most := e.count(ws[0].span), float64(30+round*120+4*few<<round)
-		if had < 30 || had > most {
-			t.Errorf("round %d: the window has %.0f transactions; expected 30 to %.0f", round, had, most)
-		}
+		must.Be(t, had >= 30 && had <= most,
+			"round %d: the window has %.0f transactions; expected 30 to %.0f", round, had, most)
 	}
 }
 
@@ -56,9 +55,8 @@ func TestLateAnswers(t *testing.T) {
 			a := must.Get(Check(t.Context(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
 				Level: l, MaxWindow: 3000}))(t)
 			t.Logf("seed %d, %s: %s %s, %+v", seed, l, a.Verdict, a.Reason, a.Stats)
-			if a.Verdict != evidence.Holds || a.Stats.Misfits < 150 {
-				t.Errorf("seed %d, %s: %s: %s", seed, l, a.Verdict, a.Reason)
-			}
+			must.Be(t, a.Verdict == evidence.Holds && a.Stats.Misfits >= 150,
+				"seed %d, %s: %s: %s", seed, l, a.Verdict, a.Reason)
 		}
 	}
 }
@@ -70,9 +68,8 @@ func TestSmallSlices(t *testing.T) {
 	for _, window := range histtest.Long([]int{7}, []int{1, 7, 60}) {
 		a := must.Get(Check(t.Context(), cut(h, r), Options{Dir: filepath.Join(t.TempDir(), "spill"),
 			Level: Levels()[2], MaxWindow: window}))(t)
-		if a.Verdict == evidence.Violated {
-			t.Errorf("windows of %d: a violation of a history that has none: %s", window, a.Reason)
-		}
+		must.Be(t, a.Verdict != evidence.Violated,
+			"windows of %d: a violation of a history that has none: %s", window, a.Reason)
 	}
 }
 

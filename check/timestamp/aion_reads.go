@@ -41,8 +41,7 @@ func (a *Aion) look(t *Arrival, n, upTo int64, late bool) {
 					a.read(k, op.Key, onlineReader{upTo: upTo, val: val, n: n, op: uint32(i)})
 				}
 			} else if k.own != op.Val {
-				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: uint32(i), Got: op.Val,
-					Want: k.own})
+				a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: op.Key, Op: uint32(i), Got: op.Val, Want: k.own})
 			}
 			k.own, k.mine = op.Val, a.stamp
 		case history.Write:
@@ -77,9 +76,7 @@ func (a *Aion) lookList(t *Arrival, at uint32, n, upTo int64, late bool) {
 	key := t.Ops[at].Key
 	got := t.Lists[t.Ops[at].Val]
 	k := &a.keys[key]
-	wrong := func() {
-		a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: key, Op: at})
-	}
+	wrong := func() { a.final(Final{Axiom: INT, Txn: t.ID, Other: NoID, Key: key, Op: at}) }
 	if k.mine == a.stamp {
 		for before := at; before > 0; before-- {
 			op := &t.Ops[before-1]
@@ -246,7 +243,6 @@ func (a *Aion) wrongReads(s *slot, n int64, at int) iter.Seq2[uint32, *onlineRea
 	}
 }
 
-// wrongRead returns the violation of a wrong read.
 func (a *Aion) wrongRead(s *slot, k *onlineKey, x *onlineReader, key uint32) Final {
 	f := Final{Axiom: EXT, Txn: s.id, Other: x.by, Key: key, Op: x.op, Got: x.val, Want: x.want}
 	for v := range k.versions {

@@ -58,16 +58,12 @@ func TestAionLong(t *testing.T) {
 		for _, o := range allOptions() {
 			want := must.Get(Chronos(t.Context(), h, o))(t)
 			rng := rand.New(rand.NewPCG(seed, 1))
-			got := must.Get(aionOver(t.Context(), h, o, displaced(h, 50, rng), func(int) bool {
-				return true
-			}))(t)
+			got := must.Get(aionOver(t.Context(), h, o, displaced(h, 50, rng), func(int) bool { return true }))(t)
 			if !slices.Equal(got.Violations, want.Violations) {
 				t.Fatalf("seed %d, %v: %d violations, Chronos has %d", seed, o, len(got.Violations),
 					len(want.Violations))
 			}
-			if got.Online.MaxWindow > 1500 {
-				t.Errorf("seed %d: the window grew to %d", seed, got.Online.MaxWindow)
-			}
+			must.Be(t, got.Online.MaxWindow <= 1500, "seed %d: the window grew to %d", seed, got.Online.MaxWindow)
 		}
 	}
 }
@@ -116,9 +112,7 @@ func TestAionLate(t *testing.T) {
 	add(4, 13, 14, ArrivalOp{2, 0, r})
 	a.Close()
 	got := slices.Clone(a.Take())
-	if len(got) != 1 || got[0].Axiom != LATE || got[0].Txn != 3 || a.Stats().Late != 1 {
-		t.Errorf("%+v", got)
-	}
+	must.Be(t, len(got) == 1 && got[0].Axiom == LATE && got[0].Txn == 3 && a.Stats().Late == 1, "%+v", got)
 }
 
 // TestAionErrata: C10 (one flag a read), C11, C16 (a pair once), C17 (the base version stays).

@@ -110,9 +110,8 @@ func TestChronosAfter(t *testing.T) {
 				if want := max(moments-1, 0) / every; called < want || called > want+1 {
 					t.Fatalf("seed %d, %s, every %d of %d: called %d times", seed, o.Level, every, moments, called)
 				}
-				if !slices.Equal(r.Violations, plain.Violations) {
-					t.Fatalf("seed %d, %s: other violations", seed, o.Level)
-				}
+				must.Hold(t, slices.Equal(r.Violations, plain.Violations),
+					"seed %d, %s: other violations", seed, o.Level)
 			}
 		}
 	}
@@ -148,9 +147,7 @@ func stampedHistory(t *testing.T, ts [][2]int64, ops func(b *history.Builder, i 
 // TestChronosMalformed: errata C3. Writers that tie, or take no time, are no history of such a database; a missing
 // timestamp decides nothing.
 func TestChronosMalformed(t *testing.T) {
-	write := func(b *history.Builder, i int) {
-		b.Write(b.Key(history.IntValue(int64(i))), history.IntValue(1))
-	}
+	write := func(b *history.Builder, i int) { b.Write(b.Key(history.IntValue(int64(i))), history.IntValue(1)) }
 	si := Options{Level: level.SnapshotIsolation}
 	for _, c := range []struct {
 		name string

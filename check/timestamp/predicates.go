@@ -99,7 +99,6 @@ func (s *sweep) row(t, op, key, got, want uint32, mine bool, now int64) {
 	s.out.add(x)
 }
 
-// rowKey returns the key of a predicate's row.
 func rowKey(h *history.History, row uint32) uint32 {
 	if v := h.Preds.Old[row]; v != history.None {
 		return h.VerKey[v]

@@ -1,6 +1,7 @@
 package timestamp
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -128,16 +129,8 @@ func (r *Report) finish() {
 }
 
 func compare(a, b Violation) int {
-	for _, d := range [...]int64{
-		int64(a.Txn) - int64(b.Txn), int64(a.Key) - int64(b.Key), int64(a.Axiom) - int64(b.Axiom),
-		int64(a.Op) - int64(b.Op), int64(a.Other) - int64(b.Other),
-		int64(a.Got) - int64(b.Got),
-	} {
-		if d != 0 {
-			return int(max(-1, min(1, d)))
-		}
-	}
-	return 0
+	return cmp.Or(cmp.Compare(a.Txn, b.Txn), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Axiom, b.Axiom),
+		cmp.Compare(a.Op, b.Op), cmp.Compare(a.Other, b.Other), cmp.Compare(a.Got, b.Got))
 }
 
 // writers finds the writers of a version, for the kinds of EXT failures. It is built at the first of these.

@@ -315,8 +315,8 @@ func (c *checker) answer(s Status) Answer {
 
 func (c *checker) holds(topo []int32) Answer {
 	a := c.answer(Holds)
-	nodes := events.New(c.h, c.v.Counts, c.level, 0)
-	a.Order = nodes.Order(topo)
+	ev := events.New(c.h, c.v.Counts, c.level, 0)
+	a.Order = ev.Order(topo)
 	return a
 }
 

@@ -73,9 +73,7 @@ func bank(_ context.Context, j *judge) error {
 			right = append(right, b)
 		}
 	}
-	j.stat("read-count", reads)
-	j.stat("error-count", reads-len(right))
-	j.stat("total-amount", total)
+	j.stats(Stat{"read-count", reads}, Stat{"error-count", reads - len(right)}, Stat{"total-amount", total})
 	if len(sums) > 1 {
 		all := slices.Sorted(maps.Keys(sums))
 		j.stat("lowest", all[0])
@@ -94,8 +92,7 @@ func accountsOf(text string) (names []string, err error) {
 	}
 	if lo, hi, is := strings.Cut(text, "-"); is && !strings.Contains(text, "|") {
 		a, err1 := strconv.Atoi(lo)
-		b, err2 := strconv.Atoi(hi)
-		if err1 == nil && err2 == nil && a <= b && b-a < 1<<20 {
+		if b, err2 := strconv.Atoi(hi); err1 == nil && err2 == nil && a <= b && b-a < 1<<20 {
 			for n := a; n <= b; n++ {
 				names = append(names, strconv.Itoa(n))
 			}

@@ -30,7 +30,6 @@ func (b *bag) add(v any, op int) {
 	b.op[k] = op
 }
 
-// size returns the number of values.
 func (b *bag) size() int { return slice.Sum(maps.Values(b.count)) }
 
 // set is Jepsen's set: the last read must have every element whose add succeeded, and none that nobody tried to add.
@@ -76,12 +75,9 @@ func set(_ context.Context, j *judge) error {
 			j.found("lost", []int{acked.op[v], last}, "%s was added, but the last read lacks it", v)
 		}
 	}
-	j.stat("attempt-count", len(tried.order))
-	j.stat("acknowledged-count", len(acked.order))
-	j.stat("ok-count", good)
-	j.stat("lost-count", j.a.Counts["lost"])
-	j.stat("recovered-count", recovered)
-	j.stat("unexpected-count", j.a.Counts["unexpected"])
+	j.stats(Stat{"attempt-count", len(tried.order)}, Stat{"acknowledged-count", len(acked.order)},
+		Stat{"ok-count", good}, Stat{"lost-count", j.a.Counts["lost"]}, Stat{"recovered-count", recovered},
+		Stat{"unexpected-count", j.a.Counts["unexpected"]})
 	return nil
 }
 
@@ -202,12 +198,8 @@ func (j *judge) weighElements(all []*element) {
 			never++
 		}
 	}
-	j.stat("attempt-count", len(all))
-	j.stat("stable-count", stable)
-	j.stat("lost-count", j.a.Counts["lost"])
-	j.stat("never-read-count", never)
-	j.stat("stale-count", stale)
-	j.stat("worst-stale-ms", worst.Milliseconds())
+	j.stats(Stat{"attempt-count", len(all)}, Stat{"stable-count", stable}, Stat{"lost-count", j.a.Counts["lost"]},
+		Stat{"never-read-count", never}, Stat{"stale-count", stale}, Stat{"worst-stale-ms", worst.Milliseconds()})
 	if stable == 0 && j.a.Counts["lost"] == 0 {
 		j.unknown("no read shows that an element stayed in the set")
 	}
@@ -279,13 +271,9 @@ func totalQueue(_ context.Context, j *judge) error {
 			j.found("lost", []int{acked.op[v]}, "%s was enqueued but never dequeued%s", v, hint)
 		}
 	}
-	j.stat("attempt-count", tried.size())
-	j.stat("acknowledged-count", acked.size())
-	j.stat("ok-count", good)
-	j.stat("unexpected-count", j.a.Counts["unexpected"])
-	j.stat("duplicated-count", duplicated)
-	j.stat("lost-count", j.a.Counts["lost"])
-	j.stat("recovered-count", recovered)
+	j.stats(Stat{"attempt-count", tried.size()}, Stat{"acknowledged-count", acked.size()}, Stat{"ok-count", good},
+		Stat{"unexpected-count", j.a.Counts["unexpected"]}, Stat{"duplicated-count", duplicated},
+		Stat{"lost-count", j.a.Counts["lost"]}, Stat{"recovered-count", recovered})
 	return nil
 }
 
@@ -297,8 +285,7 @@ func uniqueIDs(_ context.Context, j *judge) error {
 	twice := map[string]int{}
 	less := func(a, b any) bool {
 		x, xn := a.(int64)
-		y, yn := b.(int64)
-		if xn && yn {
+		if y, yn := b.(int64); xn && yn {
 			return x < y
 		}
 		return operations.Text(a) < operations.Text(b)
@@ -323,9 +310,7 @@ func uniqueIDs(_ context.Context, j *judge) error {
 		}
 		first[k] = i
 	}
-	j.stat("attempted-count", tried)
-	j.stat("acknowledged-count", acked)
-	j.stat("duplicated-count", len(twice))
+	j.stats(Stat{"attempted-count", tried}, Stat{"acknowledged-count", acked}, Stat{"duplicated-count", len(twice)})
 	if acked > 0 {
 		j.stat("range", []string{operations.Text(low), operations.Text(high)})
 	}

@@ -65,8 +65,7 @@ func (l *etcdLog) watch(i int) error {
 	for n := 0; err == nil && n < len(responses); n++ {
 		r := &responses[n]
 		w.from = cmp.Or(w.from, q.Watch.Revision)
-		for k := range r.Events {
-			e := &r.Events[k]
+		for k, e := range slice.Refs(r.Events) {
 			if e.Type != "put-operation" && e.Type != "delete-operation" {
 				return l.j.bad(op, "Responses: Type", e.Type, "put-operation or delete-operation")
 			}
@@ -184,8 +183,7 @@ func (s *etcdSeen) before(old *etcdItem) bool {
 // fit reports whether the events of a revision fit the items before it; if not, after a report.
 func (l *etcdLog) fit(rev int64) bool {
 	for _, s := range l.events[rev] {
-		old := l.state["k"+s.Key]
-		if !l.unsure["k"+s.Key] && !s.before(old) {
+		if old := l.state["k"+s.Key]; !l.unsure["k"+s.Key] && !s.before(old) {
 			l.report("watch-previous", s.by, rev, l.maker(old), "of key %q does not fit what was there before", s.Key)
 			return false
 		}

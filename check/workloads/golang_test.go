@@ -101,9 +101,7 @@ func refused(t *testing.T, name, file, want string) {
 	if w, _, bad := Lookup(name); err == nil && bad == nil {
 		_, err = w.Check(t.Context(), h, Options{})
 	}
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v; expected %s\n%s", err, want, file)
-	}
+	must.Be(t, err != nil && strings.Contains(err.Error(), want), "error %v; expected %s\n%s", err, want, file)
 }
 
 // TestGoErrors: what is wrong is named by its line and member.

@@ -248,8 +248,7 @@ func (k *kafkaRun) messages() {
 	for i := range k.moved {
 		for _, m := range k.moved[i].sent {
 			readers, op := k.readers[m.id()], &k.h.Ops[i]
-			own := slices.ContainsFunc(k.moved[i].polled, func(p message) bool { return p.id() == m.id() })
-			if own {
+			if slices.ContainsFunc(k.moved[i].polled, func(p message) bool { return p.id() == m.id() }) {
 				k.found("precommitted-read", []int{i}, "an operation polls %s of key %s, which it sent itself",
 					m.value, m.key)
 			}

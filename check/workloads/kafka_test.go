@@ -11,6 +11,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // kafkaOp is an operation as the test draws it: [key, offset, value] of what it sends and polls, offset -1 unknown.
@@ -366,17 +367,14 @@ func TestKafka(t *testing.T) {
 			got[k] = true
 		}
 		seen[a.Verdict]++
-		if !maps.Equal(got, want) || (a.Verdict == evidence.Violated) != (len(want) > 0) {
-			t.Fatalf("seed %d: %v %v, expected %v\n%s", seed, a.Verdict, got, want, file)
-		}
+		must.Hold(t, maps.Equal(got, want) && (a.Verdict == evidence.Violated) == (len(want) > 0),
+			"seed %d: %v %v, expected %v\n%s", seed, a.Verdict, got, want, file)
 	})
 	seen.mixed(t)
 	for _, k := range strings.Fields("inconsistent-offsets duplicate G1a lost-write unseen precommitted-read " +
 		"int-poll-skip int-nonmonotonic-poll int-nonmonotonic-send poll-skip nonmonotonic-poll nonmonotonic-send " +
 		"G1c G1c-process G1c-realtime PL-2-cycle-exists strong-session-PL-2-cycle-exists strong-PL-2-cycle-exists " +
 		"allowed-G0 allowed-strong-PL-1-cycle-exists") {
-		if kinds[k] == 0 {
-			t.Errorf("no history has %s: %v", k, kinds)
-		}
+		must.Be(t, kinds[k] != 0, "no history has %s: %v", k, kinds)
 	}
 }

@@ -78,9 +78,7 @@ func longFork(_ context.Context, j *judge) error {
 		j.forks(groups[g], values)
 	}
 	slices.SortStableFunc(j.a.Findings, func(a, b Finding) int { return slices.Compare(a.Ops, b.Ops) })
-	j.stat("reads-count", len(values))
-	j.stat("early-read-count", early)
-	j.stat("late-read-count", late)
+	j.stats(Stat{"reads-count", len(values)}, Stat{"early-read-count", early}, Stat{"late-read-count", late})
 	return nil
 }
 
@@ -312,10 +310,8 @@ func sequential(_ context.Context, j *judge) error {
 				operations.Text(pair[0]))
 		}
 	}
-	j.stat("all-count", all)
-	j.stat("some-count", some)
-	j.stat("none-count", none)
-	j.stat("bad-count", j.a.Counts["bad"])
+	j.stats(Stat{"all-count", all}, Stat{"some-count", some}, Stat{"none-count", none},
+		Stat{"bad-count", j.a.Counts["bad"]})
 	return nil
 }
 

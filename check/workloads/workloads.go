@@ -268,8 +268,7 @@ func independent(h *operations.History) (parts []keyPart, err error) {
 	}
 	var told, cas, other *operations.Op
 	var found any
-	for i := range h.Ops {
-		op := &h.Ops[i]
+	for _, op := range slice.Refs(h.Ops) {
 		p := pair(op.In)
 		none := slices.Contains(valueless, op.F)
 		wrong := op.Status == operations.OK && op.Out != nil && pair(op.Out) == nil // else Out may say why it failed
@@ -376,13 +375,14 @@ func (j *judge) found(kind string, ops []int, format string, args ...any) {
 	}
 }
 
-func (j *judge) stat(name string, value any) { j.a.Stats = append(j.a.Stats, Stat{name, value}) }
+func (j *judge) stat(name string, value any) { j.stats(Stat{name, value}) }
+
+func (j *judge) stats(list ...Stat) { j.a.Stats = append(j.a.Stats, list...) }
 
 // each returns the operations of a function, "" meaning any, with one of some outcomes, none meaning any.
 func (j *judge) each(name string, of ...operations.Status) iter.Seq2[int, *operations.Op] {
 	return func(yield func(int, *operations.Op) bool) {
-		for i := range j.h.Ops {
-			op := &j.h.Ops[i]
+		for i, op := range slice.Refs(j.h.Ops) {
 			if (name == "" || name == op.F) && (of == nil || slices.Contains(of, op.Status)) && !yield(i, op) {
 				return
 			}

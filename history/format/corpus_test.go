@@ -73,9 +73,7 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	files := must.Get(filepath.Glob(filepath.Join(dir, "databases", "*.jsonl.zst")))(t)
-	if read < len(files) || read == 0 {
-		t.Errorf("read %d histories; there are %d files", read, len(files))
-	}
+	must.Be(t, read >= len(files) && read != 0, "read %d histories; there are %d files", read, len(files))
 	t.Logf("%d histories", read)
 }
 

@@ -240,8 +240,7 @@ func whole(read func(data []byte, file string) (*history.History, error)) func(c
 func some(read func(data []byte, file string) (*history.History, error)) func(context.Context, *Input,
 	Options) (*history.History, error) {
 	return whole(func(data []byte, file string) (*history.History, error) {
-		h, err := read(data, file)
-		if err != nil || h.NumTxns() > 0 {
+		if h, err := read(data, file); err != nil || h.NumTxns() > 0 {
 			return h, err
 		}
 		n := 0

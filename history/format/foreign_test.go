@@ -306,8 +306,7 @@ func TestPositions(t *testing.T) {
 `))
 	for real, want := range map[RealTime]bool{ByFile: true, Untimed: false} {
 		h := must.Get(Read(t.Context(), path, Options{RealTime: real}))(t)
-		if h.Positions != want || (h.Txns.Start != nil) != want {
-			t.Errorf("%v: positions %v, times %v", real, h.Positions, h.Txns.Start)
-		}
+		must.Be(t, h.Positions == want && (h.Txns.Start != nil) == want,
+			"%v: positions %v, times %v", real, h.Positions, h.Txns.Start)
 	}
 }

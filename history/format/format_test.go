@@ -86,9 +86,7 @@ func TestStandardInput(t *testing.T) {
 		h, err := Read(t.Context(), "-", Options{})
 		os.Stdin = old
 		f.Close()
-		if err != nil || h.NumTxns() != 2 {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Be(t, err == nil && h.NumTxns() == 2, "%s: %v", name, err)
 	}
 }
 
@@ -219,9 +217,8 @@ func TestWatchedStream(t *testing.T) {
 		ids = append(ids, h.Txns.ID[x])
 	}
 	must.Equal(t, fmt.Sprint(ids), "[70 72 73 71]", "in sessions")
-	if h.Meta.Name != "from the midst" || string(h.Texts.Text(uint32(h.Initial.N))) != "zero" {
-		t.Errorf("%+v, at first %v", h.Meta, h.Initial)
-	}
+	must.Be(t, h.Meta.Name == "from the midst" && string(h.Texts.Text(uint32(h.Initial.N))) == "zero",
+		"%+v, at first %v", h.Meta, h.Initial)
 	must.Equal(t, h.Notes[0].Count, 2, "repeated transactions")
 	_, err := Read(t.Context(), folder(append(lines, `{"id":71,"session":2,"seq":4,"ops":[["r","x",3]]}`)...), Options{})
 	if err == nil || !strings.Contains(err.Error(), "id 71 occurs twice, first in line 3") {

@@ -62,8 +62,7 @@ func (v InitialValue) parse() (says initial, err error) {
 		return says, nil
 	}
 	wrong := fmt.Errorf("initial value %.40q; expected an integer, a string in quotes, true, false or null, "+
-		"KEY=VALUE, or "+
-		"first-read", string(v))
+		"KEY=VALUE, or first-read", string(v))
 	if !utf8.ValidString(string(v)) {
 		return says, wrong
 	}
@@ -146,8 +145,7 @@ func (v InitialValue) Apply(h *history.History) error {
 	for _, kv := range says.keys {
 		k, ok := keyNamed(h, kv.key)
 		if !ok {
-			h.AddNote(history.NoteInitial, 1, "--initial gives key %s a value, but no operation names this key",
-				kv.key)
+			h.AddNote(history.NoteInitial, 1, "--initial gives key %s a value, but no operation names this key", kv.key)
 			continue
 		}
 		if named[k] {

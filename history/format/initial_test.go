@@ -79,9 +79,7 @@ func TestFirstRead(t *testing.T) {
 			fmt.Fprintf(&text, `,"ops":[%s]}`+"\n", strings.Join(ops, ","))
 		}
 		path := filepath.Join(dir, fmt.Sprint(i, ".jsonl"))
-		put := func(text string) {
-			must.OK(t, os.WriteFile(path, []byte(text), 0o644))
-		}
+		put := func(text string) { must.OK(t, os.WriteFile(path, []byte(text), 0o644)) }
 		read := func(o Options) *history.History {
 			h := must.Get(Read(t.Context(), path, o))(t)
 			return h

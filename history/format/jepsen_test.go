@@ -137,9 +137,7 @@ func TestJepsenErrors(t *testing.T) {
 // A folder of a Jepsen run is its history, the best file that has it; one without is named.
 func TestJepsenFolder(t *testing.T) {
 	dir := t.TempDir()
-	put := func(name, text string) {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
+	put := func(name, text string) { must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
 	binary := must.Get(os.ReadFile("fressian/testdata/test.jepsen"))(t)
 	put("results.edn", "{:valid? true}")
 	for i, f := range []struct{ name, text string }{
@@ -150,9 +148,8 @@ func TestJepsenFolder(t *testing.T) {
 	} {
 		put(f.name, f.text)
 		h, err := Read(t.Context(), dir, Options{})
-		if err != nil || h.NumTxns() != []int{1, 2, 2, 3}[i] || h.File != filepath.Join(dir, f.name) {
-			t.Errorf("%s: %v", f.name, err)
-		}
+		must.Be(t, err == nil && h.NumTxns() == []int{1, 2, 2, 3}[i] && h.File == filepath.Join(dir, f.name),
+			"%s: %v", f.name, err)
 	}
 }
 

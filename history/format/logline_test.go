@@ -24,9 +24,8 @@ func FuzzLoglineLine(f *testing.F) {
 		line = line[:len(line)-1]
 		var r logline.Reader
 		p, o, x, err := r.Cut(line)
-		if err != nil || p != place || string(o) != of || string(x) != text || !r.Summed {
-			t.Fatalf("%q is %d, %q, %q (%v)", line, p, o, x, err)
-		}
+		must.Hold(t, err == nil && p == place && string(o) == of && string(x) == text && r.Summed,
+			"%q is %d, %q, %q (%v)", line, p, o, x, err)
 		for bit := range 8 { // each single bit is missed
 			bad := bytes.Clone(line)
 			bad[int(at)%len(bad)] ^= 1 << bit

@@ -57,9 +57,7 @@ func TestOtlpRead(t *testing.T) {
 	}
 	// They stand in the order in which they began.
 	must.Equal(t, fmt.Sprint(got.Txns.Line), "[7 2 18]", "lines")
-	if !otlp.Is([]byte(trace)) || otlp.Is([]byte(told)) || otlp.Is(nil) {
-		t.Error("told by its beginning: wrong")
-	}
+	must.Be(t, otlp.Is([]byte(trace)) && !otlp.Is([]byte(told)) && !otlp.Is(nil), "told by its beginning: wrong")
 }
 
 // TestOtlpUnusual: what ProtoJSON allows is read, and what says two things is refused.
@@ -70,9 +68,7 @@ func TestOtlpUnusual(t *testing.T) {
 			`],"events":[{"name":"isovet.write","attributes":[{"key":"isovet.key","value":{"intValue":1,"x":0}},` +
 			`{"key":"isovet.value","value":` + value + `}]}]}]}]}]}`
 	}
-	ops := func(s string) string {
-		return `,{"key":"isovet.ops","value":{"stringValue":"` + s + `"}}`
-	}
+	ops := func(s string) string { return `,{"key":"isovet.ops","value":{"stringValue":"` + s + `"}}` }
 	for _, c := range []struct{ value, more, want string }{
 		{`{"intValue":"7","x":[1]}`, "", "7"}, {`{"doubleValue":"5"}`, "", "5"}, {`{"doubleValue":1.5}`, "", `"1.5"`},
 		{"null", "", "null"}, {`{"intValue":1,"boolValue":null}`, "", "1"}, {"{\"stringValue\":\"\xff\"}", "", "\"\ufffd\""},
@@ -85,9 +81,8 @@ func TestOtlpUnusual(t *testing.T) {
 	} {
 		h, _, err := otlp.Read([]byte(text(c.value, c.more)), "f")
 		if want, bad := strings.CutPrefix(c.want, "! "); bad {
-			if err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("%s %s: %v; want %s", c.value, c.more, err, want)
-			}
+			must.Be(t, err != nil && strings.HasPrefix(err.Error(), want),
+				"%s %s: %v; want %s", c.value, c.more, err, want)
 			continue
 		}
 		must.OK(t, err)

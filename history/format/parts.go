@@ -132,8 +132,7 @@ func partsOnce(dir string) (paths []string, list *PartList, err error) {
 func regular(dir string, take func(name string) bool) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " +
-			history.Reason(err)}
+		return nil, &history.InputError{File: dir, Off: -1, Msg: "cannot read the folder: " + history.Reason(err)}
 	}
 	for _, e := range entries {
 		if name := e.Name(); name[0] != '.' && name[0] != '_' && take(name) {

@@ -34,15 +34,13 @@ func TestProgress(t *testing.T) {
 			}
 			last, calls := int64(0), 0
 			must.Get(Read(t.Context(), path, Options{Workers: workers, Progress: func(done, total int64) {
-				if done <= last || done > total || total != int64(len(data)) {
-					t.Errorf("%s: %d of %d after %d; the file has %d", name, done, total, last, len(data))
-				}
+				must.Be(t, done > last && done <= total && total == int64(len(data)),
+					"%s: %d of %d after %d; the file has %d", name, done, total, last, len(data))
 				last = done
 				calls++
 			}}))(t)
-			if last < int64(len(data))/2 || calls < 3 {
-				t.Errorf("%s, %d workers: %d calls, the last with %d of %d", name, workers, calls, last, len(data))
-			}
+			must.Be(t, last >= int64(len(data))/2 && calls >= 3,
+				"%s, %d workers: %d calls, the last with %d of %d", name, workers, calls, last, len(data))
 		}
 	}
 }

@@ -66,7 +66,6 @@ func TestRates(t *testing.T) {
 			t.Errorf("%s: %v", r.Name, err)
 			continue
 		}
-		t.Logf("%s: %d bytes, %d transactions, %d operations, notes %v", r.Name, size, h.NumTxns(), h.NumOps(),
-			h.Notes)
+		t.Logf("%s: %d bytes, %d transactions, %d operations, notes %v", r.Name, size, h.NumTxns(), h.NumOps(), h.Notes)
 	}
 }

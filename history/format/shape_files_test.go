@@ -154,9 +154,7 @@ func shapeFiles(txns int) []shapeFile {
 	})
 	jepsenText := s.one(func(dst []byte, i int, t shapeTxn, _ bool) []byte {
 		return operations(dst, `{"index":%d,"type":"%s","process":%d,"f":"txn","value":%s,"time":%d}`+"\n", i, t,
-			func(ok bool) []byte {
-				return append(t.micro([]byte("["), `["%c",%d,%s]`, ",", ok, "null"), ']')
-			})
+			func(ok bool) []byte { return append(t.micro([]byte("["), `["%c",%d,%s]`, ",", ok, "null"), ']') })
 	})
 	jepsenLines := s.one(func(dst []byte, i int, t shapeTxn, _ bool) []byte {
 		for _, kind := range [...]string{"invoke", "ok"} {

@@ -51,8 +51,7 @@ func Within(in *Input) (*Input, error) {
 
 // IsRun reports whether a folder is a Jepsen run's, or a store or a test's folder: of these the latest run is read.
 func IsRun(dir string) bool {
-	in := &Input{Name: dir, Path: dir, Dir: true}
-	run, err := Within(in)
+	run, err := Within(&Input{Name: dir, Path: dir, Dir: true})
 	if err != nil {
 		return false
 	}

@@ -73,7 +73,13 @@ func readStream(ctx context.Context, data []byte, file string) (*history.History
 	if err != nil {
 		return nil, err
 	}
-	inSessions(h, seqs)
+	// Places may begin with any number and have gaps. If one is missing, the session keeps the order of arrival.
+	for s := range h.NumSessions() {
+		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
+		if seqs != nil && !slices.ContainsFunc(in, func(t uint32) bool { return seqs[t] == history.NoTime }) {
+			sorts.Stable(in, func(a, b uint32) int { return cmp.Compare(seqs[a], seqs[b]) })
+		}
+	}
 	if again > 0 {
 		h.AddNote(history.NoteSkipped, again, "%s", plural.Phrase(again, "line repeats a transaction of an earlier "+
 			"line and was ignored", "lines repeat a transaction of an earlier line and were ignored"))
@@ -145,8 +151,7 @@ func readLog(ctx context.Context, dir string) (all []byte, cut bool, err error) 
 	for n := max(first, 1); n <= max(last, 1); n++ {
 		path, data, err := readSegment(dir, n)
 		if err != nil {
-			return nil, cut, &history.InputError{File: path, Off: -1, Msg: "cannot read: " +
-				history.Reason(err)}
+			return nil, cut, &history.InputError{File: path, Off: -1, Msg: "cannot read: " + history.Reason(err)}
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, cut, err
@@ -237,17 +242,6 @@ func withoutBeginning(h *history.History) *history.History {
 		"left out, as were operations on predicates and lists, and the times of operations",
 		plural.Phrase(dropped, "operation may depend", "operations may depend"))
 	return part
-}
-
-// inSessions orders each session's transactions by their places, which may begin with any number and have gaps. If one
-// has no place, the session keeps the order of arrival.
-func inSessions(h *history.History, seqs jsonl.Seqs) {
-	for s := range h.NumSessions() {
-		in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
-		if seqs != nil && !slices.ContainsFunc(in, func(t uint32) bool { return seqs[t] == history.NoTime }) {
-			sorts.Stable(in, func(a, b uint32) int { return cmp.Compare(seqs[a], seqs[b]) })
-		}
-	}
 }
 
 // passAgain blanks duplicate lines and returns their number. A duplicate is about a transaction with the same id, or

@@ -47,9 +47,8 @@ func TestXZGuard(t *testing.T) {
 		}
 		r := must.Get(readXZ(newXZGuard(in)))(t)
 		got, err := io.ReadAll(r)
-		if err != nil || !bytes.Equal(got, content) {
-			t.Fatalf("seed %d: %d bytes of %d: %v", seed, len(got), len(content), err)
-		}
+		must.Hold(t, err == nil && bytes.Equal(got, content),
+			"seed %d: %d bytes of %d: %v", seed, len(got), len(content), err)
 	}
 }
 
@@ -66,8 +65,6 @@ func TestXZLaterBlock(t *testing.T) {
 		}
 		data[at+2] = 40
 		_, err := io.ReadAll(newXZGuard(bytes.NewReader(data)))
-		if err == nil || !strings.Contains(err.Error(), "a dictionary of ") {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "a dictionary of "), "seed %d: %v", seed, err)
 	}
 }

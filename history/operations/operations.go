@@ -30,6 +30,7 @@ import (
 	"isovet/history"
 	"isovet/history/format/edn"
 	"isovet/history/format/fressian"
+	"isovet/internal/slice"
 )
 
 // Status is the outcome of an operation.
@@ -267,8 +268,7 @@ func (e *event) client() (n int64, ok bool) {
 // ownEvents makes operations from events in isovet's own form.
 func (h *History) ownEvents(events []event) error {
 	h.Times, h.Go = true, events[0].golang
-	for i := range events {
-		e := &events[i]
+	for i, e := range slice.Refs(events) {
 		if !e.own || e.golang != h.Go {
 			return &history.InputError{File: h.File, Line: e.line, Off: -1, Field: "type",
 				Msg: "found an operation in another form than the first; expected one form"}
@@ -304,8 +304,7 @@ func (h *History) pair(events []event) error {
 		slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.index, b.index) })
 	}
 	open, names := map[int64]int{}, map[string]int64{} // clients with names have numbers below 0
-	for at := range events {
-		e := &events[at]
+	for at, e := range slice.Refs(events) {
 		bad := func(field, format string, args ...any) error {
 			return &history.InputError{File: h.File, Line: e.line, Off: -1, Field: field,
 				Msg: fmt.Sprintf(format, args...)}

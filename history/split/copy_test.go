@@ -115,7 +115,5 @@ func TestCopyHasNoName(t *testing.T) {
 func empty(t *testing.T, dir string) {
 	t.Helper()
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) > 0 {
-		t.Fatalf("left behind: %v %v", left, err)
-	}
+	must.Hold(t, err == nil && len(left) == 0, "left behind: %v %v", left, err)
 }

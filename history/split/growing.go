@@ -46,7 +46,6 @@ type goneError struct{ *history.InputError }
 
 func (e *goneError) Unwrap() error { return e.InputError }
 
-// cannotOpen returns the error for a file that cannot be opened.
 func cannotOpen(file string, err error) error {
 	in := &history.InputError{File: file, Off: -1, Msg: "cannot open: " + history.Reason(err)}
 	if _, serr := os.Stat(file); errors.Is(serr, fs.ErrNotExist) && strings.HasSuffix(file, partlist.Recording) {

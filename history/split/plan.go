@@ -250,8 +250,7 @@ func (i Initial) in(t *history.Texts) history.Value {
 // String returns the value as JSON.
 func (i Initial) String() string {
 	var t history.Texts
-	v := i.in(&t)
-	return string(t.AppendValue(nil, v))
+	return string(t.AppendValue(nil, i.in(&t)))
 }
 
 func (p *planner) native(ctx context.Context, f *File) error {

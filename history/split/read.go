@@ -213,8 +213,7 @@ func (p *Piece) lines(ctx context.Context, give func(*history.History, []int64) 
 	if p.By == byBytes {
 		file, err := os.Open(p.File.Path)
 		if err != nil {
-			return &history.InputError{File: p.File.Path, Off: -1, Msg: "cannot open: " +
-				history.Reason(err)}
+			return &history.InputError{File: p.File.Path, Off: -1, Msg: "cannot open: " + history.Reason(err)}
 		}
 		defer file.Close()
 		r = io.NewSectionReader(file, p.From, p.To-p.From)

@@ -88,9 +88,8 @@ func read(t *testing.T, paths []string, o Options, first *history.History) (out 
 		}
 		for s := range h.NumSessions() {
 			in := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
-			if !slices.IsSorted(in) || len(in) == 0 || h.Txns.Sess[in[0]] != uint32(s) {
-				t.Errorf("session %d has %v", s, in)
-			}
+			must.Be(t, slices.IsSorted(in) && len(in) != 0 && h.Txns.Sess[in[0]] == uint32(s),
+				"session %d has %v", s, in)
 		}
 		out = append(out, txns(h)...)
 		return nil
@@ -228,8 +227,7 @@ func TestParts(t *testing.T) {
 			if len(part) == 0 {
 				continue
 			}
-			must.OK(t, os.WriteFile(filepath.Join(shuffled, fmt.Sprintf("%d.jsonl", i)), bytes.Join(part, nil),
-				0o600))
+			must.OK(t, os.WriteFile(filepath.Join(shuffled, fmt.Sprintf("%d.jsonl", i)), bytes.Join(part, nil), 0o600))
 		}
 		mixed := must.Get(jsonl.Read(bytes.Join(lines, nil), "mixed"))(t)
 		whole(t, "in no order", shuffled, mixed)
@@ -346,7 +344,5 @@ func TestIDSet(t *testing.T) {
 			later++
 		}
 	}
-	if later == 0 {
-		t.Error("no id was found to be twice in the end")
-	}
+	must.Be(t, later != 0, "no id was found to be twice in the end")
 }

@@ -30,3 +30,11 @@ func Noun(noun string) string {
 	}
 	return noun + "s"
 }
+
+// And joins words: "1", "1 and 2", "1, 2 and 3".
+func And(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

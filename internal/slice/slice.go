@@ -107,3 +107,14 @@ func Count[E any](list []E, is func(E) bool) (n int) {
 	}
 	return n
 }
+
+// Refs yields each element's place and a pointer to it.
+func Refs[E any](list []E) iter.Seq2[int, *E] {
+	return func(yield func(int, *E) bool) {
+		for i := range list {
+			if !yield(i, &list[i]) {
+				return
+			}
+		}
+	}
+}

@@ -83,18 +83,15 @@ func TestCheckFails(t *testing.T) {
 		cert := must.Get(os.Open(filepath.Join(dir, t.Name(), "small.cert")))(t)
 		r, err := evidence.ReadCertificate(cert, h)
 		cert.Close()
-		if err != nil || r.Verdict != evidence.Violated || r.Level != level.Serializable {
-			t.Fatalf("%v: %+v", err, r)
-		}
+		must.Hold(t, err == nil && r.Verdict == evidence.Violated && r.Level == level.Serializable, "%v: %+v", err, r)
 		must.OK(t, certify.Check(r, certify.Options{}))
 		page, err := os.ReadFile(filepath.Join(dir, t.Name(), "small.html"))
 		must.Equal(t, err != nil || !strings.Contains(string(page), "</html>"), false,
 			"%v: a page of %d bytes", err, len(page))
 		x = &told{TB: t}
 		isovettest.Check(x, rec, level.SnapshotIsolation)
-		if len(x.errors) != 0 || len(x.logs) != 1 || !strings.Contains(x.logs[0], "snapshot-isolation") {
-			t.Errorf("at snapshot isolation: %q, %q", x.errors, x.logs)
-		}
+		must.Be(t, len(x.errors) == 0 && len(x.logs) == 1 && strings.Contains(x.logs[0], "snapshot-isolation"),
+			"at snapshot isolation: %q, %q", x.errors, x.logs)
 	}
 }
 
@@ -191,13 +188,9 @@ func TestArtifacts(t *testing.T) {
 		c := exec.Command(os.Args[0], append([]string{"-test.run", "^TestFailing$"}, flags...)...)
 		c.Env = append(os.Environ(), "ISOVET_TEST_FAILING=1", "ISOVET_ARTIFACTS=", "TMPDIR="+t.TempDir())
 		out, err := c.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "ISOVET_SEED=7") {
-			t.Fatalf("%v: %s", err, out)
-		}
+		must.Hold(t, err != nil && strings.Contains(string(out), "ISOVET_SEED=7"), "%v: %s", err, out)
 		m := regexp.MustCompile(`in (\S+): small\.jsonl`).FindSubmatch(out)
-		if m == nil {
-			t.Fatalf("no folder in %s", out)
-		}
+		must.Hold(t, m != nil, "no folder in %s", out)
 		for _, name := range []string{"small.jsonl", "small.cert", "small.html", "whole.jsonl"} {
 			if _, err := os.Stat(filepath.Join(string(m[1]), name)); err != nil {
 				t.Error(err)

@@ -23,9 +23,7 @@ func TestReadme(t *testing.T) {
 	before, rest, _ := strings.Cut(section, "\n```go\n")
 	code, after, ok := strings.Cut(rest, "\n```\n")
 	file := regexp.MustCompile("Let `(\\w+\\.go)` be").FindStringSubmatch(before)
-	if !ok || file == nil {
-		t.Fatalf("no code, or no name for it, in\n%s", section)
-	}
+	must.Hold(t, ok && file != nil, "no code, or no name for it, in\n%s", section)
 	if n := strings.Count(code, "\n") + 1; n > 40 {
 		t.Errorf("%d lines of code", n)
 	}
@@ -48,16 +46,12 @@ func TestReadme(t *testing.T) {
 	}
 	must.OK(t, os.WriteFile(filepath.Join(dir, file[1]), []byte(code+"\n"), 0o644))
 	out, err := run(after)
-	if err == nil {
-		t.Fatalf("the test does not fail:\n%s", out)
-	}
+	must.Hold(t, err != nil, "the test does not fail:\n%s", out)
 	if few := regexp.MustCompile("400 transactions violate serializable; so do [23] of them:"); !few.MatchString(out) {
 		t.Errorf("not cut down to two or three in\n%s", out)
 	}
 	for _, want := range []string{"lost-update", "a contradiction", "ISOVET_SEED=", "small.jsonl"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
+		must.Be(t, strings.Contains(out, want), "no %q in\n%s", want, out)
 	}
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if n := strings.Count(string(mod), "// indirect"); err != nil || n > 5 {

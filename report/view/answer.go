@@ -113,12 +113,8 @@ func (b *book) tell(a *answer) (answerJSON, error) {
 	if err := report.Text(&text, a.name, a.r, report.TextOptions{MaxAnomalies: 10, MaxLines: 60}); err != nil {
 		return out, err
 	}
-	out.Text, out.Also = escape.XML(text.String()), a.r.Also
-	for i := range a.r.Anomalies {
-		if i == maxAnomalies {
-			out.Also += len(a.r.Anomalies) - i
-			break
-		}
+	out.Text, out.Also = escape.XML(text.String()), a.r.Also+max(0, len(a.r.Anomalies)-maxAnomalies)
+	for i := range a.r.Anomalies[:min(len(a.r.Anomalies), maxAnomalies)] {
 		out.Anomalies = append(out.Anomalies, b.anomaly(a.r, &a.r.Anomalies[i]))
 	}
 	return out, nil
@@ -174,15 +170,10 @@ func (b *book) anomaly(r *evidence.Result, a *evidence.Anomaly) anomalyJSON {
 	for _, op := range a.Ops {
 		add(r.H.TxnOf(op), true)
 	}
-	for i, c := range a.AllCycles() {
-		if i == maxCycles {
-			break
-		}
+	cycles := a.AllCycles()
+	for _, c := range cycles[:min(len(cycles), maxCycles)] {
 		edges := []edgeJSON{}
-		for j, e := range c {
-			if j == maxEdges {
-				break
-			}
+		for _, e := range c[:min(len(c), maxEdges)] {
 			add(e.From, true)
 			add(e.To, true)
 			known, by := true, ""

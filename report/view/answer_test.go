@@ -21,9 +21,7 @@ func done(t *testing.T, s *Server, what string) int {
 	b := s.book(1)
 	b.group.Wait()
 	j := b.job.state()
-	if !j.Over || j.Error != "" {
-		t.Fatalf("%s: %+v", what, j)
-	}
+	must.Hold(t, j.Over && j.Error == "", "%s: %+v", what, j)
 	return j.Answer
 }
 

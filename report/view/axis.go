@@ -54,14 +54,9 @@ func newAxis(h *history.History) *axis {
 	return x
 }
 
-// known counts the entries of a column that are known.
-func known(col []int64) (n int) {
-	for _, v := range col {
-		if v != history.NoTime {
-			n++
-		}
-	}
-	return n
+// unknown reports whether no entry of a column is known.
+func unknown(col []int64) bool {
+	return !slices.ContainsFunc(col, func(at int64) bool { return at != history.NoTime })
 }
 
 func (x *axis) times() {
@@ -72,11 +67,11 @@ func (x *axis) times() {
 	if h.Positions {
 		x.kind, x.label = "places", "place in the file"
 	}
-	if known(begin) == 0 {
+	if unknown(begin) {
 		begin, end = h.Txns.StartTS, h.Txns.CommitTS
 		x.kind, x.label = "timestamps", "the database's timestamps"
 	}
-	if known(begin) == 0 {
+	if unknown(begin) {
 		x.places()
 		return
 	}
@@ -128,11 +123,8 @@ func (x *axis) lastKnown(t uint32) int64 {
 func (x *axis) places() {
 	h := x.h
 	x.kind, x.label = "places", "place in the session"
-	for _, name := range h.SessName {
-		if name == history.NoTime {
-			x.label = "place in the file"
-			break
-		}
+	if slices.Contains(h.SessName, history.NoTime) {
+		x.label = "place in the file"
 	}
 	at := int64(0)
 	for t := range x.start {
@@ -163,8 +155,7 @@ func (x *axis) places() {
 func (x *axis) sessions() {
 	h := x.h
 	x.rowOf = make([]uint32, h.NumTxns())
-	var named []uint32
-	var loose []uint32
+	var named, loose []uint32
 	for s := range h.NumSessions() {
 		txns := h.SessTxn[h.SessOff[s]:h.SessOff[s+1]]
 		switch {

@@ -20,6 +20,7 @@ import (
 	"isovet/history/split"
 	"isovet/internal/escape"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/predicates"
 	"isovet/report"
 )
@@ -49,14 +50,6 @@ type book struct {
 	group  safego.Group
 	ctx    context.Context
 	loaded chan struct{} // closed once the history is there, or cannot be had
-}
-
-// newBook begins to open a history.
-func newBook(ctx context.Context, id int, name string, paths []string, read format.Options, cert string) *book {
-	b := &book{id: id, name: name, paths: paths, read: read, cert: cert, ctx: ctx, loaded: make(chan struct{}),
-		stage: "loading"}
-	b.start(b.open)
-	return b
 }
 
 // heldBook makes a book of a history that is in memory already.
@@ -194,7 +187,6 @@ func (b *book) add(a *answer) {
 	b.answers = append(b.answers, a)
 }
 
-// answer returns an answer by its number, or nil.
 func (b *book) answer(n int) *answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -272,14 +264,11 @@ func (b *book) writersOf(k, v uint32) (out []uint32) { return b.touching(k, v, t
 func (b *book) readersOf(k, v uint32) (out []uint32) { return b.touching(k, v, false) }
 
 // touching returns the writers or the readers of a version. Cost: linear in the key's transactions.
-func (b *book) touching(k, v uint32, wrote bool) (out []uint32) {
-	h := b.axis.h
-	for _, t := range b.keys.Load().of(k) {
-		if slices.ContainsFunc(touches(h, t, k), func(c touch) bool { return c.ver == v && c.wrote == wrote }) {
-			out = append(out, t)
-		}
-	}
-	return out
+func (b *book) touching(k, v uint32, wrote bool) []uint32 {
+	is := func(c touch) bool { return c.ver == v && c.wrote == wrote }
+	return slice.Filter(b.keys.Load().of(k), func(t uint32) bool {
+		return slices.ContainsFunc(touches(b.axis.h, t, k), is)
+	})
 }
 
 // touch is an operation's access to a key.

@@ -7,6 +7,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/escape"
+	"isovet/internal/slice"
 	"isovet/report"
 )
 
@@ -99,13 +100,10 @@ func (a *around) keys() (out []uint32) {
 
 // add lists an edge. If maxDeps edges of its kind and direction are listed, it only counts it.
 func (a *around) add(e evidence.Edge, known bool, by string) {
-	if e.From == e.To || a.had[e] {
-		return
-	}
 	if e.Dep == evidence.SO || e.Dep == evidence.RT {
 		e.Key, e.Ver, e.Writer = history.None, history.None, history.None
 	}
-	if a.had[e] {
+	if e.From == e.To || a.had[e] {
 		return
 	}
 	a.had[e] = true
@@ -129,7 +127,7 @@ func newEdgeJSON(r *evidence.Result, a *evidence.Anomaly, e evidence.Edge, known
 		j.Rests[i] = escape.XML(j.Rests[i])
 	}
 	if e.Key != history.None && e.Dep != evidence.SO && e.Dep != evidence.RT && e.Dep != evidence.TS {
-		j.Key = escape.XML(shorten(report.KeyName(r.H, e.Key), 30))
+		j.Key = escape.XML(report.Clip(report.KeyName(r.H, e.Key), 30))
 	}
 	return j
 }
@@ -143,25 +141,21 @@ func (a *around) proved() {
 		if x.r == nil || x.r.H != a.h {
 			continue
 		}
-		for i := range x.r.Anomalies {
-			an := &x.r.Anomalies[i]
+		for _, an := range slice.Refs(x.r.Anomalies) {
 			cases := len(an.Cycles) > 0
-			for _, c := range append(slices.Clone(an.Cycles), an.Cycle) {
-				for _, e := range c {
-					if e.From != a.t && e.To != a.t {
-						continue
-					}
-					known := e.Dep != evidence.WW && e.Dep != evidence.RW && e.Dep != evidence.PWR &&
-						e.Dep != evidence.PRW
-					by := "an edge of the violation's cycle"
-					if cases {
-						by = "in one of the violation's cases"
-					}
-					if known {
-						by = ""
-					}
-					a.add(e, known, by)
+			for _, e := range slices.Concat(an.AllCycles()...) {
+				if e.From != a.t && e.To != a.t {
+					continue
 				}
+				known := e.Dep != evidence.WW && e.Dep != evidence.RW && e.Dep != evidence.PWR && e.Dep != evidence.PRW
+				by := "an edge of the violation's cycle"
+				if cases {
+					by = "in one of the violation's cases"
+				}
+				if known {
+					by = ""
+				}
+				a.add(e, known, by)
 			}
 		}
 	}
@@ -346,8 +340,7 @@ func (a *around) realTime() {
 		return
 	}
 	var before, after []uint32
-	for i := range x.rows {
-		r := &x.rows[i]
+	for _, r := range slice.Refs(x.rows) {
 		_, hi := x.within(r, x.start[a.t], x.start[a.t])
 		for hi--; hi >= 0; hi-- {
 			if a.b.inTime(r.txns[hi], a.t) {

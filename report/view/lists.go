@@ -1,16 +1,15 @@
 package view
 
 import (
+	"slices"
+
 	"isovet/history"
 )
 
 func (a *around) listKey(k uint32) bool {
-	for op := range a.h.EachOp(a.t) {
-		if kind := a.h.Ops.Kind[op]; (kind == history.Append || kind == history.ReadList) && a.h.OpKey(op) == k {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(touches(a.h, a.t, k), func(c touch) bool {
+		return c.list || a.h.Ops.Kind[c.op] == history.Append
+	})
 }
 
 // longest returns the longest read of a list by a committed transaction. It shows the order of the elements.
@@ -20,19 +19,12 @@ func (a *around) longest(k uint32) (elems []uint32) {
 			continue
 		}
 		for _, c := range touches(a.h, t, k) {
-			if c.list {
-				if l := a.elements(c.ver); len(l) > len(elems) {
-					elems = l
-				}
+			if c.list && len(a.h.Elems(c.ver)) > len(elems) {
+				elems = a.h.Elems(c.ver)
 			}
 		}
 	}
 	return elems
-}
-
-func (a *around) elements(list uint32) []uint32 {
-	l := &a.h.Lists
-	return l.Elem[l.Off[list]:l.Off[list+1]]
 }
 
 // list adds the edges of a list. The longest read shows the order of the appends. Each read shows the last append that
@@ -63,7 +55,7 @@ func (a *around) list(k uint32) {
 			if !c.list {
 				continue
 			}
-			seen := a.elements(c.ver)
+			seen := h.Elems(c.ver)
 			n := len(seen)
 			last, from := history.None, history.None
 			if n > 0 {

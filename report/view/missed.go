@@ -49,7 +49,7 @@ func (a *around) missedRows() {
 	h := a.h
 	from, to := uint32(max(0, int64(a.t)-nearFile)), uint32(min(int64(h.NumTxns()), int64(a.t)+nearFile+1))
 	for op := range h.EachOp(a.t) {
-		if !conditional(h, op) {
+		if !h.Ops.Kind[op].Predicate() {
 			continue
 		}
 		var keys []uint32
@@ -80,16 +80,12 @@ func (a *around) missedRows() {
 		}
 		for op := range h.EachOp(r) {
 			for _, k := range keys {
-				if conditional(h, op) {
+				if h.Ops.Kind[op].Predicate() {
 					a.missedRow(truths, r, op, k)
 				}
 			}
 		}
 	}
-}
-
-func conditional(h *history.History, op uint32) bool {
-	return h.Ops.Kind[op] == history.PredRead || h.Ops.Kind[op] == history.PredWrite
 }
 
 // final is the last version of a key that a transaction wrote.

@@ -109,7 +109,7 @@ func (b *book) foundValues(key, value string) (out []foundJSON) {
 			continue
 		}
 		k := h.VerKey[v]
-		name := escape.XML(report.KeyName(h, k) + " = " + shorten(h.ValueString(v), 60))
+		name := escape.XML(report.KeyName(h, k) + " = " + report.Clip(h.ValueString(v), 60))
 		writers := b.writersOf(k, v)
 		for _, t := range writers {
 			if t != h.Init && len(out) < perKind {
@@ -149,12 +149,4 @@ func valueTest(h *history.History, value string) func(v uint32) bool {
 		}
 		return h.ValueString(v) == value
 	}
-}
-
-// shorten shortens a text to n characters by cutting out its middle.
-func shorten(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }

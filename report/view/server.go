@@ -186,8 +186,11 @@ func (s *Server) openBook(name string, paths []string, read format.Options, cert
 			return b.id
 		}
 	}
-	s.books = append(s.books, newBook(s.ctx, len(s.books)+1, name, paths, read, cert))
-	return len(s.books)
+	b := &book{id: len(s.books) + 1, name: name, paths: paths, read: read, cert: cert, ctx: s.ctx,
+		loaded: make(chan struct{}), stage: "loading"}
+	b.start(b.open)
+	s.books = append(s.books, b)
+	return b.id
 }
 
 // holdBook makes a book of a history that is in memory and returns its number.
@@ -271,8 +274,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // made that name point here.
 func (s *Server) asked(host string) bool {
 	name, port, err := net.SplitHostPort(host)
-	_, own, err2 := net.SplitHostPort(s.ln.Addr().String())
-	if err != nil || err2 != nil || port != own {
+	if _, own, err2 := net.SplitHostPort(s.ln.Addr().String()); err != nil || err2 != nil || port != own {
 		return false
 	}
 	ip := net.ParseIP(name)

@@ -257,9 +257,8 @@ func TestRun(t *testing.T) {
 		"?key=-2&from=x": ""} {
 		status, body, h := asked(t, "GET", s.URL()+"book/1/run.html"+q, nil)
 		must.Equal(t, h.Get("Content-Security-Policy"), "frame-ancestors 'self'", "who may frame it")
-		if status != 200 || !strings.Contains(body, want) || strings.Count(body, "<script") != 1 {
-			t.Errorf("%s: %d, no %s in %.300s", q, status, want, body)
-		}
+		must.Be(t, status == 200 && strings.Contains(body, want) && strings.Count(body, "<script") == 1,
+			"%s: %d, no %s in %.300s", q, status, want, body)
 	}
 }
 
@@ -270,9 +269,7 @@ func TestRestsIsAList(t *testing.T) {
 		for to := range uint32(50) {
 			e := evidence.Edge{From: to + 1, To: to, Writer: history.None, Dep: dep}
 			b, err := json.Marshal(newEdgeJSON(&evidence.Result{H: h}, nil, e, true, ""))
-			if err != nil || strings.Contains(string(b), "null") {
-				t.Fatalf("%s, %v", b, err)
-			}
+			must.Hold(t, err == nil && !strings.Contains(string(b), "null"), "%s, %v", b, err)
 		}
 	}
 }
@@ -320,8 +317,6 @@ func TestMissedRows(t *testing.T) {
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q; expected %q", c.name, got, want)
-		}
+		must.Be(t, slices.Equal(got, want), "%s: %q; expected %q", c.name, got, want)
 	}
 }

@@ -179,9 +179,7 @@ func TestEdgesHold(t *testing.T) {
 				t.Fatal(reason)
 			}
 			r, err := check.Run(t.Context(), c, h, check.Options{Level: at})
-			if err != nil || r.Verdict != evidence.Holds {
-				t.Fatalf("seed %d: %v %v", seed, r, err)
-			}
+			must.Hold(t, err == nil && r.Verdict == evidence.Holds, "seed %d: %v %v", seed, r, err)
 			place := map[uint32]int{}
 			for i, u := range r.Order {
 				place[u] = i
@@ -209,8 +207,6 @@ func TestEdgesHold(t *testing.T) {
 	}
 	for _, kind := range []string{"sotrue", "rttrue", "wrtrue", "wwtrue", "wwfalse", "rwtrue", "rwfalse", "pwrfalse",
 		"prwtrue"} {
-		if seen[kind] == 0 {
-			t.Errorf("there was no edge of kind %s: %v", kind, seen)
-		}
+		must.Be(t, seen[kind] != 0, "there was no edge of kind %s: %v", kind, seen)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"isovet/internal/escape"
 	"isovet/report"
 	"slices"
+
+	"isovet/internal/slice"
 )
 
 // txnJSON is a transaction with all that it did.
@@ -150,12 +152,10 @@ func (b *book) op(t, op, n uint32) opJSON {
 	switch h.Ops.Kind[op] {
 	case history.Read:
 		o.From, o.Init = b.source(h.VerKey[v], v)
-	case history.Write, history.Append:
-		if h.Ops.Kind[op] == history.Append {
-			o.By, o.More = b.names(b.listReaders(h.VerKey[v], v), t)
-		} else {
-			o.By, o.More = b.names(b.readersOf(h.VerKey[v], v), t)
-		}
+	case history.Write:
+		o.By, o.More = b.names(b.readersOf(h.VerKey[v], v), t)
+	case history.Append:
+		o.By, o.More = b.names(b.listReaders(h.VerKey[v], v), t)
 	case history.ReadList:
 		if l := &h.Lists; l.Off[v+1] > l.Off[v] {
 			o.From, _ = b.source(l.Key[v], l.Elem[l.Off[v+1]-1])
@@ -182,17 +182,13 @@ func (b *book) source(k, v uint32) (from []nameJSON, initial bool) {
 }
 
 // listReaders returns the transactions whose reads of a list contain an element.
-func (b *book) listReaders(k, v uint32) (out []uint32) {
+func (b *book) listReaders(k, v uint32) []uint32 {
 	h := b.axis.h
-	for _, t := range b.keys.Load().of(k) {
-		for _, c := range touches(h, t, k) {
-			if c.list && slices.Contains(h.Elems(c.ver), v) {
-				out = append(out, t)
-				break
-			}
-		}
-	}
-	return out
+	return slice.Filter(b.keys.Load().of(k), func(t uint32) bool {
+		return slices.ContainsFunc(touches(h, t, k), func(c touch) bool {
+			return c.list && slices.Contains(h.Elems(c.ver), v)
+		})
+	})
 }
 
 // matched returns the rows that a predicate operation matched.
@@ -202,7 +198,7 @@ func (b *book) matched(p uint32) (out []matchJSON) {
 		if v == history.None {
 			return "?"
 		}
-		return escape.XML(shorten(h.ValueString(v), 80))
+		return escape.XML(report.Clip(h.ValueString(v), 80))
 	}
 	for j := h.Preds.Off[p]; j < h.Preds.Off[p+1] && len(out) < maxTxnOps; j++ {
 		m := matchJSON{Old: value(h.Preds.Old[j])}

@@ -142,9 +142,7 @@ func TestViewer(t *testing.T) {
 	p.Wait(`document.querySelector("#panel-keys th:nth-child(3)").getAttribute("aria-sort") === "descending"`)
 	sorted := `[...document.querySelectorAll("#panel-keys td:nth-child(3)")].map(e => Number(e.textContent))
 		.every((n, i, all) => !i || all[i - 1] >= n)`
-	if !browser.Eval[bool](p, sorted) {
-		t.Error("the keys are not sorted by writers")
-	}
+	must.Be(t, browser.Eval[bool](p, sorted), "the keys are not sorted by writers")
 	p.Click("#panel-keys tbody button")
 	p.Wait(`document.querySelector("#panel-keys h3")?.textContent.startsWith("Key ")`)
 
@@ -279,9 +277,7 @@ func TestFirstPaint(t *testing.T) {
 	drawn := browser.Eval[float64](p, `performance.now()`)
 	p.Wait(`performance.getEntriesByName("first-contentful-paint").length > 0`)
 	paint := browser.Eval[float64](p, `performance.getEntriesByName("first-contentful-paint")[0].startTime`)
-	if paint <= 0 || drawn <= 0 {
-		t.Errorf("first contentful paint after %v ms, the load after %v ms", paint, drawn)
-	}
+	must.Be(t, paint > 0 && drawn > 0, "first contentful paint after %v ms, the load after %v ms", paint, drawn)
 	t.Logf("%d transactions: first contentful paint after %.0f ms, the load drawn after %.0f ms", h.NumTxns(), paint,
 		drawn)
 }
@@ -338,9 +334,8 @@ func TestWatchFolder(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	w := got[watchJSON](t, s.URL()+"api/watch")
-	if len(w.Incidents) != 3 || w.Incidents[0].What != "EXT: before" || w.Incidents[2].What != "LATE" {
-		t.Fatalf("%+v", w.Incidents)
-	}
+	must.Hold(t, len(w.Incidents) == 3 && w.Incidents[0].What == "EXT: before" && w.Incidents[2].What == "LATE",
+		"%+v", w.Incidents)
 	b := browser.Open(t)
 	p := b.Page(t)
 	p.Goto(s.URL())
@@ -354,9 +349,7 @@ func TestWatchFolder(t *testing.T) {
 	p.Fits()
 	must.Equal(t, p.Count("button.evidence"), 2, "buttons for the evidence")
 	status, body, _ := asked(t, "POST", s.URL()+"api/open?violation=17", posted)
-	if status != 200 || strings.TrimSpace(body) != `{"book":1}` {
-		t.Fatalf("%d %s", status, body)
-	}
+	must.Hold(t, status == 200 && strings.TrimSpace(body) == `{"book":1}`, "%d %s", status, body)
 	p.Goto(s.URL() + "?book=1")
 	p.Wait(`document.querySelector("#panel-answer h3")?.textContent.includes("by the certificate 000017.cert.json")`)
 	must.Equal(t, p.Count(".violation-row"), 1, "violations of %s", p.Text("#panel-answer"))

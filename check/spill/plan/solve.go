@@ -233,8 +233,7 @@ func Late(txns []*Txn, events []int32) []int32 {
 	}
 	by := slice.Numbers[int](len(events))
 	slices.SortStableFunc(by, func(x, y int) int { return at[x] - at[y] })
-	out := slice.Pick(events, by)
-	return out
+	return slice.Pick(events, by)
 }
 
 // half marks the commit of a transaction whose begin is at another place.

@@ -61,8 +61,7 @@ func newBefore(chunks []Chunk) *before {
 // of places.
 func (b *before) pass(ctx context.Context, f Filter, initial Value, asked []At, left []int, deep int, out []Value) (
 	still []int, err error) {
-	s := &states{asked: asked, out: out, initial: initial, from: make([]Pos, len(asked)),
-		all: make([]bool, len(asked))}
+	s := &states{asked: asked, out: out, initial: initial, from: make([]Pos, len(asked)), all: make([]bool, len(asked))}
 	hashes := make(map[uint64]bool, len(left))
 	some := slices.Clone(b.moving)
 	lo, end := 0, 0 // chunks lo to end are those of the present run

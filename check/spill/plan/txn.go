@@ -39,8 +39,7 @@ func TxnOf(h *history.History, t uint32, first uint64) *Txn { return TxnOn(h, t,
 func TxnOn(h *history.History, t uint32, first uint64, only map[Value]bool) *Txn {
 	x := &Txn{Place: first + uint64(t), ID: h.Txns.ID[t], Line: h.Txns.Line[t], File: h.File,
 		Session: h.SessName[h.Txns.Sess[t]], Start: h.Start(t), Commit: h.Commit(t), End: h.End(t),
-		StartTS: h.StartTS(t), CommitTS: h.CommitTS(t),
-		Status: h.Txns.Status[t], Init: t == h.Init}
+		StartTS: h.StartTS(t), CommitTS: h.CommitTS(t), Status: h.Txns.Status[t], Init: t == h.Init}
 	if x.Init {
 		x.Session = history.NoTime
 	}

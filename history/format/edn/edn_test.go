@@ -173,9 +173,8 @@ func TestRandom(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		text, want := value(rnd, 5)
 		got, err := tokens(text, false)
-		if err != nil || strings.Join(got, "|") != strings.Join(want, "|") {
-			t.Fatalf("seed %d: %s is %q, %v; want %q", seed, text, got, err, want)
-		}
+		must.Hold(t, err == nil && strings.Join(got, "|") == strings.Join(want, "|"),
+			"seed %d: %s is %q, %v; want %q", seed, text, got, err, want)
 		s := Scanner{Data: []byte(text)}
 		if err := s.Skip(); err != nil || len(bytes.TrimSpace(s.Data[s.Pos():])) > 0 {
 			t.Fatalf("seed %d: %s left out until %d, %v", seed, text, s.Pos(), err)

@@ -35,8 +35,7 @@ func IsValue(head []byte) bool {
 		return false
 	}
 	d := decoder{data: head, pos: 1, most: 1 << 16}
-	n, open, err := d.listLength()
-	if err != nil || n < 2 && !open {
+	if n, open, err := d.listLength(); err != nil || n < 2 && !open {
 		return false
 	}
 	return d.value() == nil && len(d.out) > 1 && d.out[0] == ':'

@@ -105,9 +105,8 @@ func TestValues(t *testing.T) {
 	} {
 		d := decoder{data: c.in, most: 1 << 20}
 		err := d.value()
-		if err != nil || string(d.out) != c.want || d.pos != len(c.in) {
-			t.Errorf("%x: %q, %v, %d of %d bytes; want %q", c.in, d.out, err, d.pos, len(c.in), c.want)
-		}
+		must.Be(t, err == nil && string(d.out) == c.want && d.pos == len(c.in),
+			"%x: %q, %v, %d of %d bytes; want %q", c.in, d.out, err, d.pos, len(c.in), c.want)
 	}
 	for shift := range 64 {
 		for _, n := range []int64{1 << shift, -1 << shift, 1<<shift - 1, -1<<shift - 1, math.MinInt64} {
@@ -198,9 +197,8 @@ func TestBlocks(t *testing.T) {
 	if h.NumTxns() != 2 || !h.HasLists() || h.Txns.Start[1] != 3000 || h.Txns.Line[1] != 5 {
 		t.Errorf("%d transactions, starts %v, lines %v in\n%s", h.NumTxns(), h.Txns.Start, h.Txns.Line, edn)
 	}
-	if !bytes.Contains(edn, []byte(":accounts [0\n1\n]")) || !bytes.Contains(edn, []byte(`:node "n1"`)) {
-		t.Errorf("the test's map is lost in\n%s", edn)
-	}
+	must.Be(t, bytes.Contains(edn, []byte(":accounts [0\n1\n]")) && bytes.Contains(edn, []byte(`:node "n1"`)),
+		"the test's map is lost in\n%s", edn)
 	if file, err := os.ReadFile("../../operations/testdata/bank.jepsen"); err != nil || !bytes.Equal(file, bank()) {
 		t.Errorf("bank.jepsen is not the bank: %v", err)
 	}
@@ -213,9 +211,8 @@ func TestBlocks(t *testing.T) {
 		keyword("value"), list(micro("w", number(1), number(2)))))
 	root := mapOf(keyword("history"), tagged("block-ref", number(2)))
 	value := mapOf(keyword("name"), text("old"), keyword("history"), maps)
-	if !IsValue(value) || IsValue(bin{0xc0, 0xe6, 1, 2}) || !Is(sample()) {
-		t.Error("a test.fressian is not told from other bytes")
-	}
+	must.Be(t, IsValue(value) && !IsValue(bin{0xc0, 0xe6, 1, 2}) && Is(sample()),
+		"a test.fressian is not told from other bytes")
 	for name, file := range map[string]bin{"test.jepsen": testFile(block(valueBlock, root), block(valueBlock, maps)),
 		"test.fressian": value} {
 		edn := must.Get(EDN(file, name))(t)
@@ -272,9 +269,7 @@ func TestCorrupt(t *testing.T) {
 	} {
 		_, err := EDN(c.file, "f.jepsen")
 		in, ok := errors.AsType[*history.InputError](err)
-		if !ok || !strings.Contains(err.Error(), c.want) || in.Off < 0 {
-			t.Errorf("%s: %v; want %q", name, err, c.want)
-		}
+		must.Be(t, ok && strings.Contains(err.Error(), c.want) && in.Off >= 0, "%s: %v; want %q", name, err, c.want)
 	}
 }
 
@@ -293,9 +288,7 @@ func FuzzEDN(f *testing.F) {
 				}
 				continue
 			}
-			if len(edn) > 66*len(file)+2<<20 {
-				t.Fatalf("%d bytes of %d", len(edn), len(file))
-			}
+			must.Hold(t, len(edn) <= 66*len(file)+2<<20, "%d bytes of %d", len(edn), len(file))
 			if _, err := jepsen.Read(edn, "f", jepsen.Options{}); err != nil {
 				if _, ok := errors.AsType[*history.InputError](err); !ok {
 					t.Fatalf("%v is no input error", err)

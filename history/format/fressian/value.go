@@ -325,8 +325,7 @@ func (d *decoder) putCache() error {
 // cached appends the text at place i of the cache.
 func (d *decoder) cached(i int64) error {
 	if i >= int64(len(d.cache)) || d.cache[i] == nil {
-		return fmt.Errorf("found a reference to value %d of %d in the cache; expected an existing one", i,
-			len(d.cache))
+		return fmt.Errorf("found a reference to value %d of %d in the cache; expected an existing one", i, len(d.cache))
 	}
 	d.out = append(d.out, d.cache[i]...)
 	return nil

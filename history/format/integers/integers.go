@@ -190,8 +190,7 @@ func (n *Numbers) unknown() []bool {
 			if h.Ops.Kind[op] != history.Read {
 				continue
 			}
-			t := writer[h.Ops.Ver[op]]
-			if t < several && h.Txns.Status[t] == history.Unknown && !stays[t] {
+			if t := writer[h.Ops.Ver[op]]; t < several && h.Txns.Status[t] == history.Unknown && !stays[t] {
 				stays[t] = true
 				todo = append(todo, t)
 			}

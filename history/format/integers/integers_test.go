@@ -50,11 +50,8 @@ func r(k, v int64) op { return op{false, history.IntValue(k), history.IntValue(v
 
 // What fits stays what it is, sessions one after the other, the initial transaction first.
 func TestAsItIs(t *testing.T) {
-	h := build(t, zero,
-		txn{session: 5, ops: []op{w(-7, 3), r(2, 4)}},
-		txn{session: 6, ops: []op{r(-7, 3)}},
-		txn{session: 5, status: history.Aborted, ops: []op{w(9, 9)}},
-		txn{session: 7, init: true, ops: []op{w(2, 4)}})
+	h := build(t, zero, txn{session: 5, ops: []op{w(-7, 3), r(2, 4)}}, txn{session: 6, ops: []op{r(-7, 3)}},
+		txn{session: 5, status: history.Aborted, ops: []op{w(9, 9)}}, txn{session: 7, init: true, ops: []op{w(2, 4)}})
 	n := must.Get(Of(h, false, AnyKeys))(t)
 	if want := []uint32{3, 0, 2, 1}; !slices.Equal(n.Order, want) {
 		t.Errorf("order %v; want %v", n.Order, want)
@@ -105,9 +102,7 @@ func TestRenumber(t *testing.T) {
 				seen[at] = x > 0
 			}
 		}
-		if slices.Contains(n.Order, h.Init) {
-			t.Errorf("%v: the initial transaction is written", c.txns)
-		}
+		must.Be(t, !slices.Contains(n.Order, h.Init), "%v: the initial transaction is written", c.txns)
 	}
 	h := build(t, zero, txn{ops: []op{w(1, 0)}})
 	if _, err := Of(h, false, AllKeys); err != nil {

@@ -76,8 +76,7 @@ func (r *reader) agrees(asked, done *event) error {
 	}
 	if asked.f == readFn {
 		p, isP := r.elements(at[0], 2)
-		q, isQ := r.elements(at[1], 2)
-		if !isP || !isQ || !r.isScalar(q[0]) || r.covers(p[0], q[0]) {
+		if q, isQ := r.elements(at[1], 2); !isP || !isQ || !r.isScalar(q[0]) || r.covers(p[0], q[0]) {
 			return nil
 		}
 	} else if r.covers(at[0], at[1]) || asked.f != casFn && r.unsays(at[1]) {

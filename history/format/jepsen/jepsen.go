@@ -317,7 +317,13 @@ func (r *reader) build() (*history.History, error) {
 	}
 	h, err := r.b.Build()
 	if err == nil {
-		h.Run = &history.Run{Events: r.faults(), Calls: r.calls}
+		h.Run = &history.Run{Calls: r.calls}
+		for i := range r.nemesis {
+			e := &r.nemesis[i]
+			if at := r.timeOf(e, e.value); at != history.NoTime && r.realTime != "none" {
+				h.Run.Events = append(h.Run.Events, history.Event{At: at, F: r.nemesisF[i]})
+			}
+		}
 		h.Positions = h.Txns.Start != nil && !r.byTime
 		h.Meta.Asks = r.asks(h)
 	}

@@ -102,9 +102,8 @@ func (r *reader) choose() error {
 }
 
 // objects names the object of each function's operations. A read may be on a register or a set.
-var objects = [...]string{writeFn: "a register", casFn: "a register",
-	deleteFn: "a register", addFn: "a set or a counter",
-	acquireFn: "a mutex", releaseFn: "a mutex"}
+var objects = [...]string{writeFn: "a register", casFn: "a register", deleteFn: "a register",
+	addFn: "a set or a counter", acquireFn: "a mutex", releaseFn: "a mutex"}
 
 // oneKind returns an error if operations are on objects of two kinds: no model has both.
 func (r *reader) oneKind() error {

@@ -150,9 +150,8 @@ func (r *reader) clock() error {
 		}
 		r.byTime = true
 		if back > 0 {
-			r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is taken from the "+
-				"times", goBack(back),
-				r.events[firstBack].line)
+			r.b.Note(history.NoteTimes, back, "%s, the first at line %d: real time is taken from the times",
+				goBack(back), r.events[firstBack].line)
 		}
 		return nil
 	}
@@ -163,9 +162,8 @@ func (r *reader) clock() error {
 	switch {
 	case missing == len(r.events) || missing > 0 && least == math.MaxInt64:
 	case missing > 0:
-		r.b.Note(history.NoteTimes, missing, "%s no time, the first at line %d: real time is taken from "+
-			"%s", have(missing),
-			r.events[noTime].line, order)
+		r.b.Note(history.NoteTimes, missing, "%s no time, the first at line %d: real time is taken from %s",
+			have(missing), r.events[noTime].line, order)
 	case least == most && len(r.events) == 1:
 		r.byTime = true
 	case least == most:
@@ -244,17 +242,6 @@ func (r *reader) txns() error {
 	}
 	r.saySkipped()
 	return nil
-}
-
-// faults returns what the nemesis did.
-func (r *reader) faults() (out []history.Event) {
-	for i := range r.nemesis {
-		e := &r.nemesis[i]
-		if at := r.timeOf(e, e.value); at != history.NoTime && r.realTime != "none" {
-			out = append(out, history.Event{At: at, F: r.nemesisF[i]})
-		}
-	}
-	return out
 }
 
 // saySkipped adds notes about operations that are not judged.

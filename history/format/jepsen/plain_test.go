@@ -52,9 +52,8 @@ func same(t testing.TB, data []byte) (good bool) {
 		for k := range want.Keys {
 			must.Same(t, h.KeyString(uint32(k)), want.KeyString(uint32(k)), "%+v: %q\nkey %d", c, data, k)
 		}
-		if fmt.Sprint(h.Notes) != fmt.Sprint(want.Notes) || h.Positions != want.Positions {
-			t.Fatalf("%+v: %q\nplain: %v\n twin: %v", c, data, h.Notes, want.Notes)
-		}
+		must.Hold(t, fmt.Sprint(h.Notes) == fmt.Sprint(want.Notes) && h.Positions == want.Positions,
+			"%+v: %q\nplain: %v\n twin: %v", c, data, h.Notes, want.Notes)
 	}
 	return good
 }
@@ -87,9 +86,7 @@ func TestPlain(t *testing.T) {
 			good++
 		}
 	}
-	if good < n/4 || good == n {
-		t.Errorf("%d of %d texts were histories", good, n)
-	}
+	must.Be(t, good >= n/4 && good != n, "%d of %d texts were histories", good, n)
 }
 
 // made makes the text of a small history, in a random notation.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -203,10 +204,7 @@ func Write(w io.Writer, h *history.History) error {
 
 // nameSessions numbers sessions without a name; no other session has these numbers.
 func nameSessions(names []int64) {
-	used := make(map[int64]bool, len(names))
-	for _, n := range names {
-		used[n] = true
-	}
+	used := slice.Set(names)
 	next := int64(0)
 	for s, n := range names {
 		if n == history.NoTime {

@@ -133,9 +133,7 @@ func TestMemory(t *testing.T) {
 		must.OK(t, err)
 		per := float64(got) / float64(h.NumOps())
 		t.Logf("%s: %.1f bytes an operation, %d MB of file", c.name, per, len(data)>>20)
-		if per > c.bound {
-			t.Errorf("%s: %.1f bytes an operation at the peak; want at most %.0f", c.name, per, c.bound)
-		}
+		must.Be(t, per <= c.bound, "%s: %.1f bytes an operation at the peak; want at most %.0f", c.name, per, c.bound)
 		runtime.KeepAlive(h)
 	}
 }

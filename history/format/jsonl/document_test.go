@@ -280,9 +280,7 @@ func (d *doc) object(fields []func(), must int) {
 }
 
 func (d *doc) txn(id int, init bool) {
-	field := func(name string, n int64) func() {
-		return func() { d.name(name); d.tok(strconv.FormatInt(n, 10)) }
-	}
+	field := func(name string, n int64) func() { return func() { d.name(name); d.tok(strconv.FormatInt(n, 10)) } }
 	start := d.Int64N(1 << 60)
 	fields := []func(){
 		func() {

@@ -34,9 +34,8 @@ func FuzzRead(f *testing.F) {
 				"t"); err == nil {
 				t.Fatal("accepted with blanks behind")
 			}
-			if err == nil || tolErr == nil || err.Error() != tolErr.Error() {
-				t.Fatalf("scanner: %v\ntolerant: %v", err, tolErr)
-			}
+			must.Hold(t, err != nil && tolErr != nil && err.Error() == tolErr.Error(),
+				"scanner: %v\ntolerant: %v", err, tolErr)
 			if _, ok := errors.AsType[*history.InputError](err); !ok {
 				t.Fatalf("error of type %T", err)
 			}
@@ -71,9 +70,7 @@ func TestAbsurdInput(t *testing.T) {
 		got := peak(func() {
 			h, err := Read([]byte(c.doc), "t")
 			if c.name == "huge numbers" {
-				if err != nil || h.NumSessions() != 1 {
-					t.Errorf("%s: %v", c.name, err)
-				}
+				must.Be(t, err == nil && h.NumSessions() == 1, "%s: %v", c.name, err)
 			} else if err == nil {
 				t.Errorf("%s: no error", c.name)
 			} else if len(err.Error()) > 400 {
@@ -108,9 +105,8 @@ func TestStreamBlocks(t *testing.T) {
 		g := must.Get(ReadParallel(t.Context(), out, "t", workers))(t)
 		diff.Same(t, h, g, "%d workers", workers)
 		for v := range h.VerKey {
-			if h.VerKey[v] != g.VerKey[v] || h.VerKind[v] != g.VerKind[v] || h.VerN[v] != g.VerN[v] {
-				t.Fatalf("%d workers: version %d is numbered otherwise", workers, v)
-			}
+			must.Hold(t, h.VerKey[v] == g.VerKey[v] && h.VerKind[v] == g.VerKind[v] && h.VerN[v] == g.VerN[v],
+				"%d workers: version %d is numbered otherwise", workers, v)
 		}
 	}
 }

@@ -113,14 +113,12 @@ func (h *Head) scan(line []byte) bool {
 			h.Init = true
 			i += 5
 			continue
-		case "start", "end", "commit", "start_ts", "commit_ts", "status", "name", "node", "locking",
-			"level":
+		case "start", "end", "commit", "start_ts", "commit_ts", "status", "name", "node", "locking", "level":
 			skip := bytes.IndexByte(line[i:n], ',')
 			if skip < 0 || bytes.IndexByte(line[i:i+skip], '\\') >= 0 {
 				return false
 			}
-			if line[i] == '"' && (skip < 2 || line[i+skip-1] != '"' || bytes.IndexByte(line[i+1:i+skip-1],
-				'"') >= 0) {
+			if line[i] == '"' && (skip < 2 || line[i+skip-1] != '"' || bytes.IndexByte(line[i+1:i+skip-1], '"') >= 0) {
 				return false
 			}
 			i += skip + 1

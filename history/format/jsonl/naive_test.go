@@ -28,8 +28,7 @@ func readNaive(data []byte) *history.History {
 		if obj["format"] != nil {
 			text := func(f string) string { s, _ := obj[f].(string); return s }
 			b.Meta = history.Meta{Name: text("name"), DB: text("db"), Isolation: text("isolation"),
-				Workload: text("workload"),
-				Note:     text("note"), Lists: text("model") == "list"}
+				Workload: text("workload"), Note: text("note"), Lists: text("model") == "list"}
 			if v, ok := obj["initial"]; ok {
 				b.Initial = naiveValue(b, v)
 			}

@@ -86,9 +86,7 @@ func TestRandomDocuments(t *testing.T) {
 		}
 		check := func(who string, g *history.History, err error, lines bool) {
 			t.Helper()
-			if err != nil {
-				t.Fatalf("seed %d: %s: %v\n%s", seed, who, err, data)
-			}
+			must.Hold(t, err == nil, "seed %d: %s: %v\n%s", seed, who, err, data)
 			diff.Same(t, h, g, "seed %d: %s\n%s", seed, who, data)
 			if lines && !sameLines(h, g) {
 				t.Fatalf("seed %d: %s: lines %v and %v\n%s", seed, who, h.Txns.Line, g.Txns.Line, data)
@@ -139,9 +137,7 @@ func TestIntegerScan(t *testing.T) {
 		s := strconv.FormatInt(n, 10)
 		tail := []byte(",]}x./:;\xff\x00 "[rnd.IntN(11):])
 		got, end := integer(append(append([]byte(s), tail...), make([]byte, 32)...), 0)
-		if got != n || end != len(s) {
-			t.Fatalf("%s%q: got %d, %d", s, tail, got, end)
-		}
+		must.Hold(t, got == n && end == len(s), "%s%q: got %d, %d", s, tail, got, end)
 	}
 	for _, s := range []string{"", "-", "x", "01", "-01", "00", "9223372036854775808", "-9223372036854775808",
 		"99999999999999999999", "111111111111111111111111", "12345678901234567890123456789012"} {
@@ -184,7 +180,5 @@ func TestTimeScan(t *testing.T) {
 			short++
 		}
 	}
-	if short < 50_000 {
-		t.Errorf("%d times began like the one before", short)
-	}
+	must.Be(t, short >= 50_000, "%d times began like the one before", short)
 }

@@ -64,8 +64,7 @@ func ReadPartial(ctx context.Context, data []byte, file string, workers int) (*h
 			rest = bytes.TrimSpace(rest)
 			if _, twice := outcomes[string(id)]; !ok || !bytes.HasSuffix(rest, []byte("}")) || !intents[string(id)] ||
 				twice {
-				return nil, wrong("outcome", "found %.60q; expected the outcome of an earlier line's transaction",
-					line)
+				return nil, wrong("outcome", "found %.60q; expected the outcome of an earlier line's transaction", line)
 			}
 			outcomes[string(id)] = rest[:len(rest)-1]
 		}

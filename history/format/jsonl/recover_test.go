@@ -40,8 +40,7 @@ func TestReadPartial(t *testing.T) {
 	got := must.Get(ReadPartial(t.Context(), []byte(recording), "f", 1))(t)
 	want := must.Get(Read([]byte(recovered), "f"))(t)
 	diff.Same(t, got, want, "recovered")
-	if n := notes(got); !strings.Contains(n, "at the end 1 transaction was committing") || strings.Contains(n,
-		"torn") {
+	if n := notes(got); !strings.Contains(n, "at the end 1 transaction was committing") || strings.Contains(n, "torn") {
 		t.Error(n)
 	}
 	// Cut off anywhere behind the header: a history, and said; as many lines as are whole.

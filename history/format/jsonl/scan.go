@@ -205,7 +205,7 @@ func (p *parser) scanOps(data []byte, i int) int {
 		}
 		if end := p.scanOp(data, i); end > 0 {
 			i = end
-		} else if i = p.tol.opAt(data, i); i == 0 || i > limit {
+		} else if i = p.tol.partAt(data, i, false); i == 0 || i > limit {
 			return 0
 		}
 		switch data[i] {
@@ -277,16 +277,10 @@ func (p *parser) scanOp(data []byte, i int) int {
 	if i == 0 {
 		return 0
 	}
-	k := p.b.Key(key)
-	switch {
-	case list:
+	if k := p.b.Key(key); list {
 		p.b.ReadList(k, p.tol.elems)
-	case kind == history.Read:
-		p.b.Read(k, val)
-	case kind == history.Write:
-		p.b.Write(k, val)
-	default:
-		p.b.Append(k, val)
+	} else {
+		p.b.Item(kind, k, val)
 	}
 	if start != history.NoTime {
 		p.b.OpTimes(start, end)

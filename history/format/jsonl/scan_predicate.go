@@ -32,7 +32,7 @@ func (p *parser) scanPredicate(data []byte, i int) int {
 	t := &p.tol
 	if i = plainPredicate(data, from, limit); i > 0 {
 		t.pred = append(t.pred[:0], data[from:i]...)
-	} else if i = t.predicateAt(data, from); i == 0 {
+	} else if i = t.partAt(data, from, true); i == 0 {
 		return 0
 	}
 	if i > limit || data[i] != ',' || data[i+1] != '[' {
@@ -277,15 +277,4 @@ func plainComparisons(data []byte, i, limit int) int {
 			return 0
 		}
 	}
-}
-
-// predicateAt reads the predicate at data[i] into t.pred and returns the position behind it. It returns 0 at an error:
-// the line must then be read from its beginning to get the right message.
-func (t *tolerant) predicateAt(data []byte, i int) int {
-	t.b, t.i, t.err, t.field, t.path = data, i, nil, "ops", append(t.path[:0], step{})
-	t.strs, t.pred = t.strs[:0], t.pred[:0]
-	if !t.predicate(0) {
-		return 0
-	}
-	return t.i
 }

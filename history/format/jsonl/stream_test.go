@@ -45,9 +45,7 @@ func TestStream(t *testing.T) {
 			lo = hi + 1
 			switch {
 			case blank(line):
-				if ok || err != nil {
-					t.Fatalf("seed %d: blank line: %v, %v", seed, ok, err)
-				}
+				must.Hold(t, !ok && err == nil, "seed %d: blank line: %v, %v", seed, ok, err)
 			case err != nil && strings.Contains(err.Error(), "a header; expected"):
 				if want == nil && one.H.NumTxns() > 0 {
 					t.Fatalf("seed %d: %s: %v", seed, line, err)
@@ -68,9 +66,7 @@ func TestStream(t *testing.T) {
 			must.Equal(t, b, a, "seed %d: among others", seed)
 		}
 	})
-	if good < 1000 || bad < 100 {
-		t.Errorf("%d good lines, %d bad: too few to be a test", good, bad)
-	}
+	must.Be(t, good >= 1000 && bad >= 100, "%d good lines, %d bad: too few to be a test", good, bad)
 }
 
 var atByte = regexp.MustCompile(`at byte \d+`)
@@ -158,9 +154,7 @@ func TestParallelErrors(t *testing.T) {
 		}
 		_, err := ReadParallel(t.Context(), []byte(strings.Join(lines, "")), "f", 3)
 		want := fmt.Sprintf(`f:%d: field "ops[0][2]": the number 2.5; expected an integer`, bad[0]+1)
-		if err == nil || err.Error() != want {
-			t.Errorf("bad lines %v: got %v; want %s", bad, err, want)
-		}
+		must.Be(t, err != nil && err.Error() == want, "bad lines %v: got %v; want %s", bad, err, want)
 	}
 	// What Build finds has the right line too.
 	doc := strings.Repeat(line, n) + `{"id":7,"session":2,"ops":[]}` + "\n"
@@ -239,13 +233,10 @@ func TestHeads(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || n != 1 || txns != 1 || lines != 2 {
-			t.Errorf("%s: %d heads, %d transactions, %d lines, %v", line, n, txns, lines, err)
-		}
+		must.Be(t, err == nil && n == 1 && txns == 1 && lines == 2,
+			"%s: %d heads, %d transactions, %d lines, %v", line, n, txns, lines, err)
 	}
-	if quick < 5 {
-		t.Errorf("%d lines were read without their operations", quick)
-	}
+	must.Be(t, quick >= 5, "%d lines were read without their operations", quick)
 	for line, want := range map[string]string{
 		`{"id":1}`:                                `f:3: field "ops": missing`,
 		`{"id":1,"id":2,"ops":[]}`:                `f:3: field "id": given twice`,
@@ -256,8 +247,7 @@ func TestHeads(t *testing.T) {
 		if bytes.Contains([]byte(line), []byte("format")) {
 			_, _, err = Heads([]byte(`{"ops":[]}`+"\n"+line), "f", 1, true, func(*Head) error { return nil })
 		}
-		if err == nil || !bytes.HasPrefix([]byte(err.Error()), []byte(want)) {
-			t.Errorf("%s: %v; expected %s", line, err, want)
-		}
+		must.Be(t, err != nil && bytes.HasPrefix([]byte(err.Error()), []byte(want)),
+			"%s: %v; expected %s", line, err, want)
 	}
 }

@@ -374,12 +374,9 @@ func (t *tolerant) txn(done int) {
 
 // sortColumns sorts a row's columns and returns the index of one that repeats its predecessor's name; -1 if none does.
 func (t *tolerant) sortColumns() int {
-	sorts.Func(t.cols, func(a, b column) int {
-		return bytes.Compare(t.strs[a.name:a.end], t.strs[b.name:b.end])
-	})
+	sorts.Func(t.cols, func(a, b column) int { return bytes.Compare(t.strs[a.name:a.end], t.strs[b.name:b.end]) })
 	for i := 1; i < len(t.cols); i++ {
-		a, b := t.cols[i-1], t.cols[i]
-		if bytes.Equal(t.strs[a.name:a.end], t.strs[b.name:b.end]) {
+		if a, b := t.cols[i-1], t.cols[i]; bytes.Equal(t.strs[a.name:a.end], t.strs[b.name:b.end]) {
 			return i
 		}
 	}

@@ -218,8 +218,7 @@ func (t *tolerant) digits() bool {
 
 // int reads an integer, or records an error.
 func (t *tolerant) int() (int64, bool) {
-	c := t.peek()
-	if c != '-' && (c < '0' || c > '9') {
+	if c := t.peek(); c != '-' && (c < '0' || c > '9') {
 		return 0, t.wrong("an integer")
 	}
 	if t.i < len(t.b)-scanMargin {

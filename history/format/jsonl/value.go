@@ -143,12 +143,12 @@ func (t *tolerant) keyValue() (history.Value, bool) {
 	return history.Value{}, t.wrong("a key: a string or an integer")
 }
 
-// opAt reads and adds the operation at data[i] and returns the position behind it. It returns 0 at an error: the line
-// must then be read from its beginning to get the right message.
-func (t *tolerant) opAt(data []byte, i int) int {
+// partAt reads and adds the operation at data[i], or only reads the predicate there into t.pred, and returns the
+// position behind it. It returns 0 at an error: the line must then be read from its beginning to get the right message.
+func (t *tolerant) partAt(data []byte, i int, predicate bool) int {
 	t.b, t.i, t.err, t.field, t.path = data, i, nil, "ops", append(t.path[:0], step{})
-	t.strs = t.strs[:0]
-	if !t.operation(true) {
+	t.strs, t.pred = t.strs[:0], t.pred[:0]
+	if predicate && !t.predicate(0) || !predicate && !t.operation(true) {
 		return 0
 	}
 	return t.i
@@ -187,12 +187,8 @@ func (t *tolerant) operation(add bool) bool {
 		b.Predicate(o.kind, t.pred, t.rows)
 	case o.list:
 		b.ReadList(b.Key(o.key), t.elems)
-	case o.kind == history.Read:
-		b.Read(b.Key(o.key), o.val)
-	case o.kind == history.Write:
-		b.Write(b.Key(o.key), o.val)
 	default:
-		b.Append(b.Key(o.key), o.val)
+		b.Item(o.kind, b.Key(o.key), o.val)
 	}
 	if o.start != history.NoTime || o.end != history.NoTime {
 		b.OpTimes(o.start, o.end)

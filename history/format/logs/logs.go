@@ -40,10 +40,7 @@ func List(dir, prefix string) ([]Log, error) {
 		return nil, &history.InputError{File: dir, Off: -1, Msg: "no file named " + prefix +
 			"<number>.log; expected one a client"}
 	}
-	sorts.Func(all, func(a, b Log) int {
-		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Path,
-			b.Path))
-	})
+	sorts.Func(all, func(a, b Log) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Path, b.Path)) })
 	return all, nil
 }
 

@@ -99,21 +99,17 @@ func (x *rest) version(h *history.History) uint32 {
 }
 
 func restOf(h *history.History) *rest {
-	x := &rest{meta: appendMeta(nil, &h.Meta)}
+	x := new(rest)
+	for _, s := range metaFields(&h.Meta) {
+		x.meta = binary.LittleEndian.AppendUint32(x.meta, uint32(len(*s)))
+		x.meta = append(x.meta, *s...)
+	}
 	x.arena, x.textOff, x.shapes = h.Texts.Layout()
 	return x
 }
 
 func metaFields(m *history.Meta) []*string {
 	return []*string{&m.Name, &m.DB, &m.Isolation, &m.Workload, &m.Note}
-}
-
-func appendMeta(dst []byte, m *history.Meta) []byte {
-	for _, s := range metaFields(m) {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(*s)))
-		dst = append(dst, *s...)
-	}
-	return dst
 }
 
 // parseMeta parses the meta data and returns the number of valid bytes: all of them if the section is right.
@@ -136,9 +132,8 @@ func parseMeta(b []byte, m *history.Meta) int {
 
 // inPlace says that columns have the same form in memory as in a file: this machine is little endian, and a Value is an
 // integer, a byte and seven unused bytes.
-var inPlace = binary.NativeEndian.Uint16([]byte{1, 0}) == 1 &&
-	unsafe.Sizeof(history.Value{}) == 16 && unsafe.Offsetof(history.Value{}.N) == 0 &&
-	unsafe.Offsetof(history.Value{}.Kind) == 8
+var inPlace = binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && unsafe.Sizeof(history.Value{}) == 16 &&
+	unsafe.Offsetof(history.Value{}.N) == 0 && unsafe.Offsetof(history.Value{}.Kind) == 8
 
 // col makes a column. Inlining it would only enlarge the program.
 //

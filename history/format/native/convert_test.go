@@ -31,9 +31,7 @@ func TestConvert(t *testing.T) {
 		must.OK(t, format.Write(last, g, "", false), "%s", name)
 	}
 	got := must.Get(os.ReadFile(last))(t)
-	if !bytes.Equal(got, want) {
-		t.Error("JSON lines after all conversions are not those before")
-	}
+	must.Be(t, bytes.Equal(got, want), "JSON lines after all conversions are not those before")
 }
 
 // A history outlives the Input that it was read from, and so does a file that was removed or replaced by another.
@@ -57,9 +55,7 @@ func TestCorruptCompressed(t *testing.T) {
 			must.OK(t, os.WriteFile(path, b, 0o600))
 			g, err := format.Read(t.Context(), path, format.Options{})
 			if err != nil {
-				if !strings.Contains(err.Error(), "h.ivh.zst") {
-					t.Fatalf("byte %d: %v", i, err)
-				}
+				must.Hold(t, strings.Contains(err.Error(), "h.ivh.zst"), "byte %d: %v", i, err)
 				continue
 			}
 			diff.Same(t, h, g, "byte %d: another history", i)

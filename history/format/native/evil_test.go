@@ -340,9 +340,7 @@ func TestEvilFiles(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		data := written(t, "random", random.Anything(seed%64, true))
 		h, x, ok := unverified(data)
-		if !ok || !valid(h, x) {
-			t.Fatalf("seed %d: the twin refuses what Write wrote", seed)
-		}
+		must.Hold(t, ok && valid(h, x), "seed %d: the twin refuses what Write wrote", seed)
 		tableEnd := headerSize + entrySize*int(binary.LittleEndian.Uint32(data[12:]))
 		for range 1 + r.IntN(2) {
 			i := headerSize + r.IntN(len(data)-headerSize)

@@ -45,9 +45,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Helper()
 			must.OK(t, err, "%s: %s", name, how)
 			must.Equal(t, differs(h, g), "", "%s: %s", name, how)
-			if !bytes.Equal(written(t, name, g), data) {
-				t.Fatalf("%s: %s: written again, it is another file", name, how)
-			}
+			must.Hold(t, bytes.Equal(written(t, name, g), data), "%s: %s: written again, it is another file", name, how)
 		}
 		g, err := Read(t.Context(), data, "f", 1)
 		check("in place", g, err)
@@ -130,12 +128,9 @@ func TestLoadedHistoryWorks(t *testing.T) {
 func refused(t testing.TB, size int, what string, err error) {
 	t.Helper()
 	in, ok := errors.AsType[*history.InputError](err)
-	if !ok {
-		t.Fatalf("%s: error %v; expected one about the input", what, err)
-	}
-	if in.File != "f" || in.Line != 0 || in.Off < 0 || in.Off > int64(size) || in.Msg == "" {
-		t.Fatalf("%s: error %#v of a file of %d bytes; expected file and offset", what, in, size)
-	}
+	must.Hold(t, ok, "%s: error %v; expected one about the input", what, err)
+	must.Hold(t, in.File == "f" && in.Line == 0 && in.Off >= 0 && in.Off <= int64(size) && in.Msg != "",
+		"%s: error %#v of a file of %d bytes; expected file and offset", what, in, size)
 }
 
 func refusedOrSame(t testing.TB, size int, what string, h, g *history.History, err error) {
@@ -206,9 +201,7 @@ func TestMessages(t *testing.T) {
 		{"section", func(b []byte) []byte { b[len(b)-1]++; return b }, `corrupt: the checksum of the section is wrong`},
 	} {
 		_, err := Read(t.Context(), c.alter(bytes.Clone(data)), "f", 1)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v; expected %s", c.name, err, c.want)
-		}
+		must.Be(t, err != nil && strings.Contains(err.Error(), c.want), "%s: %v; expected %s", c.name, err, c.want)
 	}
 }
 
@@ -234,9 +227,7 @@ func TestStreamErrors(t *testing.T) {
 		r := io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(errors.New("the disk is gone")))
 		_, err := ReadFrom(t.Context(), r, "f", 1)
 		refused(t, n, "stream", err)
-		if !strings.Contains(err.Error(), "the disk is gone") {
-			t.Errorf("after %d bytes: %v", n, err)
-		}
+		must.Be(t, strings.Contains(err.Error(), "the disk is gone"), "after %d bytes: %v", n, err)
 	}
 }
 

@@ -107,7 +107,10 @@ func read(ctx context.Context, data []byte, file string, workers int, view bool)
 	v := newVerifier(file, &history.History{File: file}, &rest{})
 	// Everything from here on may touch pages that are gone.
 	if e := v.parallel(1, func() error {
-		err = v.readAll(ctx, data, workers, view)
+		var list []section
+		if err = v.columns(data, view, &list); err == nil {
+			err = v.content(ctx, list, workers)
+		}
 		return nil
 	}); e != nil {
 		return nil, e
@@ -116,14 +119,6 @@ func read(ctx context.Context, data []byte, file string, workers int, view bool)
 		return nil, err
 	}
 	return v.h, nil
-}
-
-func (v *verifier) readAll(ctx context.Context, data []byte, workers int, view bool) error {
-	var list []section
-	if err := v.columns(data, view, &list); err != nil {
-		return err
-	}
-	return v.content(ctx, list, workers)
 }
 
 // columns makes the history's columns from the sections of a file, and checks the header and the numbers of elements.
@@ -140,8 +135,7 @@ func (v *verifier) columns(data []byte, view bool, to *[]section) error {
 	*to = list
 	for i, s := range list {
 		at := headerSize + entrySize*int64(i)
-		known := shapesID + int(head.version) - 2
-		if s.id == 0 || int(s.id) > known {
+		if known := shapesID + int(head.version) - 2; s.id == 0 || int(s.id) > known {
 			return errAt(file, at, "table", "unknown section %d; expected 1 to %d", s.id, known)
 		}
 		c := &v.cols[s.id-1]

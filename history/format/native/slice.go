@@ -216,8 +216,7 @@ func (m *remap) reset(n int) {
 
 func (m *remap) at(old uint32) *slot {
 	for i := old * 0x9e3779b1 >> 7; ; i++ {
-		e := &m.slot[i&m.mask]
-		if e.next == 0 || e.old == old {
+		if e := &m.slot[i&m.mask]; e.next == 0 || e.old == old {
 			return e
 		}
 	}
@@ -240,7 +239,6 @@ func (m *remap) add(old uint32) (uint32, bool) {
 	return uint32(len(m.back)) - 1, true
 }
 
-// outOfRange reports whether an error is an index out of range.
 func outOfRange(err error) bool {
 	r, ok := errors.AsType[runtime.Error](err)
 	return ok && strings.Contains(r.Error(), "out of range")

@@ -50,11 +50,7 @@ func TestSlicesAndWriter(t *testing.T) {
 		got := must.Get(Read(t.Context(), out.Bytes(), "h", 1))(t)
 		diff.Same(t, h, got, "%s: written in slices", name)
 	})
-	if several == 0 {
-		t.Error("no history had several slices")
-	}
+	must.Be(t, several != 0, "no history had several slices")
 	left, err := filepath.Glob(filepath.Join(dir, ".*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	must.Be(t, err == nil && len(left) == 0, "left behind: %v, %v", left, err)
 }

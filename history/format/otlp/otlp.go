@@ -65,9 +65,7 @@ func Read(data []byte, file string) (h *history.History, passed int, err error) 
 	r := reader{s: edn.Scanner{Data: data, File: file, JSON: true}, sessions: map[string]int{}, seen: map[string]line{}}
 	for r.s.Peek() != 0 {
 		r.member("resourceSpans", func() {
-			r.member("scopeSpans", func() {
-				r.member("spans", r.span)
-			})
+			r.member("scopeSpans", func() { r.member("spans", r.span) })
 		})
 	}
 	r.s.End("trace")

@@ -38,19 +38,15 @@ func (c *cursor) each(ctx context.Context, g int, do func(id int64)) error {
 		}
 		for i := range c.n {
 			if c.none || c.present != nil && c.present[i] == 0 {
-				return c.noID(i)
+				e := c.f.errAt(-1, c.c.name, "missing; expected the transaction's id")
+				e.Line = int(c.row) + i + 1
+				return e
 			}
 			do(c.vals[i])
 		}
 		c.at = c.n
 	}
 	return nil
-}
-
-func (c *cursor) noID(i int) error {
-	e := c.f.errAt(-1, c.c.name, "missing; expected the transaction's id")
-	e.Line = int(c.row) + i + 1
-	return e
 }
 
 // changed is deferred by functions that read the file. If the file is mapped into memory and was cut off meanwhile, it

@@ -160,15 +160,12 @@ func TestColumns(t *testing.T) {
 	} {
 		_, err := read(columnFile(t, c.name, c.n, c.values...), 1)
 		if c.line < 0 {
-			if err != nil {
-				t.Errorf("%s %v: %v", c.name, c.n, err)
-			}
+			must.Be(t, err == nil, "%s %v: %v", c.name, c.n, err)
 			continue
 		}
 		e := inputError(t, c.says, err)
-		if e.Line != c.line || e.Field != c.name || !strings.Contains(e.Msg, c.says) {
-			t.Errorf("%s %v: %v; expected row %d, %q", c.name, c.n, err, c.line, c.says)
-		}
+		must.Be(t, e.Line == c.line && e.Field == c.name && strings.Contains(e.Msg, c.says),
+			"%s %v: %v; expected row %d, %q", c.name, c.n, err, c.line, c.says)
 	}
 	for name, says := range map[string]string{"txn": "no such column", "kind": "no such column"} {
 		group := parquetgo.Group{"txn": parquetgo.Int(64), "kind": parquetgo.String(), "key": parquetgo.Int(64)}
@@ -278,8 +275,7 @@ func (x raw) bytes(t testing.TB) []byte {
 func page(t testing.TB, values int32, enc format.Encoding, size int, body []byte) []byte {
 	h := format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(size),
 		CompressedPageSize: int32(len(body)), DataPageHeader: thrift.New(format.DataPageHeader{NumValues: values,
-			Encoding:                enc,
-			DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})}
+			Encoding: enc, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})}
 	b := must.Get(thrift.Marshal(new(thrift.CompactProtocol), &h))(t)
 	return append(b, body...)
 }

@@ -67,9 +67,7 @@ func examples(t *testing.T, language string) []string {
 	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1) {
 		all = append(all, string(m[1]))
 	}
-	if len(all) == 0 {
-		t.Fatalf("docs/formats.md has no example in %s", language)
-	}
+	must.Hold(t, len(all) != 0, "docs/formats.md has no example in %s", language)
 	return all
 }
 

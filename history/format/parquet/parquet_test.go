@@ -129,9 +129,7 @@ func TestNotText(t *testing.T) {
 func inputError(t testing.TB, name string, err error) *history.InputError {
 	t.Helper()
 	e, ok := errors.AsType[*history.InputError](err)
-	if !ok {
-		t.Fatalf("%s: %v; expected an error about the input", name, err)
-	}
+	must.Hold(t, ok, "%s: %v; expected an error about the input", name, err)
 	return e
 }
 

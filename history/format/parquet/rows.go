@@ -108,14 +108,7 @@ func (r *reader) item(i int, kind history.OpKind) error {
 		}
 		val = history.Value{Kind: history.String, N: v}
 	}
-	switch kind {
-	case history.Read:
-		r.b.Read(key, val)
-	case history.Write:
-		r.b.Write(key, val)
-	default:
-		r.b.Append(key, val)
-	}
+	r.b.Item(kind, key, val)
 	return nil
 }
 
@@ -153,12 +146,8 @@ func (r *reader) itemJSON(i int, kind history.OpKind, key uint32) error {
 		return r.wrong(i, cValueJSON, "an object; expected an element: null, an integer, a string, a boolean")
 	case list:
 		r.b.ReadList(key, elems)
-	case kind == history.Read:
-		r.b.Read(key, val)
-	case kind == history.Write:
-		r.b.Write(key, val)
 	default:
-		r.b.Append(key, val)
+		r.b.Item(kind, key, val)
 	}
 	return nil
 }
@@ -178,8 +167,7 @@ func (r *reader) predicate(i int, kind history.OpKind) error {
 	if !ok {
 		return r.wrong(i, cRows, "missing; expected what the predicate matched, an array in JSON")
 	}
-	err := r.parts.Predicate(kind, r.cur[cPredicate].text(pred), r.cur[cRows].text(rows))
-	if err != nil {
+	if err := r.parts.Predicate(kind, r.cur[cPredicate].text(pred), r.cur[cRows].text(rows)); err != nil {
 		return r.located(err, r.row+int64(i)+1)
 	}
 	return nil

@@ -197,8 +197,7 @@ func (c *cursor) readDictionary(head *format.PageHeader, body []byte) error {
 
 // fromDictionary reads a page's dictionary numbers and replaces them by their values.
 func (c *cursor) fromDictionary(src []byte, values int) error {
-	d := &c.dict
-	if !d.read {
+	if !c.dict.read {
 		return errors.New("indices of a dictionary; expected that dictionary before them")
 	}
 	if len(src) == 0 {

@@ -84,9 +84,7 @@ func NewWriter(w io.Writer, h *history.History) (*Writer, error) {
 		parquetgo.SchemaOf(layout{}), parquetgo.Compression(&parquetgo.Zstd), parquetgo.DataPageVersion(1),
 		parquetgo.DictionaryMaxBytes(maxDictionary), parquetgo.CreatedBy("isovet", "1", ""),
 	}
-	add := func(key, value string) {
-		options = append(options, parquetgo.KeyValueMetadata(prefix+key, value))
-	}
+	add := func(key, value string) { options = append(options, parquetgo.KeyValueMetadata(prefix+key, value)) }
 	add("version", "1")
 	for _, kv := range []struct{ key, value string }{{"name", h.Meta.Name}, {"db", h.Meta.DB},
 		{"isolation", h.Meta.Isolation}, {"workload", h.Meta.Workload}, {"note", h.Meta.Note}} {
@@ -244,8 +242,7 @@ func (e *Writer) row(t, op uint32) {
 			e.add(cSeq, parquetgo.Int64Value(int64(e.seq[t])))
 		}
 	}
-	e.buf[cStatus] = append(e.buf[cStatus],
-		parquetgo.ByteArrayValue(statuses[h.Txns.Status[t]]).Level(0, 0, cStatus))
+	e.buf[cStatus] = append(e.buf[cStatus], parquetgo.ByteArrayValue(statuses[h.Txns.Status[t]]).Level(0, 0, cStatus))
 	e.buf[cInit] = append(e.buf[cInit], parquetgo.BooleanValue(t == h.Init).Level(0, 0, cInit))
 	e.time(cStart, h.Start(t))
 	e.time(cCommit, h.Commit(t))

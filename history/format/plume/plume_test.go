@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/must"
 )
 
 // TestLine: a line is read as the pattern of lines has it, and no other text is.
@@ -45,7 +46,5 @@ func TestLine(t *testing.T) {
 			good++
 		}
 	}
-	if good < n/4 || good == n {
-		t.Errorf("%d of %d lines were good", good, n)
-	}
+	must.Be(t, good >= n/4 && good != n, "%d of %d lines were good", good, n)
 }

@@ -11,6 +11,7 @@ import (
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/histtest/randtest"
+	"isovet/internal/test/must"
 )
 
 // randomKV makes a log of a store that is linearizable but for some answers: tokens that end as none begins, some of
@@ -89,9 +90,8 @@ func TestKV(t *testing.T) {
 		}
 		want, wantRepeated, wantErr := naiveKV(data, "f")
 		h, repeated, err := ReadKV(data, "f")
-		if fmt.Sprint(err) != fmt.Sprint(wantErr) || repeated != wantRepeated {
-			t.Fatalf("%d %v\n twin: %d %v\n%s", repeated, err, wantRepeated, wantErr, data)
-		}
+		must.Hold(t, fmt.Sprint(err) == fmt.Sprint(wantErr) && repeated == wantRepeated,
+			"%d %v\n twin: %d %v\n%s", repeated, err, wantRepeated, wantErr, data)
 		if wantErr != nil {
 			bad++
 			if bytes.Contains([]byte(wantErr.Error()), []byte("a get may have seen either")) {
@@ -106,9 +106,8 @@ func TestKV(t *testing.T) {
 		}
 	}
 	t.Logf("%d good, %d of them with repeated tokens, %d bad, %d of them open", good, twice, bad, unsaid)
-	if good < bad/2 || twice < good/20 || unsaid == 0 {
-		t.Errorf("%d good, %d of them with repeated tokens, %d bad, %d of them open", good, twice, bad, unsaid)
-	}
+	must.Be(t, good >= bad/2 && twice >= good/20 && unsaid != 0,
+		"%d good, %d of them with repeated tokens, %d bad, %d of them open", good, twice, bad, unsaid)
 }
 
 // randomConsole makes a console log of reads, writes and cas.
@@ -204,7 +203,5 @@ func TestSplit(t *testing.T) {
 			}
 		}
 	}
-	if events < n/2 || events == n {
-		t.Errorf("%d of %d lines have events", events, n)
-	}
+	must.Be(t, events >= n/2 && events != n, "%d of %d lines have events", events, n)
 }

@@ -84,16 +84,6 @@ func Read(data []byte, file string) (*history.History, error) {
 		return nil, err
 	}
 	logical := slices.ContainsFunc(r.stamps, func(s [2]stamp) bool { return s[0].l != 0 || s[1].l != 0 })
-	r.notes(logical)
-	h, err := r.b.Build()
-	if err == nil && logical {
-		r.ranks(h)
-	}
-	return h, err
-}
-
-// notes adds notes on the conversion of timestamps and on initial values.
-func (r *reader) notes(logical bool) {
 	if logical {
 		r.b.Note(history.NoteTimes, 0, "timestamps have logical parts; isovet shows their ranks")
 	}
@@ -101,6 +91,11 @@ func (r *reader) notes(logical bool) {
 		r.b.Initial = history.IntValue(0)
 		r.b.Note(history.NoteInitial, 0, "keys hold 0 at first: reads return 0, and nobody writes it")
 	}
+	h, err := r.b.Build()
+	if err == nil && logical {
+		r.ranks(h)
+	}
+	return h, err
 }
 
 // name reads a transaction's or session's id: a number, or a word, which gets a number.
