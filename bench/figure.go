@@ -345,9 +345,8 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		}
 		lines = append(lines, []string{r.Figure, p.Metric, p.Group, p.Series, v, p.Text, p.Verdict.String(),
 			strconv.FormatBool(p.TimedOut), p.Reason, strconv.FormatFloat(p.CPUMS, 'g', -1, 64), p.Paper,
-			strconv.Itoa(max(1, len(p.Runs))), low, high,
-			r.Scale, strconv.FormatUint(r.Seed, 10), r.Timeout, strconv.Itoa(r.Machine.Cores), r.Machine.CPU, r.Go,
-			r.Commit})
+			strconv.Itoa(max(1, len(p.Runs))), low, high, r.Scale, strconv.FormatUint(r.Seed, 10), r.Timeout,
+			strconv.Itoa(r.Machine.Cores), r.Machine.CPU, r.Go, r.Commit})
 	}
 	return c.WriteAll(lines)
 }

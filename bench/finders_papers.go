@@ -211,8 +211,7 @@ func sameHistory(metric, prefix, series string) showing {
 		if same.None != "" || own.None != "" {
 			return "", false
 		}
-		return "of these the greatest is " + number(same.Value) + " times the least",
-			same.Value-1 >= 0.8*(own.Value-1)
+		return "of these the greatest is " + number(same.Value) + " times the least", same.Value-1 >= 0.8*(own.Value-1)
 	}
 }
 

@@ -341,8 +341,7 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 			r.Add(decided("overlap", w.name, "in-memory store", overlap(rep)))
 			r.Add(decided("left", w.name, "in-memory store", left))
 			c := datasets.Spec{Workload: w.workload, Variant: w.variant, Txns: lab.Pick(100, 3000, 100_000),
-				Sessions: 24,
-				Keys:     lab.Pick(30, 0, 0)}
+				Sessions: 24, Keys: lab.Pick(30, 0, 0)}
 			if w.workload == "tpcc" {
 				c.Txns /= 5
 			}

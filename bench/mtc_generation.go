@@ -215,7 +215,6 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 	}
 	r.Note("A refused transaction is tried again after a pause that grows, and counts each time. The paper does not "+
 		"say how many objects there were; here it is 1,000 in (a), and in (b) as many as there are so many "+
-		"transactions "+
-		"an object of: of %d, on PostgreSQL of %d.", n, n/4)
+		"transactions an object of: of %d, on PostgreSQL of %d.", n, n/4)
 	return nil
 }

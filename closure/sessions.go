@@ -47,8 +47,7 @@ func SessionsSize(n, chains int) int64 { return 8 * int64(n) * int64(chains) }
 // beyond 2³¹ entries.
 func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err error) {
 	n := g.N()
-	s = &Sessions{chains: len(chains), place: make([]int32, n), off: []int32{0},
-		touched: make([]bool, n)}
+	s = &Sessions{chains: len(chains), place: make([]int32, n), off: []int32{0}, touched: make([]bool, n)}
 	if int64(n)*int64(len(chains)) > math.MaxInt32 {
 		return nil, false, fmt.Errorf("%w: %d nodes in %d chains", ErrTooLarge, n, len(chains))
 	}
@@ -56,8 +55,7 @@ func NewSessions(g *graph.CSR, chains [][]int32) (s *Sessions, ok bool, err erro
 	for c, in := range chains {
 		for p, x := range in {
 			if x < 0 || int(x) >= n || s.chain[x] >= 0 {
-				return nil, false, fmt.Errorf("closure: node %d of chain %d is not one of %d, or occurs twice", x, c,
-					n)
+				return nil, false, fmt.Errorf("closure: node %d of chain %d is not one of %d, or occurs twice", x, c, n)
 			}
 			s.chain[x], s.place[x] = int32(c), int32(p)
 		}

@@ -171,8 +171,7 @@ func (c *client) reach() bool {
 			return false
 		}
 		if time.Now().After(deadline) {
-			c.r.fail(fmt.Errorf("node %s has been gone for %v: %w", c.r.info.Nodes[c.node].Name, c.r.cfg.Patience,
-				err))
+			c.r.fail(fmt.Errorf("node %s has been gone for %v: %w", c.r.info.Nodes[c.node].Name, c.r.cfg.Patience, err))
 			return false
 		}
 		time.Sleep(pause)

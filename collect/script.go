@@ -231,8 +231,7 @@ func (s *Script) table(i int) (w workload.Table, err error) {
 	}
 	for _, f := range t.Foreign {
 		if f[0] < 0 || f[0] >= len(t.Columns) || f[1] < 0 || f[1] >= i {
-			return w, fmt.Errorf("foreign key %v; expected one of %d columns, and a table before it", f,
-				len(t.Columns))
+			return w, fmt.Errorf("foreign key %v; expected one of %d columns, and a table before it", f, len(t.Columns))
 		}
 		w.Foreign = append(w.Foreign, workload.ForeignKey{Column: f[0], Table: f[1]})
 	}
@@ -289,9 +288,8 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 		return x, fmt.Errorf("%q; expected begin, commit, rollback, lock, insert (into a table with columns), "+
 			"select-for-update, select-for-share, select-first, -last, -min, -max, %s", st.Do,
 			strings.Join(slices.Sorted(maps.Values(doing)), ", "))
-	case t.List && st.Do != "read" && st.Do != "append", !t.List && st.Do == "append",
-		where && len(t.Columns) == 0, !where && len(st.Where) > 0,
-		(op.Kind == workload.UpdateWhere) != (len(st.Set) > 0):
+	case t.List && st.Do != "read" && st.Do != "append", !t.List && st.Do == "append", where && len(t.Columns) == 0,
+		!where && len(st.Where) > 0, (op.Kind == workload.UpdateWhere) != (len(st.Set) > 0):
 		return x, fmt.Errorf("%s is impossible on this table, or its condition or change is missing or not allowed",
 			st.Do)
 	case op.Kind == workload.Write && len(t.Columns) > 0 && len(st.Row) != len(t.Columns):

@@ -147,8 +147,7 @@ func TestPredicatesEveryWay(t *testing.T) {
 func TestInducedEveryWay(t *testing.T) {
 	yes, no, open := 0, 0, 0
 	tried := histtest.Search{N: 6000, Long: 200_000, Make: func(seed uint64) []byte {
-		return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Registers,
-			histtest.Mini}})
+		return histtest.Random(seed, histtest.Shape{Txns: 6, Kinds: []histtest.Kind{histtest.Registers, histtest.Mini}})
 	},
 		Judge: func(text []byte) error {
 			s, ok := draw(text, []level.Level{level.SnapshotIsolation, level.SessionSnapshotIsolation,

@@ -99,8 +99,7 @@ func (q *Problem) eagerly(p *polygraph.Polygraph, extra []polygraph.Edge, guards
 			for j, b := range g[i+1:] {
 				for _, c := range g[i+j+2:] {
 					ab, bc, ac := before(a, b), before(b, c), before(a, c)
-					q.Clauses = append(q.Clauses,
-						[]solver.Lit{ab.Not(), bc.Not(), ac}, []solver.Lit{ab, bc, ac.Not()})
+					q.Clauses = append(q.Clauses, []solver.Lit{ab.Not(), bc.Not(), ac}, []solver.Lit{ab, bc, ac.Not()})
 				}
 			}
 		}

@@ -125,8 +125,7 @@ func (g *Induced) constrain() {
 		mine := g.pairs[from:]
 		if v.WOff[t+1]-v.WOff[t] > 1 {
 			sorts.Stable(mine, func(x, y [2]uint32) int {
-				return cmp.Compare(p.WriteNode(x[1]),
-					p.WriteNode(y[1]))
+				return cmp.Compare(p.WriteNode(x[1]), p.WriteNode(y[1]))
 			})
 		}
 		for len(mine) > 0 {

@@ -101,8 +101,7 @@ func (b *baser) only() {
 		}
 	}
 	sorts.Func(list, func(x, y prepass.Miss) int {
-		return cmp.Or(cmp.Compare(x.Op, y.Op), cmp.Compare(x.Key,
-			y.Key))
+		return cmp.Or(cmp.Compare(x.Op, y.Op), cmp.Compare(x.Key, y.Key))
 	})
 	for _, m := range list {
 		if p.V.Missed(m) {

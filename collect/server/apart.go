@@ -106,8 +106,7 @@ func (n *network) split(ctx context.Context, i, nodes int, cut bool) error {
 		if j == i {
 			continue
 		}
-		err := ips(ctx,
-			fmt.Sprintf("-n %s rule %s from %s to %s blackhole", n.name, verb, n.address(i), n.address(j)),
+		err := ips(ctx, fmt.Sprintf("-n %s rule %s from %s to %s blackhole", n.name, verb, n.address(i), n.address(j)),
 			fmt.Sprintf("-n %s rule %s from %s to %s blackhole", n.name, verb, n.address(j), n.address(i)))
 		if err != nil {
 			return err

@@ -369,8 +369,7 @@ func (f *CheckFlags) outputs(ctx context.Context, e *console.Env, o outcome, i, 
 			}
 			if f.dot != "" {
 				errs = append(errs, write(ctx, console.Numbered(f.dot, i, n), func(w io.Writer) error {
-					return report.DOT(w,
-						o.result)
+					return report.DOT(w, o.result)
 				}))
 			}
 			to := func(file string, w func(io.Writer) error) error {

@@ -50,8 +50,7 @@ func NewProfiles(e *console.Env) *cobra.Command {
 				p.Level.String(), p.Note}
 		}
 		return console.Table(e.Stdout, []string{"profile", "also", "reads of", "locks", "first updater wins",
-			"certifier",
-			"promises", "note"}, rows)
+			"certifier", "promises", "note"}, rows)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c

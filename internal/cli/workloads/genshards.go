@@ -115,8 +115,7 @@ func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) er
 
 // genShards runs the store and, in parallel, writes its output. If it fails, it removes what it has written.
 func genShards(ctx context.Context, spec datasets.Spec, o genOut, ending string,
-	p *console.Progress) (r *datasets.Result,
-	out *split.Out, meta history.Meta, err error) {
+	p *console.Progress) (r *datasets.Result, out *split.Out, meta history.Meta, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	todo := make(chan batch, 4)
