@@ -219,10 +219,8 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 	} else {
 		fmt.Fprintf(b, "%s: %s (%s)\n\n", r.Figure, r.Title, r.Where)
 	}
-	for _, m := range r.fig.Metrics {
-		if err := r.writeMetric(b, m, markdown); err != nil {
-			return err
-		}
+	if err := slice.Each(r.fig.Metrics, func(m Metric) error { return r.writeMetric(b, m, markdown) }); err != nil {
+		return err
 	}
 	if rows := r.beside(); len(rows) > 0 {
 		fmt.Fprintf(b, "Beside the paper's figures:\n\n")

@@ -234,15 +234,12 @@ func collectedLonger(r *Report) Found {
 		was := (*Point)(nil)
 		for _, s := range append(collections(r), neverCollected) {
 			p := r.Find("time", g, s)
-			if p == nil {
-				continue
-			}
-			if was != nil {
+			if was != nil && p != nil {
 				if n++; was.Value > p.Value {
 					longer++
 				}
 			}
-			was = p
+			was = cmp.Or(p, was)
 		}
 	}
 	return part(longer, n, "steps")

@@ -11,6 +11,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -110,12 +111,7 @@ func (m endToEnd) verify(ctx context.Context, group, where string, mini bool, sr
 	if mini {
 		return m.by(ctx, group, "MT, mtc", "mtc", where, src, generation)
 	}
-	for _, c := range m.rivals {
-		if err := m.by(ctx, group, "GT, "+c, c, where, src, generation); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slice.Each(m.rivals, func(c string) error { return m.by(ctx, group, "GT, "+c, c, where, src, generation) })
 }
 
 func (m endToEnd) by(ctx context.Context, group, series, checker, where string, src Source, generation float64) error {

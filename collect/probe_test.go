@@ -26,7 +26,8 @@ var probeTruth = []struct {
 	rareLoad      string   // the workload that may show the fault of contradicts under other names too
 }{
 	{db: "badger:", isolation: "serializable", seen: []string{"phantom write skew"},
-		never:       []string{"write skew", "lost update", "read-only anomaly", "read skew", "aborted read", "phantom read"},
+		never: []string{"write skew", "lost update", "read-only anomaly", "read skew", "aborted read",
+			"phantom read"},
 		contradicts: []string{"phantom write skew"}},
 	{db: "badger:", isolation: "no-conflicts", seen: []string{"lost update", "write skew", "read-only anomaly"},
 		never: []string{"read skew", "non-repeatable read", "aborted read", "phantom read", "dirty write"}},

@@ -19,12 +19,7 @@ func NewProfiles(e *console.Env) *cobra.Command {
 	c := console.Command("profiles", console.Exactly(), func(*cobra.Command, []string) error {
 		all := mechanism.Profiles()
 		if asJSON {
-			for i := range all {
-				if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
-					return err
-				}
-			}
-			return nil
+			return console.JSONLines(e.Stdout, all)
 		}
 		rows := make([][]string, len(all))
 		for i := range all {
