@@ -70,9 +70,8 @@ func TestCompare(t *testing.T) {
 	want := []evidence.Verdict{evidence.Holds, evidence.Violated}
 	contenders := must.Get(Contenders("replay,vbox:gini", level.Serializable))(t)
 	var calls, last int
-	rows, err := Compare(context.Background(), sources, Options{Contenders: contenders, Repeat: 2,
-		Timeout: time.Minute, Self: self(t),
-		Progress: func(_ string, done, total int) { calls++; last = done; _ = total }})
+	rows, err := Compare(context.Background(), sources, Options{Contenders: contenders, Repeat: 2, Timeout: time.Minute,
+		Self: self(t), Progress: func(_ string, done, total int) { calls++; last = done; _ = total }})
 	must.OK(t, err)
 	if len(rows) != 2*len(contenders) || last != 4*len(contenders) || calls != last+1 {
 		t.Fatalf("%d rows, %d runs, %d calls for %d contenders", len(rows), last, calls, len(contenders))
@@ -133,8 +132,7 @@ func TestDeadChildren(t *testing.T) {
 		{"deaf", "", "timeout after 50ms", 50 * time.Millisecond},
 	} {
 		t.Setenv("BENCH_CHILD", c.mode)
-		m, err := runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path,
-			Timeout: c.timeout})
+		m, err := runChild(context.Background(), self(t), Run{Checker: "vbox", History: src.Path, Timeout: c.timeout})
 		if err != nil || m.Verdict != evidence.Unknown || !strings.Contains(m.Fault, c.fault) ||
 			(m.Fault == "") != (c.fault == "") || m.Reason != c.reason {
 			t.Errorf("%s: %+v, %v", c.mode, m, err)
@@ -243,8 +241,7 @@ func TestVariations(t *testing.T) {
 		v    Variation
 		want string
 	}{
-		{"vbox,replay", vary("encoding", []string{"vbox", "cobra"}),
-			"[vbox:cdcl vbox:encoding=cobra:cdcl replay]"},
+		{"vbox,replay", vary("encoding", []string{"vbox", "cobra"}), "[vbox:cdcl vbox:encoding=cobra:cdcl replay]"},
 		{"vbox:order:closure", vary("theory", []string{"lazy"}), ""}, // two meanings
 		{"vbox:encoding=cobra", vary("encoding", []string{"vbox"}), "[vbox:encoding=cobra:cdcl]"},
 		{"vbox,cobra", vary("solver", []string{"gini"}), "[vbox:gini cobra:closure=purdom:gini]"},

@@ -71,8 +71,7 @@ func chronosFig4(ctx context.Context, lab *Lab, r *Report) error {
 
 func chronosFig5a(ctx context.Context, lab *Lab, r *Report) error {
 	return lab.race(ctx, r, lab.sizes([]int{200, 400}, []int{10_000, 20_000, 50_000, 100_000}, []int{100_000, 200_000,
-		500_000, 1_000_000}), tableI,
-		[]string{"chronos", "aion", "emme-si", "elle-register"})
+		500_000, 1_000_000}), tableI, []string{"chronos", "aion", "emme-si", "elle-register"})
 }
 
 func chronosFig5b(ctx context.Context, lab *Lab, r *Report) error {
@@ -124,8 +123,7 @@ func (l *Lab) parameters(ctx context.Context, f func(group string, src Source) e
 	for _, x := range []struct{ group, variant string }{{"#reads 10 %", "write-heavy"}, {"#reads 30 %", "reads-30"},
 		{"#reads 50 %", "zipf"}, {"#reads 70 %", "reads-70"}, {"#reads 90 %", "read-heavy"}, {"dist zipf", "zipf"},
 		{"dist uniform", "uniform"},
-		{"dist hotspot",
-			"hotspot"}} {
+		{"dist hotspot", "hotspot"}} {
 		add(x.group, func(s *datasets.Spec) { s.Variant = x.variant })
 	}
 	for _, v := range all {

@@ -35,8 +35,7 @@ func TestClaims(t *testing.T) {
 			must.OK(t, err)
 		} else if !slices.Equal(was, r.Claims) {
 			t.Errorf("%s: its claims are not those of its rows: go test ./bench -run 'TestClaims|TestPages' "+
-				"-update\n%+v\n%+v",
-				file, was, r.Claims)
+				"-update\n%+v\n%+v", file, was, r.Claims)
 		}
 		for _, c := range r.Claims {
 			if c.Holds != Holds && c.Why == "" {

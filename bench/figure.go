@@ -219,10 +219,8 @@ func (r *Report) WriteText(w io.Writer, markdown bool) error {
 	} else {
 		fmt.Fprintf(b, "%s: %s (%s)\n\n", r.Figure, r.Title, r.Where)
 	}
-	for _, m := range r.fig.Metrics {
-		if err := r.writeMetric(b, m, markdown); err != nil {
-			return err
-		}
+	if err := slice.Each(r.fig.Metrics, func(m Metric) error { return r.writeMetric(b, m, markdown) }); err != nil {
+		return err
 	}
 	if rows := r.beside(); len(rows) > 0 {
 		fmt.Fprintf(b, "Beside the paper's figures:\n\n")
@@ -345,9 +343,8 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		}
 		lines = append(lines, []string{r.Figure, p.Metric, p.Group, p.Series, v, p.Text, p.Verdict.String(),
 			strconv.FormatBool(p.TimedOut), p.Reason, strconv.FormatFloat(p.CPUMS, 'g', -1, 64), p.Paper,
-			strconv.Itoa(max(1, len(p.Runs))), low, high,
-			r.Scale, strconv.FormatUint(r.Seed, 10), r.Timeout, strconv.Itoa(r.Machine.Cores), r.Machine.CPU, r.Go,
-			r.Commit})
+			strconv.Itoa(max(1, len(p.Runs))), low, high, r.Scale, strconv.FormatUint(r.Seed, 10), r.Timeout,
+			strconv.Itoa(r.Machine.Cores), r.Machine.CPU, r.Go, r.Commit})
 	}
 	return c.WriteAll(lines)
 }

@@ -226,11 +226,10 @@ func lateAbove(metric string, size float64, series string) finder {
 // sum adds the values of the accepted points of a metric.
 func sum(metric string, keep func(p *Point) bool) finder {
 	return func(r *Report) Found {
-		total, n := r.total(metric, keep)
-		if n == 0 {
-			return notMeasured("this")
+		if total, n := r.total(metric, keep); n > 0 {
+			return Found{Value: total}
 		}
-		return Found{Value: total}
+		return notMeasured("this")
 	}
 }
 

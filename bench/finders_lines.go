@@ -230,13 +230,10 @@ func shareOf(metric, what string, is func(r *Report, group string) (yes, ok bool
 	return func(r *Report) Found {
 		yes, n := 0, 0
 		for _, g := range r.Groups(metric) {
-			y, ok := is(r, g)
-			if !ok {
-				continue
-			}
-			n++
-			if y {
-				yes++
+			if y, ok := is(r, g); ok {
+				if n++; y {
+					yes++
+				}
 			}
 		}
 		return part(yes, n, what)

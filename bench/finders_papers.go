@@ -211,8 +211,7 @@ func sameHistory(metric, prefix, series string) showing {
 		if same.None != "" || own.None != "" {
 			return "", false
 		}
-		return "of these the greatest is " + number(same.Value) + " times the least",
-			same.Value-1 >= 0.8*(own.Value-1)
+		return "of these the greatest is " + number(same.Value) + " times the least", same.Value-1 >= 0.8*(own.Value-1)
 	}
 }
 
@@ -235,15 +234,12 @@ func collectedLonger(r *Report) Found {
 		was := (*Point)(nil)
 		for _, s := range append(collections(r), neverCollected) {
 			p := r.Find("time", g, s)
-			if p == nil {
-				continue
-			}
-			if was != nil {
+			if was != nil && p != nil {
 				if n++; was.Value > p.Value {
 					longer++
 				}
 			}
-			was = p
+			was = cmp.Or(p, was)
 		}
 	}
 	return part(longer, n, "steps")

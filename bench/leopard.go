@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"isovet/internal/plural"
 	"isovet/internal/room"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -97,23 +99,28 @@ func leopardFig3(ctx context.Context, lab *Lab, r *Report) error {
 	one := func(group string, spec datasets.Spec) error {
 		return lab.step(r, group, func() error { return alone(group, spec) })
 	}
-	for _, z := range []float64{0.2, 0.6, 0.99} {
-		if err := one(fmt.Sprintf("skew %g", z), datasets.Spec{Variant: "A", Zipf: z}); err != nil {
-			return err
-		}
-	}
-	for _, s := range []int{8, 24, 64} {
-		if err := one(fmt.Sprintf("%d threads", s), datasets.Spec{Variant: "A", Sessions: s}); err != nil {
-			return err
-		}
-	}
-	for _, v := range []struct{ variant, group string }{{"B", "95 % reads"}, {"A", "50 % reads"},
-		{"F", "read-modify-writes"}} {
-		if err := one(v.group, datasets.Spec{Variant: v.variant}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return measured(one,
+		varied("skew %g", func(z float64) datasets.Spec { return datasets.Spec{Variant: "A", Zipf: z} }, 0.2, 0.6,
+			0.99),
+		varied("%d threads", func(s int) datasets.Spec { return datasets.Spec{Variant: "A", Sessions: s} }, 8, 24, 64),
+		[]group{{"95 % reads", datasets.Spec{Variant: "B"}}, {"50 % reads", datasets.Spec{Variant: "A"}},
+			{"read-modify-writes", datasets.Spec{Variant: "F"}}})
+}
+
+// group is a group of a figure, and the histories that it is about.
+type group struct {
+	name string
+	spec datasets.Spec
+}
+
+// varied returns a group for each value of a parameter.
+func varied[V any](name string, spec func(V) datasets.Spec, values ...V) []group {
+	return slice.Map(values, func(v V) group { return group{fmt.Sprintf(name, v), spec(v)} })
+}
+
+// measured measures one group after the other.
+func measured(measure func(group string, spec datasets.Spec) error, groups ...[]group) error {
+	return slice.Each(slices.Concat(groups...), func(g group) error { return measure(g.name, g.spec) })
 }
 
 func leopardFig9(ctx context.Context, lab *Lab, r *Report) error {
@@ -304,22 +311,11 @@ func leopardFig10(ctx context.Context, lab *Lab, r *Report) error {
 	one := func(group string, spec datasets.Spec) error {
 		return lab.step(r, group, func() error { return alone(group, spec) })
 	}
-	for _, n := range []int{base / 4, base / 2, base, 2 * base} {
-		if err := one(fmt.Sprintf("%d transactions", n), datasets.Spec{Txns: n}); err != nil {
-			return err
-		}
-	}
-	for _, s := range []int{4, 8, 16, 32} {
-		if err := one(fmt.Sprintf("%d threads", s), datasets.Spec{Txns: base, Sessions: s}); err != nil {
-			return err
-		}
-	}
-	for _, k := range []int{4, 8, 12, 16} {
-		if err := one(fmt.Sprintf("length %d", k), datasets.Spec{Txns: base, Ops: k}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return measured(one,
+		varied("%d transactions", func(n int) datasets.Spec { return datasets.Spec{Txns: n} }, base/4, base/2, base,
+			2*base),
+		varied("%d threads", func(s int) datasets.Spec { return datasets.Spec{Txns: base, Sessions: s} }, 4, 8, 16, 32),
+		varied("length %d", func(k int) datasets.Spec { return datasets.Spec{Txns: base, Ops: k} }, 4, 8, 12, 16))
 }
 
 func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
@@ -341,8 +337,7 @@ func leopardFig12(ctx context.Context, lab *Lab, r *Report) error {
 			r.Add(decided("overlap", w.name, "in-memory store", overlap(rep)))
 			r.Add(decided("left", w.name, "in-memory store", left))
 			c := datasets.Spec{Workload: w.workload, Variant: w.variant, Txns: lab.Pick(100, 3000, 100_000),
-				Sessions: 24,
-				Keys:     lab.Pick(30, 0, 0)}
+				Sessions: 24, Keys: lab.Pick(30, 0, 0)}
 			if w.workload == "tpcc" {
 				c.Txns /= 5
 			}

@@ -108,8 +108,7 @@ func (m *madeOf) lines() []string {
 		var each []string
 		for _, s := range all {
 			each = append(each, fmt.Sprintf("%d transactions, %d operations, %d keys, %d sessions", s.Txns, s.Ops,
-				s.Keys,
-				s.Sessions))
+				s.Keys, s.Sessions))
 		}
 		out = append(out, n+": "+strings.Join(each, "; "))
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"isovet/datasets"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -56,12 +57,9 @@ func mtcPanels(ctx context.Context, lab *Lab, r *Report, at level.Level, isolati
 			return err
 		}
 	}
-	for _, t := range []int{n / 2, n, 2 * n, 4 * n} {
-		if err := measure("txns", strconv.Itoa(t), datasets.Spec{Txns: t, Keys: n / 10}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slice.Each([]int{n / 2, n, 2 * n, 4 * n}, func(t int) error {
+		return measure("txns", strconv.Itoa(t), datasets.Spec{Txns: t, Keys: n / 10})
+	})
 }
 
 func mtcFig7(ctx context.Context, lab *Lab, r *Report) error {
@@ -113,10 +111,7 @@ func mtcFig9(ctx context.Context, lab *Lab, r *Report) error {
 			return err
 		}
 	}
-	for _, t := range []int{n / 2, n, 2 * n, 4 * n} {
-		if err := measure("txns", strconv.Itoa(t), datasets.Spec{Txns: t, Keys: 1, Sessions: 50}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slice.Each([]int{n / 2, n, 2 * n, 4 * n}, func(t int) error {
+		return measure("txns", strconv.Itoa(t), datasets.Spec{Txns: t, Keys: 1, Sessions: 50})
+	})
 }

@@ -250,8 +250,7 @@ func mtcBugs(n int) []bug {
 		return datasets.Spec{Workload: "mini", Txns: n, Keys: 100, Isolation: isolation, Fault: fault, FaultAt: n / 3}
 	}
 	return []bug{
-		{name: "lost update at SI: Galera, its default level", at: si,
-			server: "galera:start:3", spec: mini(100, "")},
+		{name: "lost update at SI: Galera, its default level", at: si, server: "galera:start:3", spec: mini(100, "")},
 		{name: "lost update at SI: MariaDB, repeatable-read", at: si, server: "mariadb:start", spec: mini(100,
 			"repeatable-read")},
 		{name: "aborted read at SI: MariaDB, read-uncommitted", at: si, server: "mariadb:start", spec: mini(10,

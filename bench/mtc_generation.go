@@ -11,6 +11,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -110,12 +111,7 @@ func (m endToEnd) verify(ctx context.Context, group, where string, mini bool, sr
 	if mini {
 		return m.by(ctx, group, "MT, mtc", "mtc", where, src, generation)
 	}
-	for _, c := range m.rivals {
-		if err := m.by(ctx, group, "GT, "+c, c, where, src, generation); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slice.Each(m.rivals, func(c string) error { return m.by(ctx, group, "GT, "+c, c, where, src, generation) })
 }
 
 func (m endToEnd) by(ctx context.Context, group, series, checker, where string, src Source, generation float64) error {
@@ -215,7 +211,6 @@ func mtcFig11(ctx context.Context, lab *Lab, r *Report) error {
 	}
 	r.Note("A refused transaction is tried again after a pause that grows, and counts each time. The paper does not "+
 		"say how many objects there were; here it is 1,000 in (a), and in (b) as many as there are so many "+
-		"transactions "+
-		"an object of: of %d, on PostgreSQL of %d.", n, n/4)
+		"transactions an object of: of %d, on PostgreSQL of %d.", n, n/4)
 	return nil
 }

@@ -36,8 +36,7 @@ func TestHollowMarks(t *testing.T) {
 				[]string{"hollow: stopped at the time-out", "hollow at the edge: no answer"}, 3},
 			{"another metric", []Point{none("memory", "slow", "timeout after 1s", true)}, nil, 0},
 		} {
-			r := &Report{Title: "a figure", fig: Figure{Axis: "transactions", Numeric: numeric},
-				timeout: 1e9}
+			r := &Report{Title: "a figure", fig: Figure{Axis: "transactions", Numeric: numeric}, timeout: 1e9}
 			r.Add(decided("time", "1", "fast", 2))
 			r.Add(decided("time", "2", "fast", 30))
 			filled := must.Get(r.chart(Metric{"time", "check time", "ms"}))(t)

@@ -127,8 +127,7 @@ func (l *Lab) caught(ctx context.Context, r *Report, all []anomalous, c, class s
 			return n, err
 		}
 		if m.Fault != "" {
-			r.Add(Point{Metric: "fault", Group: class, Series: c, Reason: a.src.Name() + ": " + m.Fault,
-				Fault: true})
+			r.Add(Point{Metric: "fault", Group: class, Series: c, Reason: a.src.Name() + ": " + m.Fault, Fault: true})
 		}
 		n.of++
 		proved := m.Verdict == evidence.Violated && c != "leopard"+asPublished

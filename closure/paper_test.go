@@ -439,19 +439,13 @@ func TestV10CyclicInput(t *testing.T) {
 			Input{N: 3, Known: graph.Build(3, []graph.Edge{{From: 0, To: 1}, {From: 1, To: 2}, {From: 2, To: 1}})},
 			[]Step{{1, 2, Known, 0}, {2, 1, Known, 0}},
 		},
-		"self-loop": {
-			Input{N: 1, Known: graph.Build(1, []graph.Edge{{From: 0, To: 0}})},
-			[]Step{{0, 0, Known, 0}},
-		},
+		"self-loop": {Input{N: 1, Known: graph.Build(1, []graph.Edge{{From: 0, To: 0}})}, []Step{{0, 0, Known, 0}}},
 		"against real time": {
 			Input{N: 2, Start: []int64{5, 0}, End: []int64{6, 1}, Known: graph.Build(2,
 				[]graph.Edge{{From: 0, To: 1}})},
 			[]Step{{0, 1, Known, 0}, {1, 0, Time, 0}},
 		},
-		"window turned round": {
-			Input{N: 1, Start: []int64{5}, End: []int64{4}},
-			[]Step{{0, 0, Time, 0}},
-		},
+		"window turned round": {Input{N: 1, Start: []int64{5}, End: []int64{4}}, []Step{{0, 0, Time, 0}}},
 	} {
 		for _, k := range Kinds() {
 			if d, cycle, err := New(k, tc.in, Options{}); d != nil || err != nil || !slices.Equal(cycle, tc.want) {

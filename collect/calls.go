@@ -8,6 +8,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // callRec records the request and the answer of an operation in more detail than a history. It serves to describe a
@@ -125,12 +126,7 @@ func (t *Target) Promise(c Config) driver.Promise {
 	return driver.Promised(in, name)
 }
 
-func (r *run) logs() (logs []*log) {
-	for _, c := range r.clients {
-		logs = append(logs, &c.log)
-	}
-	return logs
-}
+func (r *run) logs() []*log { return slice.Map(r.clients, func(c *client) *log { return &c.log }) }
 
 // each calls f for the transactions of the history, in the order of their ids.
 func (r *run) each(f func(id int64, t *txnRec, l *log, e *endRec)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/record"
 )
 
@@ -145,13 +147,9 @@ func (c *client) draw() error {
 }
 
 func writes(ops []workload.Op) bool {
-	for i := range ops {
-		reads := ops[i].Kind == workload.Read || ops[i].Kind == workload.ReadWhere
-		if !reads || ops[i].ForUpdate || ops[i].ForShare {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ops, func(op workload.Op) bool {
+		return op.Kind != workload.Read && op.Kind != workload.ReadWhere || op.ForUpdate || op.ForShare
+	})
 }
 
 // reach connects again if the connection is lost. It waits until the database is back.
@@ -171,8 +169,7 @@ func (c *client) reach() bool {
 			return false
 		}
 		if time.Now().After(deadline) {
-			c.r.fail(fmt.Errorf("node %s has been gone for %v: %w", c.r.info.Nodes[c.node].Name, c.r.cfg.Patience,
-				err))
+			c.r.fail(fmt.Errorf("node %s has been gone for %v: %w", c.r.info.Nodes[c.node].Name, c.r.cfg.Patience, err))
 			return false
 		}
 		time.Sleep(pause)
@@ -263,6 +260,11 @@ func (c *client) uncommitted(x *txnRec, err error) ended {
 	x.status, x.end = history.Unknown, history.NoTime
 	c.write(*x)
 	c.r.unknown.Add(1)
+	return c.unclear(class, err)
+}
+
+// unclear ends an attempt of which nobody knows whether it took effect.
+func (c *client) unclear(class driver.Class, err error) ended {
 	c.unmadeBy(class, err, true)
 	c.drop()
 	if class == driver.Fatal {
@@ -439,17 +441,15 @@ func (c *client) doColumns(op *workload.Op, o *opRec, t *workload.Table) error {
 	if err != nil {
 		return err
 	}
-	op.Found = nil
-	for _, m := range found {
-		op.Found = append(op.Found, workload.Found{Key: workload.MakeKey(table, m.PK), Row: m.Old[1:]})
-	}
+	op.Found = slice.Map(found, func(m driver.Match) workload.Found {
+		return workload.Found{Key: workload.MakeKey(table, m.PK), Row: m.Old[1:]}
+	})
 	var rec predRec
 	rec.pred, found = c.r.says(op, found)
-	for _, m := range found {
-		key := workload.MakeKey(table, m.PK)
-		rec.rows = append(rec.rows, predRow{key: history.IntValue(int64(key)), old: c.log.row(m.Old),
-			new: c.log.row(m.New)})
-	}
+	rec.rows = slice.Map(found, func(m driver.Match) predRow {
+		key := history.IntValue(int64(workload.MakeKey(table, m.PK)))
+		return predRow{key: key, old: c.log.row(m.Old), new: c.log.row(m.New)}
+	})
 	o.ext = int32(len(c.log.preds))
 	c.log.preds = append(c.log.preds, rec)
 	return nil
@@ -470,10 +470,15 @@ func (c *client) writeRow(s driver.Columnar, op *workload.Op, o *opRec) error {
 		}
 		return err
 	}
+	return c.announced(o, func() error { return s.PutRow(table, pk, row) })
+}
+
+// announced announces a write and sends it.
+func (c *client) announced(o *opRec, send func() error) error {
 	if err := c.announce(o); err != nil {
 		return err
 	}
 	c.enter(operating)
 	defer c.leave()
-	return s.PutRow(table, pk, row)
+	return send()
 }

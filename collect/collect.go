@@ -123,13 +123,11 @@ func (c *Config) DriverOptions() driver.Options {
 // Validate returns an error about settings that are wrong or exclude each other.
 func (c *Config) Validate() error {
 	switch {
-	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.NoRecord || c.Timestamps ||
-		c.Values > 0):
+	case c.Own != nil && (c.Custom != nil || c.Live != nil || c.NoRecord || c.Timestamps || c.Values > 0):
 		return errors.New("--watch, --timestamps and --values do not work with a workload of your own SQL " +
 			"statements; leave them out")
 	case c.Own != nil && c.Fault.Kind == Schema:
-		return fmt.Errorf("fault %v needs isovet's own tables; expected a built-in workload",
-			c.Fault)
+		return fmt.Errorf("fault %v needs isovet's own tables; expected a built-in workload", c.Fault)
 	case c.Own != nil && c.Own.Operations && (c.Rotate != nil || c.Ahead != nil):
 		return errors.New("hunt and --rotate do not work with operations on objects, such as workload bank; expected " +
 			"collect without --rotate")
@@ -348,8 +346,7 @@ func (r *run) prepare() error {
 			return err
 		}
 		w, p, err := info.New(workload.Params{Variant: c.Variant, Keys: c.Keys, Ops: c.Ops, Sessions: c.Sessions,
-			Database: true,
-			Values:   c.Values})
+			Database: true, Values: c.Values})
 		if err != nil {
 			return err
 		}

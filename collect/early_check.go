@@ -72,11 +72,11 @@ func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
 		}
 		begin := time.Now()
 		h, err := r.past()
-		if err != nil || h == nil {
-			if err != nil {
-				r.fail(err)
-				return
-			}
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		if h == nil {
 			continue
 		}
 		res, err := Examine(ctx, h, a.Level, max(time.Until(a.Until), aheadPause))
@@ -103,10 +103,7 @@ func (r *run) lookAhead(ctx context.Context, done <-chan struct{}) {
 // only the writes, with unknown outcome instead of a commit. So it has every write that the unchanged transactions can
 // have seen. It returns nil if no transaction has ended.
 func (r *run) past() (*history.History, error) {
-	mark := int64(never)
-	for _, c := range r.clients {
-		mark = min(mark, c.since.Load())
-	}
+	mark := r.oldest()
 	var logs []*log
 	for _, c := range r.clients {
 		p := c.published.Load() // read after the marks: what began before mark and is missing here is open

@@ -71,12 +71,18 @@ func (r *run) followLive(done <-chan struct{}) {
 	}
 }
 
-// step passes on the transactions that have ended since the last step.
-func (l *live) step() error {
+// oldest returns a time before which none of the sessions' unpublished transactions begins.
+func (r *run) oldest() int64 {
 	mark := int64(never)
-	for _, c := range l.r.clients {
+	for _, c := range r.clients {
 		mark = min(mark, c.since.Load())
 	}
+	return mark
+}
+
+// step passes on the transactions that have ended since the last step.
+func (l *live) step() error {
+	mark := l.r.oldest()
 	var logs []*log
 	past := mark // no transaction passed on later begins before
 	for i, c := range l.r.clients {

@@ -152,8 +152,7 @@ func TestPast(t *testing.T) {
 		whole := must.Get(r.build(context.Background()))(t)
 		last := past()
 		if last.H.NumTxns() != whole.NumTxns() || last.H.NumOps() != whole.NumOps() {
-			t.Errorf("%s: %d transactions at the end, %d in the history", c.Workload, last.H.NumTxns(),
-				whole.NumTxns())
+			t.Errorf("%s: %d transactions at the end, %d in the history", c.Workload, last.H.NumTxns(), whole.NumTxns())
 		}
 		if c.Isolation != "" && last.Verdict != evidence.Violated {
 			t.Errorf("%s: %v; expected lost updates", c.Workload, last.Verdict)

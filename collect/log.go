@@ -10,6 +10,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // opRec is an operation in a session's log. A value of kind Null is an absent row. A value of kind Row is stored in
@@ -102,8 +103,7 @@ func order(logs []*log) (all []*txnRec, of []*log) {
 	var es []entry
 	for _, l := range logs {
 		for i := range l.txns {
-			t := &l.txns[i]
-			es = append(es, entry{t, l, t.ended()})
+			es = append(es, entry{&l.txns[i], l, l.txns[i].ended()})
 		}
 	}
 	slices.SortStableFunc(es, func(a, b entry) int { return cmp.Compare(a.end, b.end) })
@@ -133,11 +133,8 @@ type naming struct {
 // fill adds all transactions to a builder, with ids from first on.
 func fill(b *history.Builder, logs []*log, first int64, nodes []string, called naming) {
 	key := called.key
-	names, texts := map[string]uint32{}, make([]uint32, len(nodes))
-	for i, n := range nodes {
-		texts[i] = b.Text([]byte(n))
-	}
-	var rows []history.PredRow
+	names := map[string]uint32{}
+	texts := slice.Map(nodes, func(n string) uint32 { return b.Text([]byte(n)) })
 	all, of := order(logs)
 	for i, t := range all {
 		l := of[i]
@@ -162,12 +159,10 @@ func fill(b *history.Builder, logs []*log, first int64, nodes []string, called n
 				b.ReadList(key(o.key), l.lists[o.ext])
 			default:
 				p := &l.preds[o.ext]
-				rows = rows[:0]
-				for _, r := range p.rows {
-					rows = append(rows, history.PredRow{Key: key(r.key), OldUnknown: r.oldUnknown, Old: value(r.key,
-						r.old), New: value(r.key, r.new)})
-				}
-				b.Predicate(o.kind, p.pred, rows)
+				b.Predicate(o.kind, p.pred, slice.Map(p.rows, func(r predRow) history.PredRow {
+					return history.PredRow{Key: key(r.key), OldUnknown: r.oldUnknown, Old: value(r.key, r.old),
+						New: value(r.key, r.new)}
+				}))
 			}
 			b.OpTimes(o.start, o.end)
 		}
@@ -206,11 +201,7 @@ func (r *run) build(ctx context.Context) (*history.History, error) {
 	if err := r.resolve(ctx); err != nil {
 		return nil, fmt.Errorf("the database's timestamps: %w", err)
 	}
-	var logs []*log
-	for _, c := range r.clients {
-		logs = append(logs, &c.log)
-	}
-	return r.history(logs, 1, map[int64]bool{})
+	return r.history(r.logs(), 1, map[int64]bool{})
 }
 
 // history makes a history from logs, with ids from first on. The initial transaction has the touched rows that are not
@@ -242,8 +233,7 @@ func (r *run) historyOf(logs []*log, first int64, known map[int64]bool, txns boo
 			} else {
 				b.Write(id, value(k.Table(), r.row(k)))
 			}
-			loaded = true
-			known[n] = true
+			loaded, known[n] = true, true
 		}
 	}
 	if loaded {
@@ -255,10 +245,7 @@ func (r *run) historyOf(logs []*log, first int64, known map[int64]bool, txns boo
 	if !txns {
 		logs = nil
 	}
-	var nodes []string
-	for _, n := range r.info.Nodes {
-		nodes = append(nodes, n.Name)
-	}
+	nodes := slice.Map(r.info.Nodes, func(n driver.Node) string { return n.Name })
 	fill(b, logs, first, nodes, naming{
 		key: func(v history.Value) uint32 { return ids[v.N] },
 		row: func(l *log, key, v history.Value) history.Value {

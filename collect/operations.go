@@ -26,12 +26,7 @@ func (c *client) doList(op *workload.Op, o *opRec) error {
 		return nil
 	case workload.Append:
 		o.kind, o.value = history.Append, history.IntValue(c.value())
-		if err := c.announce(o); err != nil {
-			return err
-		}
-		c.enter(operating)
-		defer c.leave()
-		return c.sess.Append(int64(op.Key), o.value.N)
+		return c.announced(o, func() error { return c.sess.Append(int64(op.Key), o.value.N) })
 	}
 	return c.errNoSuch(op)
 }
@@ -84,12 +79,7 @@ func (c *client) doPlain(op *workload.Op, o *opRec, t *workload.Table) error {
 			row.Version = c.value()
 		}
 		o.kind, o.value = history.Write, history.IntValue(row.Version)
-		if err := c.announce(o); err != nil {
-			return err
-		}
-		c.enter(operating)
-		defer c.leave()
-		return c.sess.Put(int64(op.Key), row)
+		return c.announced(o, func() error { return c.sess.Put(int64(op.Key), row) })
 	}
 	return c.errNoSuch(op)
 }

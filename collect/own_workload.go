@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/history/format"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/internal/sqlstmt"
 	"isovet/record"
 )
@@ -163,14 +164,9 @@ func (t *Target) speaks() bool {
 // ask queries the database in the first session.
 func (r *run) ask(query string, _ ...any) (rows [][]string, err error) {
 	a, err := r.clients[0].sess.(driver.Speaker).Say(query)
-	for _, row := range a.Rows {
-		var texts []string
-		for _, v := range row {
-			texts = append(texts, fmt.Sprint(v))
-		}
-		rows = append(rows, texts)
-	}
-	return rows, err
+	return slice.Map(a.Rows, func(row []any) []string {
+		return slice.Map(row, func(v any) string { return fmt.Sprint(v) })
+	}), err
 }
 
 // ownStatements runs statements on a new connection.
@@ -254,8 +250,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	if !c.reach() {
 		return stopped
 	}
-	values := map[string]any{}
-	maps.Copy(values, drawn)
+	values := maps.Clone(drawn)
 	var x attempt
 	if o.ops != nil {
 		x = o.operate(t, values)
@@ -315,13 +310,7 @@ func (o *ownClient) attempt(t *sqlwork.Transaction, drawn map[string]any, rollba
 	}
 	_ = x.Unknown()
 	o.count(history.Unknown)
-	c.unmadeBy(class, err, true)
-	c.drop()
-	if class == driver.Fatal {
-		c.r.fail(fmt.Errorf("commit: %w", err))
-		return stopped
-	}
-	return unclear
+	return c.unclear(class, err)
 }
 
 // count adds the outcome of an attempt to the totals and the summary.

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 
+	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/record"
 )
 
@@ -46,11 +49,9 @@ func (r *run) openPartial(path string) (*partial, error) {
 }
 
 func (r *run) newPartial() *partial {
-	p := &partial{r: r, rows: workload.NewRowText(r.tables), known: map[int64]bool{}}
-	for _, n := range r.info.Nodes {
-		p.nodes = append(p.nodes, string(history.AppendJSONString(nil, n.Name)))
-	}
-	return p
+	name := func(n driver.Node) string { return string(history.AppendJSONString(nil, n.Name)) }
+	return &partial{r: r, rows: workload.NewRowText(r.tables), known: map[int64]bool{},
+		nodes: slice.Map(r.info.Nodes, name)}
 }
 
 func (p *partial) close() error {
@@ -71,7 +72,6 @@ func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var b []byte
-	first := true
 	touch := func(n int64) {
 		if p.known[n] {
 			return
@@ -82,12 +82,11 @@ func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 			return
 		}
 		p.known[n] = true
-		if first {
+		if b == nil {
 			b = append(b, `{"init":true,"ops":[`...)
 		} else {
 			b = append(b, ',')
 		}
-		first = false
 		b = p.key(append(b, `["w",`...), n)
 		b = append(b, ',')
 		if t.Columns == nil {
@@ -106,15 +105,10 @@ func (p *partial) write(l *log, ops []opRec, line []byte, now bool) error {
 			}
 		}
 	}
-	if !first {
-		b = append(b, "]}\n"...)
+	if b != nil { // the unusual
+		line = append(append(b, "]}\n"...), line...)
 	}
-	if first { // the usual
-		b = line
-	} else {
-		b = append(b, line...)
-	}
-	return p.to.Append(b, now)
+	return p.to.Append(line, now)
 }
 
 // id returns the next transaction's id.
@@ -217,21 +211,16 @@ func (p *partial) op(b []byte, l *log, o *opRec) []byte {
 // parts, open is its entry until the outcome is known.
 func (p *partial) intend(l *log, x *txnRec) (id int64, open *record.Open, err error) {
 	ops := l.ops[len(l.ops)-l.pending():]
-	wrote := false
-	for i := range ops {
-		wrote = wrote || ops[i].kind == history.Write || ops[i].kind == history.Append ||
-			ops[i].kind == history.PredWrite
-	}
-	if !wrote {
+	if !slices.ContainsFunc(ops, func(o opRec) bool {
+		return o.kind == history.Write || o.kind == history.Append || o.kind == history.PredWrite
+	}) {
 		return 0, nil, nil
 	}
 	id = p.id()
 	l.line = p.txn(append(l.line[:0], `{"intent":true,`...), l, x, id, ops)
 	if p.parts != nil {
-		if open, err = p.parts.Intend(id, l.line, len(ops)); err != nil {
-			return 0, nil, err
-		}
-		return id, open, nil
+		open, err = p.parts.Intend(id, l.line, len(ops))
+		return id, open, err
 	}
 	return id, nil, p.write(l, ops, l.line, true)
 }

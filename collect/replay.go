@@ -11,6 +11,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -84,9 +85,7 @@ func ScheduleOf(h *history.History) (*Schedule, error) {
 		add(ends[t], end)
 	}
 	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
-	for _, st := range all {
-		s.Steps = append(s.Steps, st.Step)
-	}
+	s.Steps = slice.Map(all, func(st timed) Step { return st.Step })
 	s.Sessions = len(sessions)
 	return s, nil
 }

@@ -14,6 +14,7 @@ import (
 	"isovet/history"
 	"isovet/internal/ddmin"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -147,8 +148,8 @@ func (p *reproducer) play(s *Script) (*Played, *evidence.Result) {
 }
 
 func (p *reproducer) violates(s *Script) bool {
-	_, r := p.play(s)
-	return r != nil && r.Verdict == evidence.Violated
+	_, violated := p.waits(s)
+	return violated
 }
 
 // waits returns how many of a script's steps wait for others, or false if the script does not violate the level.
@@ -238,12 +239,7 @@ func (p *reproducer) candidates(ids []int64) (out []*candidate) {
 		from, to = min(from, x.start), max(to, x.end)
 	}
 	rows := r.stateAt(from)
-	var around []txnScript
-	for _, x := range all {
-		if x.start <= to && x.end > from {
-			around = append(around, x)
-		}
-	}
+	around := slice.Filter(all, func(x txnScript) bool { return x.start <= to && x.end > from })
 	sets := [][]txnScript{own}
 	if len(around) > len(own) && len(around) <= mostOverlapping {
 		sets = append(sets, around)
@@ -368,9 +364,7 @@ func (x *candidate) script() *Script {
 	r := x.p.f.Result.run
 	s := &Script{Tables: scriptTables(r.tables)}
 	x.p.describe(s)
-	for _, st := range all {
-		s.Steps = append(s.Steps, st.ScriptStep)
-	}
+	s.Steps = slice.Map(all, func(st timed) ScriptStep { return st.ScriptStep })
 	for i := range s.sessions() {
 		if n := len(r.info.Nodes); n > 1 {
 			s.Nodes = append(s.Nodes, i%n)
@@ -472,12 +466,7 @@ func sweep[T any](p *reproducer, list *[]T, ok func() bool) {
 		for _, i := range run {
 			gone[i] = true
 		}
-		*list = nil
-		for i := range all {
-			if !gone[i] {
-				*list = append(*list, all[i])
-			}
-		}
+		*list = slice.Pick(all, slice.Places[int](gone, func(g bool) bool { return !g }))
 		if ok() {
 			return true
 		}

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"isovet/datasets/workload"
 	"isovet/history"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 )
 
 // StepKind is the kind of a step of a schedule.
@@ -57,6 +59,17 @@ func scheduleTables() []workload.Table {
 			row[0] = 10 * pk
 		}},
 	}
+}
+
+// ownTables returns the tables that a schedule uses.
+func (s *Schedule) ownTables() []workload.Table {
+	switch {
+	case s.tables != nil:
+		return s.tables
+	case s.Predicates:
+		return scheduleTables()
+	}
+	return scheduleTables()[:1]
 }
 
 const scheduleItems = "xyz"
@@ -204,14 +217,7 @@ type player struct {
 
 // loaded makes and loads the tables of a schedule, for one run. Open must have opened this database with c.
 func (t *Target) loaded(ctx context.Context, c Config, s *Schedule) (*run, error) {
-	tables := s.tables
-	if tables == nil {
-		tables = scheduleTables()
-		if !s.Predicates {
-			tables = tables[:1]
-		}
-	}
-	c.Custom, c.Sessions, c.Txns = tablesOnly(tables), s.Sessions, 1
+	c.Custom, c.Sessions, c.Txns = tablesOnly(s.ownTables()), s.Sessions, 1
 	c = c.WithDefaults()
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -263,17 +269,11 @@ func (t *Target) Play(ctx context.Context, c Config, s *Schedule) (*Played, erro
 	stop()
 	close(done)
 	watching.Wait()
-	for _, p := range players {
-		out.Refused = append(out.Refused, p.why)
+	out.Refused = slice.Map(players, func(p *player) string { return p.why })
+	if err := cmp.Or(r.err, ctx.Err()); err != nil {
+		return out, err
 	}
-	if r.err != nil {
-		return out, r.err
-	}
-	if ctx.Err() != nil {
-		return out, ctx.Err()
-	}
-	h, err := r.build(ctx)
-	out.History = h
+	out.History, err = r.build(ctx)
 	return out, err
 }
 
@@ -352,11 +352,7 @@ func (p *player) refused(err error, where string) {
 
 // String returns the schedule in its notation.
 func (s *Schedule) String() string {
-	var words []string
-	for _, st := range s.Steps {
-		words = append(words, st.Text)
-	}
-	return strings.Join(words, " ")
+	return strings.Join(slice.Map(s.Steps, func(st Step) string { return st.Text }), " ")
 }
 
 // tablesOnly is a workload whose clients do nothing.

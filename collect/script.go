@@ -15,6 +15,7 @@ import (
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // Script is a schedule as a file: the steps of a few sessions in order, and tables with their initial rows. It has no
@@ -110,33 +111,21 @@ func (s *Script) Write(w io.Writer) error {
 		return err
 	}
 	text, _, _ := strings.Cut(string(head), ` "tables"`)
-	lines := func(name string, all []any) {
-		text += " \"" + name + "\": ["
-		for i, v := range all {
-			b, e := json.Marshal(v)
-			err = cmp.Or(err, e)
-			if i > 0 {
-				text += ","
-			}
-			text += "\n  " + string(b)
-		}
-		text += "\n ]"
+	ts, err := jsonLines(tables)
+	ss, err2 := jsonLines(steps)
+	if err = cmp.Or(err, err2); err == nil {
+		_, err = io.WriteString(w, text+` "tables": [`+ts+"\n ],\n"+` "steps": [`+ss+"\n ]\n}\n")
 	}
-	var ts, ss []any
-	for _, t := range tables {
-		ts = append(ts, t)
-	}
-	for _, st := range steps {
-		ss = append(ss, st)
-	}
-	lines("tables", ts)
-	text += ",\n"
-	lines("steps", ss)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, text+"\n}\n")
 	return err
+}
+
+// jsonLines returns the values in JSON, each on a line of its own.
+func jsonLines[T any](values []T) (string, error) {
+	lines, err := slice.Try(values, func(v T) (string, error) {
+		b, err := json.Marshal(v)
+		return "\n  " + string(b), err
+	})
+	return strings.Join(lines, ","), err
 }
 
 // IsScript reports whether a file with this beginning is a script.
@@ -231,8 +220,7 @@ func (s *Script) table(i int) (w workload.Table, err error) {
 	}
 	for _, f := range t.Foreign {
 		if f[0] < 0 || f[0] >= len(t.Columns) || f[1] < 0 || f[1] >= i {
-			return w, fmt.Errorf("foreign key %v; expected one of %d columns, and a table before it", f,
-				len(t.Columns))
+			return w, fmt.Errorf("foreign key %v; expected one of %d columns, and a table before it", f, len(t.Columns))
 		}
 		w.Foreign = append(w.Foreign, workload.ForeignKey{Column: f[0], Table: f[1]})
 	}
@@ -289,9 +277,8 @@ func (s *Script) step(st *ScriptStep) (Step, error) {
 		return x, fmt.Errorf("%q; expected begin, commit, rollback, lock, insert (into a table with columns), "+
 			"select-for-update, select-for-share, select-first, -last, -min, -max, %s", st.Do,
 			strings.Join(slices.Sorted(maps.Values(doing)), ", "))
-	case t.List && st.Do != "read" && st.Do != "append", !t.List && st.Do == "append",
-		where && len(t.Columns) == 0, !where && len(st.Where) > 0,
-		(op.Kind == workload.UpdateWhere) != (len(st.Set) > 0):
+	case t.List && st.Do != "read" && st.Do != "append", !t.List && st.Do == "append", where && len(t.Columns) == 0,
+		!where && len(st.Where) > 0, (op.Kind == workload.UpdateWhere) != (len(st.Set) > 0):
 		return x, fmt.Errorf("%s is impossible on this table, or its condition or change is missing or not allowed",
 			st.Do)
 	case op.Kind == workload.Write && len(t.Columns) > 0 && len(st.Row) != len(t.Columns):
@@ -400,19 +387,13 @@ func scriptTables(tables []workload.Table) (out []ScriptTable) {
 
 // ScriptOf makes a script from a schedule of ParseSchedule.
 func ScriptOf(s *Schedule, isolation, level string) *Script {
-	tables := s.tables
-	if tables == nil {
-		tables = scheduleTables()
-		if !s.Predicates {
-			tables = tables[:1]
-		}
-	}
+	tables := s.ownTables()
 	out := &Script{Isolation: isolation, Level: level, Tables: scriptTables(tables)}
 	for i := range tables {
+		if tables[i].List {
+			continue
+		}
 		for pk := range int64(tables[i].Rows) {
-			if tables[i].List {
-				break
-			}
 			out.Tables[i].Rows = append(out.Tables[i].Rows, append([]int64{pk}, loadedCells(&tables[i], pk)...))
 		}
 	}

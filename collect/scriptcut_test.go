@@ -47,10 +47,7 @@ func TestScriptCuts(t *testing.T) {
 		places[2] != "b2 r2 b1 r1 w1 c1 b3 w3 c3 w2 c2" {
 		t.Errorf("the transaction of session 1 in each place: %q", places)
 	}
-	for in, want := range map[[2]int]string{
-		{3, 1}: "b1 r1 b2 r2 w1 c1 b1 w1 c1 w2 c2",
-		{2, 1}: "none",
-	} {
+	for in, want := range map[[2]int]string{{3, 1}: "b1 r1 b2 r2 w1 c1 b1 w1 c1 w2 c2", {2, 1}: "none"} {
 		must.Equal(t, textOf(s.inSession(in[0], in[1])), want, "session %d in session %d", in[0], in[1])
 	}
 	s.Nodes = []int{0, 1, 1}

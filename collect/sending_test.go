@@ -33,8 +33,7 @@ func TestStatementsSent(t *testing.T) {
 			for _, mode := range modes {
 				s := must.Get(server.Start(context.Background(), db+"?"+mode))(t)
 				for i, w := range [][2]string{{"rmw", ""}, {"rows", "locking"}, {"rows", "direct"}, {"claim", "insert"},
-					{"rows", "savepoints"}, {"references", ""}, {"list-append", ""}, {"rubis", ""},
-					{"booking", ""}} {
+					{"rows", "savepoints"}, {"references", ""}, {"list-append", ""}, {"rubis", ""}, {"booking", ""}} {
 					r := run(t, collect.Config{DB: s.URLs, Isolation: "serializable", Workload: w[0], Variant: w[1],
 						Txns: 600, Sessions: 8, Seed: uint64(i)})
 					sound(t, r)

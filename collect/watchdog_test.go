@@ -87,8 +87,7 @@ func TestStuck(t *testing.T) {
 			t.Errorf("%s: %+v", call, sum)
 		}
 		noThinAir(t, call, r.History)
-		if _, err := target.Collect(t.Context(), c); err == nil ||
-			!strings.Contains(err.Error(), "abandoned session") {
+		if _, err := target.Collect(t.Context(), c); err == nil || !strings.Contains(err.Error(), "abandoned session") {
 			t.Errorf("%s: another run: %v; expected that it is refused", call, err)
 		}
 		if err := target.Close(); err == nil || !strings.Contains(err.Error(), "abandoned session") {

@@ -222,8 +222,7 @@ func TestPredicateConstraints(t *testing.T) {
 	s := seen{}
 	tried := histtest.Search{N: 6000, Long: 400_000, Make: func(seed uint64) []byte {
 		return histtest.Random(seed, histtest.Shape{Txns: 5, Kinds: []histtest.Kind{histtest.Predicates,
-			histtest.Predicates,
-			histtest.Registers, histtest.Mini}})
+			histtest.Predicates, histtest.Registers, histtest.Mini}})
 	},
 		Judge: func(text []byte) error { return judge(text, s) },
 	}.Run(t)

@@ -46,8 +46,7 @@ const (
 
 // palette has colours that colour-blind people can tell apart (Okabe and Ito 2008), on a white ground.
 var palette = []color.Color{rgb(0x0072B2), rgb(0xD55E00), rgb(0x009E73), rgb(0xCC79A7), rgb(0xB07C00), rgb(0x56B4E9),
-	rgb(0x000000), rgb(0x7F7F7F), rgb(0x6A3D9A), rgb(0x8C564B), rgb(0x005F56),
-	rgb(0xE7298A)}
+	rgb(0x000000), rgb(0x7F7F7F), rgb(0x6A3D9A), rgb(0x8C564B), rgb(0x005F56), rgb(0xE7298A)}
 
 func rgb(x uint32) color.Color {
 	return color.NRGBA{uint8(x >> 16), uint8(x >> 8), uint8(x), 255}

@@ -63,9 +63,8 @@ func TestCampaign(t *testing.T) {
 		}
 		for _, r := range rows {
 			found := r.Isolation == "no-conflicts"
-			if r.Runs < 1 || !found && r.Runs < 1+again || r.Committed == 0 ||
-				found != (len(r.Kinds) > 0) || r.Contradicts() ||
-				found != (r.Kept == "found/x.html") || (r.Source == "") != found {
+			if r.Runs < 1 || !found && r.Runs < 1+again || r.Committed == 0 || found != (len(r.Kinds) > 0) ||
+				r.Contradicts() || found != (r.Kept == "found/x.html") || (r.Source == "") != found {
 				t.Errorf("campaign %d: %+v", again+1, r)
 			}
 		}

@@ -20,8 +20,7 @@ import (
 // what it finds.
 func TestHuntAhead(t *testing.T) {
 	c := Config{Config: collect.Config{DB: []string{"badger:"}, Isolation: "no-conflicts", Workload: "smallbank",
-		Keys: 10,
-		Txns: 1 << 40, Think: time.Millisecond}, Level: level.SnapshotIsolation, For: 5 * time.Minute}
+		Keys: 10, Txns: 1 << 40, Think: time.Millisecond}, Level: level.SnapshotIsolation, For: 5 * time.Minute}
 	h, err := Run(t.Context(), c)
 	if err != nil || !h.Violated || len(h.Rounds) != 1 || !h.Rounds[0].Early || len(h.Found) == 0 {
 		t.Fatalf("%v, %+v; expected a violation while the first round lasts", err, h)
@@ -118,8 +117,7 @@ func TestInconclusive(t *testing.T) {
 		{Hunted{Committed: 5, Attempts: 100, Violated: true}, ""},
 		{Hunted{Committed: 1000, Attempts: 10_000, Refused: 9000}, ""},
 		{Hunted{Committed: 1000, Attempts: 11_000, Refused: 9990, Aborts: []collect.Abort{{Class: collect.ByClient,
-			Count: 10},
-			{Class: "aborted", Code: "40001", Text: "could not serialize", Count: 9990}}},
+			Count: 10}, {Class: "aborted", Code: "40001", Text: "could not serialize", Count: 9990}}},
 			"the database refused 90.8 % of 11000 attempts; the " +
 				"most frequent reason, 9990 times: aborted 40001: could not " +
 				"serialize"},

@@ -100,8 +100,7 @@ func next(all []*turn, n int, c *collect.Config, longest time.Duration) *turn {
 	}
 	if t.schema && (k+t.place)%3 == 2 {
 		c.Fault = collect.Fault{Kind: collect.Schema, Every: min(max((longest/4).Round(100*time.Millisecond),
-			100*time.Millisecond),
-			time.Second)}
+			100*time.Millisecond), time.Second)}
 	}
 	return t
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"isovet/internal/slice"
 )
 
 // Options prepare servers for faults.
@@ -66,12 +68,7 @@ func ip(ctx context.Context, args ...string) error {
 }
 
 func ips(ctx context.Context, lines ...string) error {
-	for _, l := range lines {
-		if err := ip(ctx, strings.Fields(l)...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slice.Each(lines, func(l string) error { return ip(ctx, strings.Fields(l)...) })
 }
 
 // add makes the namespace of a node and its link to the router.
@@ -106,8 +103,7 @@ func (n *network) split(ctx context.Context, i, nodes int, cut bool) error {
 		if j == i {
 			continue
 		}
-		err := ips(ctx,
-			fmt.Sprintf("-n %s rule %s from %s to %s blackhole", n.name, verb, n.address(i), n.address(j)),
+		err := ips(ctx, fmt.Sprintf("-n %s rule %s from %s to %s blackhole", n.name, verb, n.address(i), n.address(j)),
 			fmt.Sprintf("-n %s rule %s from %s to %s blackhole", n.name, verb, n.address(j), n.address(i)))
 		if err != nil {
 			return err

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"isovet/internal/filelock"
+	"isovet/internal/slice"
 )
 
 // Kind is a server that can be started.
@@ -333,12 +334,7 @@ func (c *Cluster) spaces(ctx context.Context, n int) error {
 	if c.net == nil {
 		return nil
 	}
-	for i := range n {
-		if err := c.net.add(ctx, i); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slice.Each(slice.Numbers[int](n), func(i int) error { return c.net.add(ctx, i) })
 }
 
 // Listening returns a check that a port accepts connections.

@@ -92,8 +92,7 @@ func (s *Step) UnmarshalYAML(n *yaml.Node) error {
 		return nil
 	}
 	type plain Step
-	if err := known(n, "sql", "table", "key", "version", "keep", "unrecorded", "only", "some",
-		"answer"); err != nil {
+	if err := known(n, "sql", "table", "key", "version", "keep", "unrecorded", "only", "some", "answer"); err != nil {
 		return err
 	}
 	if n.Kind != yaml.MappingNode {

@@ -325,9 +325,8 @@ func (s *store) play(now int64, keys []int32) {
 		}
 		i := held[t.Session]
 		start, end := now+t.Start*scriptStep, now+t.End*scriptStep
-		rec := LogTxn{Start: start, Commit: end - scriptStep/8, End: end, StartTS: stamped[e.txn][0],
-			CommitTS: NoTime, Session: uint32(i), Name: "planted " + sc.Name, Planted: true,
-			Script: int32(s.script.n) + 1}
+		rec := LogTxn{Start: start, Commit: end - scriptStep/8, End: end, StartTS: stamped[e.txn][0], CommitTS: NoTime,
+			Session: uint32(i), Name: "planted " + sc.Name, Planted: true, Script: int32(s.script.n) + 1}
 		if t.Aborted {
 			rec.Status = Aborted
 		} else {

@@ -206,8 +206,7 @@ func (s *store) noteWhere(i int32, table int, where []workload.Range) bool {
 		}
 		for v := w.head; s.versions[v].cts > x.snap; v = s.versions[v].prev {
 			if (s.holds(table, s.versions[v].val, where) || s.holds(table, s.versions[s.versions[v].prev].val,
-				where)) &&
-				!s.conflict(x.rec, s.versions[v].rec, x.rec) {
+				where)) && !s.conflict(x.rec, s.versions[v].rec, x.rec) {
 				return false
 			}
 		}

@@ -6,8 +6,7 @@ import (
 )
 
 func newBooking(p Params) (Workload, error) {
-	return &booking{rooms: int64(p.Keys), sessions: int64(p.Sessions), rush: p.Variant == "rush"},
-		needKeys(p, 2)
+	return &booking{rooms: int64(p.Keys), sessions: int64(p.Sessions), rush: p.Variant == "rush"}, needKeys(p, 2)
 }
 
 const (
@@ -69,8 +68,7 @@ func (c *bookingClient) Next(t *Txn) {
 	length := 1 + c.rng.Int64N(4)
 	room := c.rng.Int64N(c.w.rooms)
 	t.Args = append(t.Args[:0], room, (room+1+c.rng.Int64N(c.w.rooms-1))%c.w.rooms, c.rng.Int64N(bookingHours-length+1),
-		length,
-		c.rng.Int64N(2*c.w.rooms), c.next)
+		length, c.rng.Int64N(2*c.w.rooms), c.next)
 	if t.Name == "Book" {
 		c.next += c.w.sessions
 	}

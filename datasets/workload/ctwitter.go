@@ -35,8 +35,7 @@ func (w *cTwitter) Tables() []Table {
 		{Name: "tweet", Rows: int(w.users) * loadedTweets, PayloadOf: func(pk int64) int64 { return pk / loadedTweets },
 			Sparse: true},
 		{Name: "last", Rows: int(w.users), PayloadOf: func(pk int64) int64 {
-			return pk*loadedTweets +
-				loadedTweets - 1
+			return pk*loadedTweets + loadedTweets - 1
 		}},
 		{Name: "followlist", Rows: int(w.users), WideOf: func(pk int64) []int64 { return []int64{pk} }},
 		{Name: "following"},

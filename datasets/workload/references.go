@@ -3,8 +3,7 @@ package workload
 import "math/rand/v2"
 
 func newReferences(p Params) (Workload, error) {
-	return &references{keys: int64(p.Keys), sessions: int64(p.Sessions), lock: p.Variant == "locking"},
-		needKeys(p, 2)
+	return &references{keys: int64(p.Keys), sessions: int64(p.Sessions), lock: p.Variant == "locking"}, needKeys(p, 2)
 }
 
 // The tables of workload references, and their columns.

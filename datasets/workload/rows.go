@@ -30,9 +30,8 @@ type rows struct {
 }
 
 func newRows(p Params) (Workload, error) {
-	w := &rows{keys: int64(p.Keys), ops: p.Ops, groups: max(1, int64(p.Keys)/rowsPerGroup),
-		sessions: int64(p.Sessions), lock: p.Variant == "locking",
-		direct: p.Variant == "direct", insert: p.Variant == "insert",
+	w := &rows{keys: int64(p.Keys), ops: p.Ops, groups: max(1, int64(p.Keys)/rowsPerGroup), sessions: int64(p.Sessions),
+		lock: p.Variant == "locking", direct: p.Variant == "direct", insert: p.Variant == "insert",
 		undoes: p.Variant == "savepoints", alone: p.Variant == "autocommit", ends: p.Variant == "ends"}
 	if p.Variant == "reads" {
 		w.reads = 60
@@ -84,9 +83,8 @@ func (c *rowsClient) Next(t *Txn) {
 		}
 	}
 	for range ops {
-		t.Args = append(t.Args, c.rng.Int64N(kinds), c.rng.Int64N(rowsTables),
-			max(0, c.next-c.rng.Int64N(rowsRecent)), c.rng.Int64N(2*c.w.keys), c.rng.Int64N(2*c.w.keys),
-			c.rng.Int64N(c.w.groups), c.rng.Int64N(12), c.next)
+		t.Args = append(t.Args, c.rng.Int64N(kinds), c.rng.Int64N(rowsTables), max(0, c.next-c.rng.Int64N(rowsRecent)),
+			c.rng.Int64N(2*c.w.keys), c.rng.Int64N(2*c.w.keys), c.rng.Int64N(c.w.groups), c.rng.Int64N(12), c.next)
 		c.next += c.w.sessions
 	}
 }

@@ -38,8 +38,7 @@ func TestConclude(t *testing.T) {
 	} {
 		var said bytes.Buffer
 		if got := benches.Conclude(&console.Env{Stderr: &said}, c.rows); got != c.want ||
-			!strings.Contains(said.String(), c.said) ||
-			c.said == "" && said.Len() > 0 {
+			!strings.Contains(said.String(), c.said) || c.said == "" && said.Len() > 0 {
 			t.Errorf("%v: status %d, said %q; want %d, %q", c.rows, got, said.String(), c.want, c.said)
 		}
 	}

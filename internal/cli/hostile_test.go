@@ -232,8 +232,7 @@ func TestHostile(t *testing.T) {
 	}
 	for _, c := range root.Commands() {
 		switch c.Name() {
-		case "help", "completion", "version", "checkers", "formats", "solvers", "profiles", "workloads",
-			"databases":
+		case "help", "completion", "version", "checkers", "formats", "solvers", "profiles", "workloads", "databases":
 		case "gen", "collect", "probe": // the names are ours
 		default:
 			if !c.Hidden && !tried[c.Name()] {

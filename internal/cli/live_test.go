@@ -35,8 +35,7 @@ func TestLiveIsVerify(t *testing.T) {
 		Workload: "rmw", Keys: 200, Txns: 1000, Sessions: 8, Think: 100 * time.Microsecond, Live: live}))(t)
 	took := time.Since(begin)
 	must.OK(t, live.Close())
-	rep := must.Get(mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p,
-		MaxViolations: 1 << 20}))(t)
+	rep := must.Get(mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p, MaxViolations: 1 << 20}))(t)
 	var want []string
 	for _, v := range rep.Violations {
 		var txns []int64

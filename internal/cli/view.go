@@ -66,8 +66,7 @@ func (f *viewFlags) split(args []string) (files []string, cert string, err error
 		case cert != "":
 			return nil, "", console.Usagef("%s and %s are both certificates; expected one", cert, a)
 		case checks.IsLarge(a):
-			return nil, "", console.Usagef("%s certifies a history too large for memory; use isovet verify",
-				a)
+			return nil, "", console.Usagef("%s certifies a history too large for memory; use isovet verify", a)
 		default:
 			cert = a
 		}

@@ -112,9 +112,8 @@ func TestWatchSecret(t *testing.T) {
 	run := func(flags ...string) (int, string) {
 		n++
 		var out bytes.Buffer
-		got := Main(append([]string{"watch", "--once", "-q", "--checker", "aion", "--level",
-			"snapshot-isolation", "--state", filepath.Join(dir, strconv.Itoa(n)), "--source", stream}, flags...), nil,
-			io.Discard, &out)
+		got := Main(append([]string{"watch", "--once", "-q", "--checker", "aion", "--level", "snapshot-isolation",
+			"--state", filepath.Join(dir, strconv.Itoa(n)), "--source", stream}, flags...), nil, io.Discard, &out)
 		return got, out.String()
 	}
 	for _, bad := range [][]string{

@@ -47,8 +47,7 @@ var LeftBehind atomic.Bool
 // panic is returned as a fault. If work was stopped, the error is a *StoppedError, unless work itself returned in time
 // without error. Work that needs longer than Grace to stop, or still takes memory beyond the bound, is left behind.
 // Work whose limit has passed already does not begin.
-func Run[T any](ctx context.Context, l Limits, stage func() string, work func(context.Context) (T, error)) (T,
-	error) {
+func Run[T any](ctx context.Context, l Limits, stage func() string, work func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if l.Timeout > 0 { // a deadline that work can see, to divide its time by

@@ -14,8 +14,7 @@ import (
 
 // openStatm opens /proc/self/statm once, since it is read a thousand times a second.
 var openStatm = sync.OnceValues(func() (int, error) {
-	return unix.Open("/proc/self/statm", unix.O_RDONLY|unix.O_CLOEXEC,
-		0)
+	return unix.Open("/proc/self/statm", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 })
 
 // statm returns the process's mapped memory, its resident memory, and the part of this that is pages of files, in

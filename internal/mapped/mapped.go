@@ -25,8 +25,7 @@ func add(data []byte) (remove func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		if i := slices.IndexFunc(parts, func(p []byte) bool {
-			return unsafe.SliceData(p) == unsafe.SliceData(
-				data)
+			return unsafe.SliceData(p) == unsafe.SliceData(data)
 		}); i >= 0 {
 			parts = slices.Delete(parts, i, i+1)
 		}

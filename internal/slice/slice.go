@@ -30,6 +30,16 @@ func Try[E, T any](list []E, f func(E) (T, error)) (out []T, err error) {
 	return out, nil
 }
 
+// Each calls f with one element after the other. It ends at the first error.
+func Each[E any](list []E, f func(E) error) error {
+	for _, x := range list {
+		if err := f(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Filter returns the elements for which keep is true; nil if there is none.
 func Filter[E any](list []E, keep func(E) bool) (out []E) {
 	for _, x := range list {

@@ -293,8 +293,7 @@ func operand(v any) Operand {
 			}
 		}
 	case "A_Expr":
-		if o := operand(n["rexpr"]); text(n, "kind") == "AEXPR_OP" && last(list(n, "name")) == "-" &&
-			!has(n, "lexpr") {
+		if o := operand(n["rexpr"]); text(n, "kind") == "AEXPR_OP" && last(list(n, "name")) == "-" && !has(n, "lexpr") {
 			if i, ok := o.Lit.(int64); ok {
 				return Operand{Lit: -i, Known: true}
 			}

@@ -23,8 +23,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			"probe", "watch", "bench"} {
 			root.AddCommand(&cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
 				RunE: func(*cobra.Command, []string) error {
-					return console.Usagef("this program only checks; %s is a command of the full isovet",
-						name)
+					return console.Usagef("this program only checks; %s is a command of the full isovet", name)
 				}})
 		}
 		console.SetUp(root, e)
@@ -38,10 +37,7 @@ func Root(e *console.Env, before, behind string) *cobra.Command {
 	root := console.Command("isovet", nil, nil)
 	root.Example = before + root.Example + "\n" + behind
 	root.Version = strings.TrimPrefix(console.BuildVersion().String(), "isovet ") // "isovet version" stands before it
-	root.AddGroup(
-		&cobra.Group{ID: "work", Title: "Histories:"},
-		&cobra.Group{ID: "lists", Title: "Lists:"},
-	)
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Histories:"}, &cobra.Group{ID: "lists", Title: "Lists:"})
 	e.Add(console.Commands{
 		"check":  func(e *console.Env) *cobra.Command { return checks.NewCheck(e, nil) },
 		"verify": checks.NewVerify, "shrink": checks.NewShrink, "report": checks.NewReport,

@@ -106,9 +106,8 @@ func runReproduce(ctx context.Context, e *console.Env, f *reproduceFlags, args [
 	if err != nil {
 		return err
 	}
-	o := bench.ReproduceOptions{Seed: f.seed, Timeout: f.timeout, Out: f.out, Self: self,
-		NoServers: f.noServers, Resume: f.resume, Memory: cmp.Or(f.memory, guard.MachineMemory()/8*7),
-		Command: CommandLine(os.Args)}
+	o := bench.ReproduceOptions{Seed: f.seed, Timeout: f.timeout, Out: f.out, Self: self, NoServers: f.noServers,
+		Resume: f.resume, Memory: cmp.Or(f.memory, guard.MachineMemory()/8*7), Command: CommandLine(os.Args)}
 	switch {
 	case f.quick:
 		o.Scale = bench.QuickScale

@@ -150,20 +150,19 @@ func (f *CheckFlags) validate(args []string) error {
 	if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
 		return console.Usagef("standard input is named twice")
 	}
-	p, err := LoadProfile(f.profileName)
-	if err != nil {
+	var err error
+	if f.profile, err = LoadProfile(f.profileName); err != nil {
 		return err
 	}
-	f.profile = p
-	if p != nil && !f.levelSet {
-		f.level = p.Level
+	if f.profile != nil && !f.levelSet {
+		f.level = f.profile.Level
 	}
 	return errors.Join(f.workload.validate(f), f.validateSolver())
 }
 
 // checkAll checks histories one after the other and returns their totals.
 func (f *CheckFlags) checkAll(ctx context.Context, e *console.Env, args []string) (console.Tally, error) {
-	t := console.Tally{}
+	var t console.Tally
 	if e.Kept != nil {
 		t = e.Kept.First
 	}
@@ -186,8 +185,7 @@ func (f *CheckFlags) checkAll(ctx context.Context, e *console.Env, args []string
 		path := args[i]
 		if ctx.Err() != nil {
 			return t, console.Exit(console.StatusInterrupted,
-				fmt.Errorf("interrupted before %s; %d of %d histories were checked",
-					path, i, len(args)))
+				fmt.Errorf("interrupted before %s; %d of %d histories were checked", path, i, len(args)))
 		}
 		p.Begin("checking " + path)
 		e.Kept.Begins(i)
@@ -351,8 +349,7 @@ func (f *CheckFlags) outputs(ctx context.Context, e *console.Env, o outcome, i, 
 		return e.WriteFile(path, func(to io.Writer) error { return w(format.Stoppable{Ctx: ctx, W: to}) })
 	}
 	_, err := guard.Run(ctx, left, func() string { return "writing " + *file.Load() },
-		func(ctx context.Context) (struct{},
-			error) {
+		func(ctx context.Context) (struct{}, error) {
 			var errs []error
 			page := func(small string) error {
 				return write(ctx, console.Numbered(f.html, i, n), func(w io.Writer) error {
@@ -365,8 +362,7 @@ func (f *CheckFlags) outputs(ctx context.Context, e *console.Env, o outcome, i, 
 			}
 			if f.dot != "" {
 				errs = append(errs, write(ctx, console.Numbered(f.dot, i, n), func(w io.Writer) error {
-					return report.DOT(w,
-						o.result)
+					return report.DOT(w, o.result)
 				}))
 			}
 			to := func(file string, w func(io.Writer) error) error {

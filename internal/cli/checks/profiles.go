@@ -19,12 +19,7 @@ func NewProfiles(e *console.Env) *cobra.Command {
 	c := console.Command("profiles", console.Exactly(), func(*cobra.Command, []string) error {
 		all := mechanism.Profiles()
 		if asJSON {
-			for i := range all {
-				if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
-					return err
-				}
-			}
-			return nil
+			return console.JSONLines(e.Stdout, all)
 		}
 		rows := make([][]string, len(all))
 		for i := range all {
@@ -50,8 +45,7 @@ func NewProfiles(e *console.Env) *cobra.Command {
 				p.Level.String(), p.Note}
 		}
 		return console.Table(e.Stdout, []string{"profile", "also", "reads of", "locks", "first updater wins",
-			"certifier",
-			"promises", "note"}, rows)
+			"certifier", "promises", "note"}, rows)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c

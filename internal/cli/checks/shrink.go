@@ -107,8 +107,7 @@ func runShrink(ctx context.Context, e *console.Env, f *shrinkFlags, args []strin
 // smallest finds the smallest history that violates the level, and says why the search ended early, if it did. It
 // returns a *shrink.NoViolation if there is no violation.
 func (f *shrinkFlags) smallest(ctx context.Context, e *console.Env, path string, p *console.Progress) (r *shrink.Result,
-	early string,
-	err error) {
+	early string, err error) {
 	p.Begin("shrinking " + path)
 	var best atomic.Pointer[shrink.Result]
 	var stage atomic.Pointer[string]

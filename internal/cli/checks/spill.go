@@ -58,8 +58,7 @@ func (f *CheckFlags) validateSpill() error {
 		return console.Usagef("--max-window %d is negative", s.maxWindow)
 	case f.judge.name != console.Auto && !slices.Contains(spill.Checkers(), f.judge.name):
 		return console.Usagef("checker %s cannot check out of core (%s can); leave --checker or --spill out",
-			f.judge.name,
-			strings.Join(spill.Checkers(), ", "))
+			f.judge.name, strings.Join(spill.Checkers(), ", "))
 	case f.judge.name != console.Auto && !slices.Contains(spill.LevelsOf(f.judge.name), f.level):
 		return console.Usagef("checker %s does not decide %s", f.judge.name, f.level)
 	case f.limits.Memory > 0 && f.limits.Memory < limits.LeastMemory:
@@ -71,8 +70,7 @@ func (f *CheckFlags) validateSpill() error {
 
 // checkSpilled checks a history out of core. If it fits in memory, spilled is false and the check is in memory.
 func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path string, i, n int,
-	p *console.Progress) (o outcome,
-	spilled bool) {
+	p *console.Progress) (o outcome, spilled bool) {
 	began := time.Now()
 	memory := cmp.Or(f.limits.Memory, limits.DefaultMemory)
 	if path == "-" {
@@ -90,9 +88,8 @@ func (f *CheckFlags) checkSpilled(ctx context.Context, e *console.Env, path stri
 		return outcome{path, nil, console.OrInterrupted(err, "examining "+path), began, nil}, true
 	}
 	if need := limits.InMemory(set); !f.spill.forced && need <= memory && !slices.ContainsFunc(paths, remote) {
-		fmt.Fprintf(e.Stderr, "isovet: %s: the history fits into memory (about %s of %s), so --spill writes no "+
-			"files\n", path,
-			room.Size(float64(need)), room.Size(float64(memory)))
+		fmt.Fprintf(e.Stderr, "isovet: %s: the history fits into memory (about %s of %s), so --spill writes no files\n",
+			path, room.Size(float64(need)), room.Size(float64(memory)))
 		g := *f
 		g.limits.Memory = 0
 		return checkOne(ctx, e, &g, path, p, 0), false
@@ -237,8 +234,7 @@ func (f *CheckFlags) certifySpilled(e *console.Env, path string, i, n int, a *sp
 	err := spill.ErrNoCertificate
 	if a.Verdict != evidence.Unknown {
 		err = e.WriteFile(console.Numbered(f.certificate, i, n), func(w io.Writer) error {
-			return a.WriteCertificate(w,
-				path)
+			return a.WriteCertificate(w, path)
 		})
 	}
 	if errors.Is(err, spill.ErrNoCertificate) {

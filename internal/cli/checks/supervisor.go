@@ -335,8 +335,7 @@ func (k *keeper) outcome(cause error) outcome {
 	switch {
 	case errors.Is(cause, errCrashed):
 		return outcome{path: path, err: console.Faultf("the process that checked %s crashed while %s:\n%s", path,
-			k.stage,
-			k.crash)}
+			k.stage, k.crash)}
 	case errors.Is(cause, errKilled):
 		r.Reason = "the process was killed while " + k.stage + ", " + wantOfMemory
 	default:

@@ -52,8 +52,7 @@ func (f *collectFlags) add(c *cobra.Command) {
 	fl.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the workload; the database's timing still varies")
 	fl.DurationVar(&f.cfg.Think, "think", 0, "pause before each operation")
 	fl.DurationVar(&f.cfg.Timeout, "op-timeout", 10*time.Second, "longest time to wait for an answer")
-	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false,
-		"record the database's timestamps (PostgreSQL, Badger, etcd)")
+	fl.BoolVar(&f.cfg.Timestamps, "timestamps", false, "record the database's timestamps (PostgreSQL, Badger, etcd)")
 	fl.StringVar(&f.fault, "fault", "", "kill:5s; or pause, stall, gdb, partition, split, skew, script, ddl")
 	fl.StringVar(&f.cfg.Fault.Program, "fault-script", "", "`PROGRAM` for --fault script:5s (docs/collect.md)")
 }
@@ -105,9 +104,8 @@ func (f *collectFlags) finish(c *cobra.Command) (err error) {
 		return console.Usagef("--fault: %v", err)
 	}
 	if f.cfg.Fault.Program = program; (f.cfg.Fault.Kind == collect.Scripted) != (program != "") {
-		return console.Usagef("--fault %s with --fault-script %q; expected --fault script:5s with a program, and "+
-			"with no other",
-			cmp.Or(f.fault, "none"), program)
+		return console.Usagef("--fault %s with --fault-script %q; expected --fault script:5s with a program, and with "+
+			"no other", cmp.Or(f.fault, "none"), program)
 	}
 	if !ownWorkload(f.cfg.Workload) {
 		return workloads.PartVariant(&f.cfg.Workload, &f.cfg.Variant)
@@ -324,8 +322,7 @@ func runCollect(ctx context.Context, e *console.Env, f *collectFlags, live *live
 	case err != nil:
 		return fmt.Errorf("the run ended early; %s holds the recording so far: %w", out, err)
 	case r.Interrupted:
-		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted; %s holds the recording so far",
-			out))
+		return console.Exit(console.StatusInterrupted, fmt.Errorf("interrupted; %s holds the recording so far", out))
 	}
 	return found
 }

@@ -303,8 +303,7 @@ func (f *probeFlags) incidentsOf(e *console.Env) map[string]string {
 			err = in.Write(filepath.Join(f.dir, name+".incident"))
 		}
 		if err != nil { // the table is complete without it
-			fmt.Fprintf(e.Stderr, "isovet: cannot write the incident of %s at %s: %v\n", c.Phenomenon, c.Isolation,
-				err)
+			fmt.Fprintf(e.Stderr, "isovet: cannot write the incident of %s at %s: %v\n", c.Phenomenon, c.Isolation, err)
 			return nil
 		}
 		dirs[name] = name + ".incident"

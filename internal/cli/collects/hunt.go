@@ -259,8 +259,7 @@ func again(f *collectFlags, l level.Level, r *hunt.Round) string {
 	if r.Workload != "" {
 		does, variant = r.Workload, r.Variant
 	}
-	words := []string{"isovet hunt --db", db, "--level", l.String(), "--workload",
-		escape.Shell(does)}
+	words := []string{"isovet hunt --db", db, "--level", l.String(), "--workload", escape.Shell(does)}
 	add := func(name, value string, set bool) {
 		if set {
 			words = append(words, "--"+name, escape.Shell(value))

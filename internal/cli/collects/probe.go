@@ -46,8 +46,7 @@ func NewProbe(e *console.Env) *cobra.Command {
 			return console.Usagef(noDatabase, c.CommandPath())
 		}
 		if f.cfg.Load < 0 || f.cfg.Timeout <= 0 || f.cfg.Sessions < 1 {
-			return console.Usagef("--for %v, --op-timeout %v, --sessions %d; expected no negative time, and a "+
-				"session",
+			return console.Usagef("--for %v, --op-timeout %v, --sessions %d; expected no negative time, and a session",
 				f.cfg.Load, f.cfg.Timeout, f.cfg.Sessions)
 		}
 		if err := console.Crossed(c); err != nil {
@@ -109,8 +108,7 @@ func runProbe(ctx context.Context, e *console.Env, f *probeFlags) error {
 	case err != nil:
 		return console.OrStopped(ctx, err, "probing")
 	case found.Interrupted:
-		return console.Exit(console.StatusInterrupted,
-			errors.New("interrupted; the table holds the findings so far"))
+		return console.Exit(console.StatusInterrupted, errors.New("interrupted; the table holds the findings so far"))
 	case len(found.Contradictions()) > 0:
 		return console.Status(console.StatusViolation)
 	}

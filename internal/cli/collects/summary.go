@@ -32,8 +32,7 @@ func templateRows(s *collect.Summary) [][]string {
 	for i := range s.Templates {
 		t := &s.Templates[i]
 		rows = append(rows, []string{t.Name, strconv.Itoa(t.Committed), strconv.Itoa(t.Aborted),
-			strconv.Itoa(t.Unknown),
-			strconv.FormatFloat(100*t.AbortRate(), 'f', 1, 64), ms(t.P50), ms(t.P99)})
+			strconv.Itoa(t.Unknown), strconv.FormatFloat(100*t.AbortRate(), 'f', 1, 64), ms(t.P50), ms(t.P99)})
 	}
 	return rows
 }

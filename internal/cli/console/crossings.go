@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"isovet/internal/slice"
 )
 
 // Crossing is a flag that has no effect with other parts of a command line.
@@ -31,12 +33,7 @@ func CrossingsOf(command string) (all []Crossing) {
 
 // Crossed returns an error about the first crossing in a command line.
 func Crossed(c *cobra.Command) error {
-	for _, x := range CrossingsOf(c.Name()) {
-		if err := x.Of(c.Flags()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slice.Each(CrossingsOf(c.Name()), func(x Crossing) error { return x.Of(c.Flags()) })
 }
 
 // Of returns an error if the flags have the crossing.

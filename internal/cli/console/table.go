@@ -102,4 +102,9 @@ func JSONLine(w io.Writer, v any) error {
 	return err
 }
 
+// JSONLines writes each value on a line of its own.
+func JSONLines[T any](w io.Writer, all []T) error {
+	return slice.Each(all, func(v T) error { return JSONLine(w, &v) })
+}
+
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }

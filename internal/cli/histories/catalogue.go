@@ -62,8 +62,7 @@ func NewLevels(e *console.Env) *cobra.Command {
 					return err
 				}
 			case len(args) == 0:
-				rows = append(rows, []string{j.Name, strings.Join(j.Short, " "), j.About,
-					strings.Join(j.Orders, ", ")})
+				rows = append(rows, []string{j.Name, strings.Join(j.Short, " "), j.About, strings.Join(j.Orders, ", ")})
 			default:
 				if i > 0 {
 					fmt.Fprintln(e.Stdout)

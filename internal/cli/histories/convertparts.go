@@ -168,8 +168,7 @@ func (v *conversion) streamFile(ctx context.Context, s *split.Set, header *histo
 }
 
 func (v *conversion) streamParts(ctx context.Context, s *split.Set, header *history.History, ending string,
-	p *console.Progress,
-	say func(*history.History)) error {
+	p *console.Progress, say func(*history.History)) error {
 	out, err := split.Create(v.out, ending, header)
 	if err != nil {
 		return err

@@ -81,12 +81,7 @@ func NewList(e *console.Env, name string, items func() []ListItem) *cobra.Comman
 	c := console.Command(name, console.Exactly(), func(*cobra.Command, []string) error {
 		all := items()
 		if asJSON {
-			for i := range all {
-				if err := console.JSONLine(e.Stdout, &all[i]); err != nil {
-					return err
-				}
-			}
-			return nil
+			return console.JSONLines(e.Stdout, all)
 		}
 		columns := []struct {
 			name string

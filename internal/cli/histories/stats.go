@@ -171,8 +171,7 @@ func statsOf(ctx context.Context, e *console.Env, path string, from console.Load
 
 func newHistoryStats(path string, h *history.History) *historyStats {
 	s := &historyStats{History: path, Name: h.Meta.Name, DB: h.Meta.DB, Isolation: h.Meta.Isolation,
-		Workload: h.Meta.Workload, Note: h.Meta.Note,
-		Notes:     h.Notes,
+		Workload: h.Meta.Workload, Note: h.Meta.Note, Notes: h.Notes,
 		txnCounts: txnCounts{Txns: h.NumTxns() - h.Invented(), Invented: h.Invented(), Sessions: h.NumSessions()},
 		Keys:      h.NumKeys(), Versions: h.NumVersions()}
 	if h.Init != history.None {

@@ -38,8 +38,7 @@ func (f *gateFlags) late(aion bool) (ticks int64, wait time.Duration, err error)
 			hint = ", or " + s + "ticks for a difference of the database's timestamps"
 		}
 		return 0, 0, console.Usagef("--lateness %s: a number without a unit; expected a duration such as 5s or 250ms%s",
-			s,
-			hint)
+			s, hint)
 	}
 	if number, is := strings.CutSuffix(s, "ticks"); is && aion {
 		ticks, err := strconv.ParseInt(number, 10, 64)

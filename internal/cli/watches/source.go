@@ -179,8 +179,7 @@ func readTokens(flag, file string) ([]string, error) {
 func (f *sourceFlags) http(u *url.URL, judge watch.Judge, log *slog.Logger) (*opening, error) {
 	if u.Path != "" && u.Path != "/" || u.Port() == "" || u.User != nil {
 		return nil, console.Usagef("--source %s; expected http://HOST:PORT or https://HOST:PORT, the address to "+
-			"listen on",
-			f.said())
+			"listen on", f.said())
 	}
 	tokens, err := f.tokens()
 	if err != nil {
@@ -317,8 +316,7 @@ func (f *sourceFlags) kafka(log *slog.Logger) (*opening, error) {
 		case "partitions":
 			if o.Partitions, err = numberRanges(value); err != nil {
 				return nil, console.Usagef("--source %s: partitions=%s; expected numbers and ranges such as 0,2-5",
-					f.said(),
-					value)
+					f.said(), value)
 			}
 		default:
 			return nil, console.Usagef("--source %s: unknown %q; expected %s", f.said(), name, kafkaURL)

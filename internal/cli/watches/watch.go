@@ -150,8 +150,7 @@ func (f *watchFlags) judge() (watch.Judge, error) {
 		return nil, console.Usagef("--timestamp-unit: %v", err)
 	}
 	return watch.NewAion(watch.AionOptions{Options: timestamp.Options{Level: f.level, ReadOnlyAtStart: f.atStart},
-		Lateness: ticks, Wait: wait, Unit: unit, Attach: attach, Gate: gate,
-		Bounds: f.bounds()})
+		Lateness: ticks, Wait: wait, Unit: unit, Attach: attach, Gate: gate, Bounds: f.bounds()})
 }
 
 func (f *watchFlags) bounds() watch.Bounds {

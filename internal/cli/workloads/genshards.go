@@ -15,6 +15,7 @@ import (
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 )
 
 // faultsValue is the value of --fault: one or several names.
@@ -37,12 +38,7 @@ func writeTruth(e *console.Env, path string, faults []datasets.Planted) error {
 	}
 	return e.WriteFile(path, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
-		for _, f := range faults {
-			if err := enc.Encode(f); err != nil {
-				return err
-			}
-		}
-		return nil
+		return slice.Each(faults, func(f datasets.Planted) error { return enc.Encode(f) })
 	})
 }
 
@@ -115,8 +111,7 @@ func runGenShards(ctx context.Context, e *console.Env, g *GenFlags, o genOut) er
 
 // genShards runs the store and, in parallel, writes its output. If it fails, it removes what it has written.
 func genShards(ctx context.Context, spec datasets.Spec, o genOut, ending string,
-	p *console.Progress) (r *datasets.Result,
-	out *split.Out, meta history.Meta, err error) {
+	p *console.Progress) (r *datasets.Result, out *split.Out, meta history.Meta, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	todo := make(chan batch, 4)

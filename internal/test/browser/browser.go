@@ -30,8 +30,7 @@ const Patience = 2 * time.Minute
 
 // names are those under which Chromium is installed.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
-	"chrome-headless-shell", "headless-shell",
-	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+	"chrome-headless-shell", "headless-shell", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 	"/Applications/Chromium.app/Contents/MacOS/Chromium"}
 
 // Find returns the path of Chromium: what the variable CHROME names, else the first in PATH. Errors: there is none.

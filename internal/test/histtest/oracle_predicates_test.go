@@ -21,8 +21,7 @@ func TestOraclePredicatesLaws(t *testing.T) {
 	only := 0 // snapshot isolated and not serializable
 	histtest.Each(t, uint64(1500), func(seed uint64) *history.History {
 		return random.Tiny(seed, random.Options{Predicates: true, Keys: 3, Duplicates: seed%3 == 0,
-			Deletes: seed%2 == 0,
-			Aborted: seed%5 == 0, Unknown: seed%4 == 0})
+			Deletes: seed%2 == 0, Aborted: seed%5 == 0, Unknown: seed%4 == 0})
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		var all []uint32
 		for s := range h.NumSessions() {

@@ -71,8 +71,7 @@ func TestOracleImplementationsAgree(t *testing.T) {
 							text += a.Text + "\n"
 						}
 						t.Fatalf("%s, seed %d at %s, %s: %v\n%s%v\n%s", name, seed, l, r.Verdict, err,
-							oracletest.String(h),
-							r.Order, text)
+							oracletest.String(h), r.Order, text)
 					}
 				}
 				for _, l := range six {

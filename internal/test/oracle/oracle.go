@@ -107,8 +107,7 @@ func Check(h *history.History, o Options) (*evidence.Result, error) {
 	}
 	if ok != (len(found) == 0) {
 		return nil, fmt.Errorf("the oracle's two implementations disagree at level %s: replay says %s, the "+
-			"serialization graphs show %d anomalies",
-			o.Level, r.Verdict, len(found))
+			"serialization graphs show %d anomalies", o.Level, r.Verdict, len(found))
 	}
 	r.Anomalies = found
 	return r, nil

@@ -15,10 +15,9 @@ import (
 // Checker checks a proof clause by clause. It shares no code with the solver but the literal type. It
 // is a [solver.Proof], so it can also listen to a running solver. The zero value is ready to use.
 //
-// Every learned clause must follow by unit propagation; every deleted clause must be present. A
-// deleted clause may have propagated a fact already; the fact stays, since it follows from what was
-// there. Input clauses and lemmas are taken on trust; OnInput and OnLemma let
-// the caller judge them.
+// Every learned clause must follow by unit propagation; every deleted clause must be present. A deleted clause may have
+// propagated a fact already; the fact stays, since it follows from what was there. Input clauses and lemmas are taken
+// on trust; OnInput and OnLemma let the caller judge them.
 type Checker struct {
 	// OnInput and OnLemma, if not nil, judge input clauses and theory lemmas.
 	OnInput func(lits []solver.Lit) error
