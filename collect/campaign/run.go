@@ -226,9 +226,6 @@ func readRuns(file string) (runs []Run, err error) {
 	s, whole := bufio.NewReader(f), int64(0)
 	for n := 1; ; n++ {
 		line, err := s.ReadString('\n')
-		if err != nil && err != io.EOF {
-			return nil, err
-		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				return nil, err

@@ -213,7 +213,8 @@ func (h *Hunted) hunt(ctx context.Context, c *Config, t *collect.Target, all []*
 				return errors.Join(err, fmt.Errorf("round %d: %w", n+1, cerr))
 			}
 			if x.Verdict == evidence.Violated && c.promise.Excuses(x.Kinds()) {
-				x.Verdict, x.Reason = evidence.Unknown, fmt.Sprintf("the documentation allows what it shows: %v", x.Kinds())
+				x.Verdict = evidence.Unknown
+				x.Reason = fmt.Sprintf("the documentation allows what it shows: %v", x.Kinds())
 			}
 			if res == nil || res.Verdict == evidence.Holds || x.Verdict == evidence.Violated {
 				res = x // an undecided level hides no violation of another one

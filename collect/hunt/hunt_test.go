@@ -278,8 +278,10 @@ func (l lenient) Info() driver.Info {
 
 // TestAllowed: at the promised levels, what the documentation allows is no violation, and ends no round.
 func TestAllowed(t *testing.T) {
-	driver.Register(driver.Scheme{Name: "lenient", URLs: []string{"lenient"}, Isolations: []string{"none"}, Embedded: true,
-		Promises: []driver.Promise{{Database: "Lenient", Isolation: "none", Source: "its manual", But: driver.LostUpdates,
+	driver.Register(driver.Scheme{Name: "lenient", URLs: []string{"lenient"}, Isolations: []string{"none"},
+		Embedded: true,
+		Promises: []driver.Promise{{Database: "Lenient", Isolation: "none", Source: "its manual",
+			But:    driver.LostUpdates,
 			Levels: []level.Level{level.SnapshotIsolation}}}},
 		func(ctx context.Context, _ []string, _ string, o driver.Options) (driver.DB, error) {
 			o.Isolation = "no-conflicts"

@@ -155,8 +155,9 @@ func runHunt(ctx context.Context, e *console.Env, f *collectFlags, in *findFlags
 	}
 	j := huntJSON{
 		Verdict: "none", Level: hunt.Named(h.Levels), Rounds: len(h.Rounds), Undecided: h.Undecided,
-		Allowed: h.Allowed, Committed: h.Committed, ElapsedMS: console.Milliseconds(h.Elapsed), Interrupted: h.Interrupted,
-		Attempts: h.Attempts, Refused: h.Refused, Aborts: abortsJSON(h.Aborts), Found: groupsJSON(h, finds),
+		Allowed: h.Allowed, Committed: h.Committed, ElapsedMS: console.Milliseconds(h.Elapsed),
+		Interrupted: h.Interrupted,
+		Attempts:    h.Attempts, Refused: h.Refused, Aborts: abortsJSON(h.Aborts), Found: groupsJSON(h, finds),
 		Broken: h.Broken,
 	}
 	if len(h.Rounds) > 0 {
