@@ -20,16 +20,15 @@ type Client struct {
 	lost error // the transaction failed by a question
 	s    *record.Session
 
-	t       *record.Txn // that has begun and not ended; nil: none
-	marks   []savepoint
-	failed  bool    // PostgreSQL refuses all of the transaction's further statements
-	doubt   bool    // whether it refuses them is not known: the driver's last error was not its answer
-	blind   bool    // a transaction is open that is not recorded
-	torn    bool    // an error may have ended SQLite's transaction: unless ROLLBACK follows, it is left
-	outer   bool    // the first savepoint began the transaction
-	unclear []*Plan // writes of the transaction that failed, and may have had an effect
-	resets  bool    // the transaction has changed settings that plans depend on
-	alters  bool    // it has changed the schema
+	t      *record.Txn // that has begun and not ended; nil: none
+	marks  []savepoint
+	failed bool // PostgreSQL refuses all of the transaction's further statements
+	doubt  bool // whether it refuses them is not known: the driver's last error was not its answer
+	blind  bool // a transaction is open that is not recorded
+	torn   bool // an error may have ended SQLite's transaction: unless ROLLBACK follows, it is left
+	outer  bool // the first savepoint began the transaction
+	resets bool // the transaction has changed settings that plans depend on
+	alters bool // it has changed the schema
 	promised
 	touched
 	title []string
@@ -60,6 +59,8 @@ type touched struct {
 	own   map[uint32]bool   // the ids by which it has written
 	over  []overwritten     // what it has written since its first savepoint
 	wrote []string          // the rows of declared tables that it has written
+	// unclear are its writes that failed, and may have had an effect.
+	unclear []*Plan
 }
 
 type savepoint struct {
