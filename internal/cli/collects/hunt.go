@@ -106,14 +106,12 @@ type huntJSON struct {
 	Certificate string  `json:"certificate,omitempty"`
 	Smallest    string  `json:"smallest,omitempty"` // the smallest history that still violates the level
 	Incident    string  `json:"incident,omitempty"` // the folder for the database's maintainers
-	// ReplayRuns is how often the incident's schedule was run, ReplayViolated how often it violated the level.
-	ReplayRuns     int             `json:"replay_runs,omitempty"`
-	ReplayViolated int             `json:"replay_violated,omitempty"`
-	Result         json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
-	Attempts       int             `json:"attempts,omitempty"`
-	Refused        int             `json:"refused,omitempty"` // by the database, of attempts
-	Aborts         []abortJSON     `json:"aborts,omitempty"`  // the most frequent reason first
-	Found          []groupJSON     `json:"found,omitempty"`   // in the order in which they were found
+	replayedJSON
+	Result   json.RawMessage `json:"result,omitempty"` // as isovet check --json prints it
+	Attempts int             `json:"attempts,omitempty"`
+	Refused  int             `json:"refused,omitempty"` // by the database, of attempts
+	Aborts   []abortJSON     `json:"aborts,omitempty"`  // the most frequent reason first
+	Found    []groupJSON     `json:"found,omitempty"`   // in the order in which they were found
 	// Broken are the errors that broke a database inside isovet, which was then opened again.
 	Broken []string `json:"broken,omitempty"`
 }

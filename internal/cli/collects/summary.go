@@ -54,10 +54,9 @@ type collected struct {
 	Interrupted   bool     `json:"interrupted,omitempty"`
 	Parts         int      `json:"parts,omitempty"`
 	// Of --check.
-	Verdict        string `json:"verdict,omitempty"`
-	Level          string `json:"level,omitempty"`
-	ReplayRuns     int    `json:"replay_runs,omitempty"`
-	ReplayViolated int    `json:"replay_violated,omitempty"`
+	Verdict string `json:"verdict,omitempty"`
+	Level   string `json:"level,omitempty"`
+	replayedJSON
 
 	Transactions []templateJSON `json:"transactions"`
 	Aborts       []abortJSON    `json:"aborts,omitempty"` // the most frequent reason first
@@ -67,6 +66,12 @@ type collected struct {
 	OtherPlan     string `json:"other_plan,omitempty"`
 	// Missed are statements of the user's own workload that were not recorded.
 	Missed []string `json:"missed,omitempty"`
+}
+
+// replayedJSON is how often an incident's schedule was run, and how often it violated the level.
+type replayedJSON struct {
+	ReplayRuns     int `json:"replay_runs,omitempty"`
+	ReplayViolated int `json:"replay_violated,omitempty"`
 }
 
 type templateJSON struct {
