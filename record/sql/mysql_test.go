@@ -18,7 +18,7 @@ type stated struct{ error }
 func (stated) Field(byte) string { return "23505" }
 
 // busy is an error of SQLite's.
-type busy struct{ error }
+type busy struct{}
 
 func (busy) Code() int     { return 5 }
 func (busy) Error() string { return "database is locked" }
