@@ -28,11 +28,11 @@ bench:
 
 # Lines, folders, files a package, long structs and functions, beside their bounds: by name with SIZE=-v.
 size:
-	@$(GO) run ./internal/size $(SIZE)
+	@$(GO) run ./internal/test/size $(SIZE)
 
 # What is hard to read on the pages: long sentences, long lines, words with a plainer one.
 words:
-	@$(GO) run ./internal/words
+	@$(GO) run ./internal/test/words
 
 # The pages and lists that are written from the code and its data.
 docs:

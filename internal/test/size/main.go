@@ -1,7 +1,7 @@
 // Command size prints the size of this repository beside its bounds: lines, folders, files a package, fields a struct,
 // lines a function.
 //
-//	go run ./internal/size [-v] [FOLDER]
+//	go run ./internal/test/size [-v] [FOLDER]
 //
 // Lines of tests are those of _test.go files and of internal/test, which is only for tests. contrib, with modules of
 // its own, is counted separately. Folders named testdata do not count. -v lists what exceeds a bound.

@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 
 // TestPages: the pages are plain.
 func TestPages(t *testing.T) {
-	t.Chdir("../..")
+	t.Chdir("../../..")
 	all := pages(".")
 	if len(all) < 40 {
 		t.Fatalf("%d pages", len(all))
@@ -57,7 +57,7 @@ var others = regexp.MustCompile(`^(?:\.\./)*(?:record|collect/sqlwork)/`)
 // and has no word of the stop list, unless it is the name of something in the file. testdata/messages.txt has the
 // messages of each package, so that a change is read beside the others.
 func TestComments(t *testing.T) {
-	top := filepath.Join("..", "..")
+	top := filepath.Join("..", "..", "..")
 	documented := 0
 	messages := map[string][]string{} // by package
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
@@ -137,7 +137,7 @@ func TestComments(t *testing.T) {
 		must.OK(t, os.WriteFile(golden, []byte(list.String()), 0o644))
 	}
 	if string(must.Get(os.ReadFile(golden))(t)) != list.String() {
-		t.Errorf("%s lacks messages, or has old ones; run go test ./internal/words -update, and read the diff", golden)
+		t.Errorf("%s lacks messages, or has old ones; run go test ./internal/test/words -update, and read the diff", golden)
 	}
 }
 
