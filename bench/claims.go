@@ -287,8 +287,7 @@ func (r *Report) writeClaims(b *bytes.Buffer, markdown bool) {
 	} else {
 		b.WriteString("What the paper claims:\n\n")
 	}
-	for i := range r.Claims {
-		c := &r.Claims[i]
+	for _, c := range slice.Refs(r.Claims) {
 		numbers := fmt.Sprintf(" %s: %s. Here: %s.", who, c.demanded(), c.here())
 		if !c.Measured {
 			numbers = "" // the claim in words has what the paper says

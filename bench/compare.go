@@ -251,13 +251,11 @@ func say(cs []Contender, verdict string) string {
 // That is no disagreement: checkers that trust timestamps answer a stricter question (errata C8).
 func Differences(rows []Row) []string {
 	var out []string
-	for i := range rows {
-		t := &rows[i]
+	for _, t := range slice.Refs(rows) {
 		if !t.Timestamps || t.Verdict != evidence.Violated {
 			continue
 		}
-		for j := range rows {
-			b := &rows[j]
+		for _, b := range slice.Refs(rows) {
 			if b.Timestamps || b.Verdict != evidence.Holds || b.source() != t.source() || b.Level != t.Level {
 				continue
 			}
@@ -296,8 +294,7 @@ func Disagreements(rows []Row) []Disagreement {
 	var out []Disagreement
 	index := map[string]int{}
 	trusted, trusting := map[int][]Contender{}, map[int][]Contender{} // of timestamps: valid, violation
-	for i := range rows {
-		r := &rows[i]
+	for _, r := range slice.Refs(rows) {
 		on := r.source().Name()
 		key := fmt.Sprintf("%s\x00%s\x00%d\x00%d", on, r.History, r.Level, r.Txns)
 		j, ok := index[key]

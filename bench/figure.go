@@ -331,8 +331,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	lines := [][]string{{"figure", "metric", "group", "series", "value", "text", "verdict", "timed_out", "reason",
 		"cpu_ms", "paper", "runs", "low", "high", "scale", "seed", "timeout", "cores", "cpu", "go", "commit"}}
-	for i := range r.Points {
-		p := &r.Points[i]
+	for _, p := range slice.Refs(r.Points) {
 		v := ""
 		if p.Decided() {
 			v = strconv.FormatFloat(p.Value, 'g', -1, 64)

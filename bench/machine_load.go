@@ -10,6 +10,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/evidence"
+	"isovet/internal/slice"
 )
 
 // Load is the machine's load average of the last minute, of processes that run or wait to, when a figure begins and
@@ -69,9 +70,7 @@ func (m *madeOf) add(spec datasets.Spec, s evidence.Sizes) {
 
 func (m *madeOf) addNamed(name string, s evidence.Sizes) {
 	m.log = append(m.log, madeItem{name, s})
-	if m.sizes == nil {
-		m.sizes = map[string][]evidence.Sizes{}
-	}
+	slice.MakeMap(&m.sizes)
 	if m.sizes[name] == nil {
 		m.names = append(m.names, name)
 	}

@@ -72,8 +72,7 @@ func Observations(rows []Row) (out []Observation) {
 }
 
 func (r *Row) observations(p check.Pipeline) (out []Observation) {
-	for i := range r.Runs {
-		m := &r.Runs[i]
+	for i, m := range slice.Refs(r.Runs) {
 		s := &m.Stats
 		o := Observation{History: r.source().Name(), Workload: r.Workload, Variant: r.Variant, Level: r.label(),
 			Txns: int64(cmp.Or(r.Txns, s.Txns)), Ops: int64(s.Ops), Sessions: int64(s.Sessions), Keys: int64(s.Keys),

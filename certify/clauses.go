@@ -8,6 +8,7 @@ import (
 
 	"isovet/certify/unsat"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -88,11 +89,7 @@ func (p *proof) clause(ls []Lit) { p.clauses = append(p.clauses, ls) }
 
 // not returns the clause "not all of ls".
 func (p *proof) not(ls []Lit) []Lit {
-	out := make([]Lit, len(ls))
-	for i, l := range ls {
-		out[i] = l.Not()
-	}
-	return out
+	return slice.Map(ls, Lit.Not)
 }
 
 // counts appends the assumption that t counts as committed. A committed transaction needs none.

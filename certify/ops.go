@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // rowOf returns the row of key k that a predicate operation matched, or history.None.
@@ -163,9 +164,7 @@ func readsOf(h *history.History, t uint32, f func(v uint32)) {
 			f(a.saw)
 		}
 		if a.wrote != history.None {
-			if own == nil {
-				own = make(map[uint32]bool)
-			}
+			slice.MakeMap(&own)
 			own[a.key] = true
 		}
 	}

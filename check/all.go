@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,9 +105,7 @@ func autoSolving(h *history.History, l level.Level) (first Checker) {
 		if h == nil || run.Refuses(in, h, l) == "" {
 			return c
 		}
-		if first == nil {
-			first = c
-		}
+		first = cmp.Or(first, c)
 	}
 	return first
 }

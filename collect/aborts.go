@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"isovet/collect/driver"
+	"isovet/internal/slice"
 )
 
 // Abort is a reason why attempts at transactions did not commit, or may not have committed.
@@ -55,9 +56,7 @@ func (c *client) unmade(class, code, text string, unknown bool) {
 		}
 		if n = c.unmades[k]; n == nil {
 			n = &Abort{Class: class, Code: k.code, Text: OneLine(text), Unknown: unknown}
-			if c.unmades == nil {
-				c.unmades = map[abortKey]*Abort{}
-			}
+			slice.MakeMap(&c.unmades)
 			c.unmades[k] = n
 		}
 	}

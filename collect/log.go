@@ -277,8 +277,7 @@ func (r *run) resolve(ctx context.Context) error {
 	var all []driver.Stamped
 	var of []*txnRec
 	for _, c := range r.clients {
-		for i := range c.log.txns {
-			t := &c.log.txns[i]
+		for i, t := range slice.Refs(c.log.txns) {
 			s := stamped{driver.Stamped{Stamp: c.log.stamp[i], Committed: t.status == history.Committed}}
 			if t.status == history.Aborted {
 				continue

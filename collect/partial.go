@@ -157,8 +157,7 @@ func (p *partial) txn(b []byte, l *log, x *txnRec, id int64, ops []opRec) []byte
 		b = append(append(append(b, `"locking":"`...), locks...), `",`...)
 	}
 	b = append(b, `"ops":[`...)
-	for i := range ops {
-		o := &ops[i]
+	for i, o := range slice.Refs(ops) {
 		if i > 0 {
 			b = append(b, ',')
 		}

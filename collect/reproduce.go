@@ -255,8 +255,7 @@ func (p *reproducer) candidates(ids []int64) (out []*candidate) {
 // stateAt returns the tables' rows at a time, by the transactions that had ended then.
 func (r *run) stateAt(at int64) map[workload.Key][]int64 {
 	rows := map[workload.Key][]int64{}
-	for i := range r.tables {
-		t := &r.tables[i]
+	for i, t := range slice.Refs(r.tables) {
 		for pk := range int64(t.Rows) {
 			if !t.List {
 				rows[workload.MakeKey(i, pk)] = loadedCells(t, pk)
@@ -274,8 +273,7 @@ func (r *run) stateAt(at int64) map[workload.Key][]int64 {
 
 // apply applies the effects of operations to rows.
 func apply(rows map[workload.Key][]int64, calls []callRec) {
-	for i := range calls {
-		k := &calls[i]
+	for _, k := range slice.Refs(calls) {
 		switch op := &k.op; op.Kind {
 		case workload.Write:
 			if op.IfAbsent && op.Absent {
@@ -351,8 +349,7 @@ func (x *candidate) script() *Script {
 		ScriptStep
 	}
 	var all []timed
-	for i := range x.txns {
-		t := &x.txns[i]
+	for _, t := range slice.Refs(x.txns) {
 		last := int64(history.NoTime)
 		for j, st := range t.steps {
 			last = max(last, t.at[x.order][j])

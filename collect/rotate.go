@@ -15,6 +15,7 @@ import (
 	"isovet/history/partlist"
 	"isovet/history/split"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/record"
 )
 
@@ -183,9 +184,7 @@ func (c *client) given(n int) int {
 func (c *client) tally(x *txnRec) {
 	t := c.tallies[x.name]
 	if t == nil {
-		if c.tallies == nil {
-			c.tallies = map[string]*tally{}
-		}
+		slice.MakeMap(&c.tallies)
 		t = &tally{}
 		c.tallies[x.name] = t
 	}

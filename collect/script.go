@@ -368,8 +368,7 @@ func scriptOp(session int, op *workload.Op) ScriptStep {
 
 // scriptTables returns the script's form of tables, without rows.
 func scriptTables(tables []workload.Table) (out []ScriptTable) {
-	for i := range tables {
-		t := &tables[i]
+	for _, t := range slice.Refs(tables) {
 		x := ScriptTable{Name: t.Name, List: t.List, Wide: t.WideOf != nil, Direct: t.Direct}
 		if t.Plan != workload.AnyPlan {
 			x.Plan = t.Plan.String()

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -256,11 +257,8 @@ const (
 type Source struct{ Op, Key, Writer uint32 }
 
 // Kinds returns the kinds of the anomalies, in their order.
-func (r *Result) Kinds() (out []level.Anomaly) {
-	for i := range r.Anomalies {
-		out = append(out, r.Anomalies[i].Kind)
-	}
-	return out
+func (r *Result) Kinds() []level.Anomaly {
+	return slice.Map(r.Anomalies, func(a Anomaly) level.Anomaly { return a.Kind })
 }
 
 // Label returns the level's name as verdicts show it: after "ts:" if the verdict is about the database's timestamps,

@@ -1,5 +1,7 @@
 package history
 
+import "isovet/internal/slice"
+
 // Index maps the names of sessions or processes to numbers. Names are mostly small, and an array has their numbers.
 type Index struct {
 	small []uint32 // plus one
@@ -21,9 +23,7 @@ func (x *Index) Get(name int64) (n uint32, ok bool) {
 // Set sets the number of a name.
 func (x *Index) Set(name int64, n uint32) {
 	if uint64(name) >= smallNames {
-		if x.large == nil {
-			x.large = map[int64]uint32{}
-		}
+		slice.MakeMap(&x.large)
 		x.large[name] = n
 		return
 	}

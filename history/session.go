@@ -25,10 +25,7 @@ func (s *sessions) intern(name int64) uint32 {
 }
 
 func (s *sessions) merge(other *sessions) {
-	to := make([]uint32, len(other.name))
-	for i, name := range other.name {
-		to[i] = s.intern(name)
-	}
+	to := slice.Map(other.name, s.intern)
 	s.of = slices.Grow(s.of, len(other.of))
 	for _, i := range other.of {
 		if i != None {

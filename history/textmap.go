@@ -1,6 +1,10 @@
 package history
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"isovet/internal/slice"
+)
 
 // textMap maps the texts of one table to those of a table into which it was merged.
 type textMap struct {
@@ -34,11 +38,7 @@ func (m textMap) then(next textMap) textMap {
 		next.ids = next.ids[m.base:]
 		return next
 	}
-	both := textMap{ids: make([]uint32, len(m.ids))}
-	for i, id := range m.ids {
-		both.ids[i] = next.of(id)
-	}
-	return both
+	return textMap{ids: slice.Map(m.ids, next.of)}
 }
 
 // kept maps texts to their new ids after some were removed, in less memory than an id for each.

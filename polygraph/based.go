@@ -52,8 +52,7 @@ func (p *Polygraph) OptionEdges(o uint32, relate func(f, w uint32) Relation, f f
 // returns whether anything changed. Source: [Vbox] §4.3 "Predicate Constraint Pruning" with errata V14 and V18.
 func (p *Polygraph) pruneBased(reach closure.Index, add func(by int32, e Edge)) (changed bool, conflict *Conflict) {
 	relate := func(f, w uint32) Relation { return p.relate(reach, f, w) }
-	for i := range p.Based {
-		c := &p.Based[i]
+	for i, c := range slice.Refs(p.Based) {
 		if c.Done {
 			continue
 		}

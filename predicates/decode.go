@@ -5,6 +5,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 )
 
 // decode makes the items and the columns, the first of which is "there is a row", on all cores.
@@ -109,10 +110,7 @@ func (d *decoder) adopt(o *decoder, lo, hi int) {
 	if d == o || len(o.strs) == 0 {
 		return
 	}
-	id := make([]int64, len(o.strs))
-	for i, s := range o.strs {
-		id[i] = d.str([]byte(s))
-	}
+	id := slice.Map(o.strs, func(s string) int64 { return d.str([]byte(s)) })
 	for i := range d.cols {
 		c := &d.cols[i]
 		for row := lo; row < hi; row++ {

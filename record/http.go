@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,9 +35,7 @@ func newPoster(to string, o *Options) (*poster, error) {
 	}
 	p := &poster{url: strings.TrimSuffix(to, "/"), client: o.Client, patience: o.Patience,
 		token: o.Token}
-	if p.client == nil {
-		p.client = &http.Client{Timeout: time.Minute}
-	}
+	p.client = cmp.Or(p.client, &http.Client{Timeout: time.Minute})
 	if p.patience <= 0 {
 		p.patience = 30 * time.Second
 	}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // Header appends the first line of a history of JSON lines. partial says that transactions have a line before their
@@ -67,8 +68,7 @@ func (t *Txn) appendLine(b []byte, id int64) []byte {
 }
 
 func appendOps(b []byte, ops []op) []byte {
-	for i := range ops {
-		o := &ops[i]
+	for i, o := range slice.Refs(ops) {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -100,8 +100,7 @@ func appendOps(b []byte, ops []op) []byte {
 
 // appendRows appends the rows that a predicate matched.
 func (o *op) appendRows(b []byte) []byte {
-	for j := range o.more.rows {
-		r := &o.more.rows[j]
+	for j, r := range slice.Refs(o.more.rows) {
 		if j > 0 {
 			b = append(b, ',')
 		}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -195,9 +197,7 @@ func (r *Recorder) fail(err error) error {
 		return nil
 	}
 	r.mu.Lock()
-	if r.err == nil {
-		r.err = err
-	}
+	r.err = cmp.Or(r.err, err)
 	r.mu.Unlock()
 	if r.o.OnError != nil {
 		r.o.OnError(err)
@@ -232,9 +232,7 @@ func (r *Recorder) there(key, v any, remember bool) error {
 		return ErrClosed
 	}
 	if remember {
-		if r.before == nil {
-			r.before = map[value]told{}
-		}
+		slice.MakeMap(&r.before)
 		r.before[o.key] = told{v, o.val}
 	}
 	if r.intents {

@@ -66,9 +66,7 @@ func (it *Item) Findings() (n int) {
 
 // all returns the findings of each answer.
 func (it *Item) all() (out [][]finding) {
-	for _, r := range it.Answers {
-		out = append(out, findings(it.Path, r))
-	}
+	out = slice.Map(it.Answers, func(r *evidence.Result) []finding { return findings(it.Path, r) })
 	if it.Work != nil {
 		out = append(out, it.Work.findings(it.Path))
 	}
@@ -218,9 +216,7 @@ func (t *Totals) Add(it *Item) {
 
 // kind adds a violated history's first anomaly to the counts.
 func (t *Totals) kind(name string) {
-	if t.Kinds == nil {
-		t.Kinds = map[string]int{}
-	}
+	slice.MakeMap(&t.Kinds)
 	t.Kinds[name]++
 }
 
@@ -325,9 +321,7 @@ var junit = Stream{
 	},
 	Item: func(w io.Writer, _, answers, _ int, it *Item) error {
 		s := junitSuite{Name: escape.XML(it.Path), Time: seconds(it.Seconds)}
-		for _, r := range it.Answers {
-			s.Cases = append(s.Cases, junitCaseOf(it, r))
-		}
+		s.Cases = slice.Map(it.Answers, func(r *evidence.Result) junitCase { return junitCaseOf(it, r) })
 		if it.Work != nil {
 			s.Cases = append(s.Cases, it.Work.junitCase(it))
 		}

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+
 	"isovet/evidence"
 	"isovet/history"
 )
@@ -41,8 +43,6 @@ func EachKey(h *history.History, op uint32, f func(k uint32, reads, writes bool)
 func Sentence(r *evidence.Result, a *evidence.Anomaly, e evidence.Edge) (text string, rests []string) {
 	one := evidence.Anomaly{Cycle: []evidence.Edge{e}}
 	s := newScene(r.H, []evidence.Anomaly{one})
-	if a == nil {
-		a = &one
-	}
+	a = cmp.Or(a, &one)
 	return why(r.H, e), restsOn(r, a, s, e)
 }

@@ -116,9 +116,7 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 			"value comes from another write, which the history lacks, or the clients' times are wrong."
 	}
 	cl := newClock(r, s.txns)
-	for _, t := range s.txns[:min(len(s.txns), MaxNodes)] {
-		short.Txns = append(short.Txns, newShortTxn(h, cl, t))
-	}
+	short.Txns = slice.Map(s.txns[:min(len(s.txns), MaxNodes)], func(t uint32) shortTxn { return newShortTxn(h, cl, t) })
 	return short
 }
 

@@ -76,9 +76,7 @@ func init() { bounds.Register("watch.maxLine", &maxLine) }
 // if it cannot read a file.
 func Files(o FileOptions, after Places) (Source, error) {
 	o.Log, o.Grace = loud(o.Log), cmp.Or(max(o.Grace, 0), time.Second)
-	if o.Context == nil {
-		o.Context = context.Background()
-	}
+	o.Context = cmp.Or(o.Context, context.Background())
 	s := &files{o: o, poll: 20 * time.Millisecond}
 	if err := s.resume(after); err != nil {
 		return nil, err

@@ -205,10 +205,7 @@ var producerName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 
 // producer returns the sender's name or "". It returns false if it has answered with an error.
 func producer(w http.ResponseWriter, r *http.Request) (string, bool) {
-	name := r.Header.Get(ProducerHeader)
-	if name == "" {
-		name = r.URL.Query().Get("producer")
-	}
+	name := cmp.Or(r.Header.Get(ProducerHeader), r.URL.Query().Get("producer"))
 	if name != "" && !producerName().MatchString(name) {
 		http.Error(w, fmt.Sprintf("header %s: %.80q; expected up to 64 letters, digits and . _ : -, a letter or digit "+
 			"first", ProducerHeader, name), http.StatusBadRequest)

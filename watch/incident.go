@@ -13,6 +13,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"isovet/internal/keyed"
+	"isovet/internal/slice"
 )
 
 // Incident is a group of violations of one kind, on one key or a range of keys, without a long pause in between. Like
@@ -248,9 +249,7 @@ func (s *Incidents) of(f *Finding, n int64) *incident {
 	if s.s.Clock > 0 {
 		x.Began = time.Unix(0, s.s.Clock).UTC()
 	}
-	if s.open == nil {
-		s.open = map[incidentKind][]*incident{}
-	}
+	slice.MakeMap(&s.open)
 	if x.Wide { // incidents on one key come first
 		s.open[k] = append(open, x)
 	} else {

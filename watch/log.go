@@ -14,6 +14,7 @@ import (
 
 	"isovet/history/format/logline"
 	"isovet/internal/escape"
+	"isovet/internal/slice"
 )
 
 // segmentBytes is the size at which the next segment begins.
@@ -75,9 +76,7 @@ const controlFrom = "!from "
 func (l *Log) open(from Position, places Places, line func(place int64, of string, line []byte) error,
 	own func(text string) error) error {
 	l.at, l.places = from, maps.Clone(places)
-	if l.places == nil {
-		l.places = Places{}
-	}
+	slice.MakeMap(&l.places)
 	if from.Segment == 0 {
 		l.at.Segment = 1
 	}

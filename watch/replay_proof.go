@@ -12,6 +12,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/solver"
 	"isovet/watch/online"
@@ -114,12 +115,7 @@ type proof struct {
 }
 
 // txns returns the ids of the anomaly's transactions.
-func (p *proof) txns() (out []int64) {
-	for _, t := range p.r.Anomalies[0].Txns {
-		out = append(out, p.h.Txns.ID[t])
-	}
-	return out
-}
+func (p *proof) txns() []int64 { return slice.Pick(p.h.Txns.ID, p.r.Anomalies[0].Txns) }
 
 // keyOfRead returns the key of the unexplained read as JSON, or "" if the log no longer has it.
 func (j *replayJudge) keyOfRead(f *online.Finding) (string, error) {
@@ -328,7 +324,7 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 	if err := j.addInitial(&p); err != nil {
 		return nil, err
 	}
-	thin := readSet(f.Thin)
+	thin := slice.Set(f.Thin)
 	for i, w := range ws {
 		if f.Members[i].Outside {
 			p.outsider(w)
@@ -347,7 +343,7 @@ func (j *replayJudge) part(f *online.Finding) (*history.History, error) {
 
 // note collects the versions that are written and read.
 func (p *replayPart) note(f *online.Finding, ws []recalled) {
-	first, unseen := readSet(f.Initial), readSet(f.Unseen)
+	first, unseen := slice.Set(f.Initial), slice.Set(f.Unseen)
 	for i, w := range ws {
 		if f.Members[i].Outside {
 			continue
@@ -482,12 +478,4 @@ func (p *replayPart) finish(w recalled, alone bool) {
 	}
 	head.HasSess = head.HasSess && !alone
 	p.b.EndTxn(head)
-}
-
-func readSet(l []online.ReadAt) map[online.ReadAt]bool {
-	m := make(map[online.ReadAt]bool, len(l))
-	for _, r := range l {
-		m[r] = true
-	}
-	return m
 }

@@ -7,6 +7,7 @@ import (
 	"isovet/check/mechanism"
 	"isovet/check/timestamp"
 	"isovet/internal/bounds"
+	"isovet/internal/slice"
 	"isovet/watch/online"
 )
 
@@ -121,9 +122,7 @@ type lateUntil struct {
 
 // came stores the writes of a late transaction.
 func (s *suspects) came(t *timestamp.Arrival, sum func(key uint32) uint64, arrival, latest int64) {
-	if s.written == nil {
-		s.written = map[lateWrite]lateBy{}
-	}
+	slice.MakeMap(&s.written)
 	t.Writes(func(key uint32, val uint64, list bool) {
 		w := lateWrite{sum(key), val, list}
 		if list {
@@ -176,9 +175,7 @@ func (s *suspects) add(x *suspect) bool {
 	if s.n >= maxWaiting || len(s.queue) >= 4*maxWaiting {
 		return false
 	}
-	if s.of == nil {
-		s.of = map[uint64][]*suspect{}
-	}
+	slice.MakeMap(&s.of)
 	s.queue = append(s.queue, x)
 	s.of[x.sum] = append(s.of[x.sum], x)
 	s.n++

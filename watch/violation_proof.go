@@ -9,6 +9,7 @@ import (
 	"isovet/check/mechanism"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -137,11 +138,7 @@ func smallWith(head *history.History) *history.Builder {
 
 // ranksOf returns the places of transactions in their sessions.
 func ranksOf(ws []witness) []int64 {
-	var all []sessionPlace
-	for _, w := range ws {
-		all = append(all, w.place)
-	}
-	return ranks(all)
+	return ranks(slice.Map(ws, func(w witness) sessionPlace { return w.place }))
 }
 
 // end ends a transaction of b. rank is its place among the copied ones of its session, or −1.

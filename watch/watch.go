@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -160,9 +161,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if w.cfg.Now == nil {
 		w.cfg.Now = time.Now
 	}
-	if w.cfg.Log == nil {
-		w.cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	w.cfg.Log = cmp.Or(w.cfg.Log, slog.New(slog.DiscardHandler))
 	if w.incidents = cfg.Incidents; w.incidents == nil {
 		w.incidents = &Incidents{}
 	}

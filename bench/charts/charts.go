@@ -26,6 +26,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"isovet/bench"
+	"isovet/internal/slice"
 )
 
 func init() { bench.RegisterCharts(Draw, writeParquet) }
@@ -168,8 +169,7 @@ type name struct {
 // valueAxis sets the range and the label of the axis of values.
 func (c *chart) valueAxis(a *plot.Axis) {
 	low, high := math.Inf(1), 0.0
-	for i := range c.r.Points {
-		pt := &c.r.Points[i]
+	for _, pt := range slice.Refs(c.r.Points) {
 		if v, ok := c.r.Height(pt, c.m); ok {
 			low, high = min(low, v), max(high, v)
 		}
@@ -262,8 +262,7 @@ func (c *chart) lines() error {
 // places returns the positions of a series' points: points with an answer, the paper's numbers, points after the
 // time-out and, at the edge, points without an answer.
 func (c *chart) places(s string) (xy, paper, late, none plotter.XYs, err error) {
-	for k := range c.r.Points {
-		pt := &c.r.Points[k]
+	for _, pt := range slice.Refs(c.r.Points) {
 		if pt.Metric != c.m.Key || pt.Series != s {
 			continue
 		}
@@ -296,8 +295,7 @@ type errorBars struct {
 // spread draws the intervals of points with several runs.
 func (c *chart) spread(s string) error {
 	var bars errorBars
-	for k := range c.r.Points {
-		pt := &c.r.Points[k]
+	for _, pt := range slice.Refs(c.r.Points) {
 		low, high, ok := pt.Interval()
 		x, err := strconv.ParseFloat(pt.Group, 64)
 		if ok && err == nil && low > 0 && pt.Metric == c.m.Key && pt.Series == s {
@@ -381,8 +379,7 @@ func (c *chart) bars() {
 	}
 	for j, s := range c.series {
 		b := &bars{width: width, color: c.colors[s]}
-		for k := range c.r.Points {
-			pt := &c.r.Points[k]
+		for _, pt := range slice.Refs(c.r.Points) {
 			if pt.Metric != c.m.Key || pt.Series != s {
 				continue
 			}
@@ -430,9 +427,7 @@ func (c *chart) margin() vg.Length {
 func (c *chart) legend() []name {
 	out := slices.Clone(c.ends)
 	if !c.r.Drawn().Numeric && len(c.series) > 1 && !c.alone {
-		for _, s := range c.series {
-			out = append(out, name{text: s, color: c.colors[s]})
-		}
+		out = append(out, slice.Map(c.series, func(s string) name { return name{text: s, color: c.colors[s]} })...)
 	}
 	for _, x := range []struct {
 		there bool

@@ -9,6 +9,7 @@ import (
 	"isovet/certify/unsat"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // strongRefuter looks for the refutation of a scene at the six levels.
@@ -33,8 +34,7 @@ func newStrongRefuter(s *scene, l kernel.Level, stopped func() bool) (*strongRef
 	}
 	r := &strongRefuter{search: newSearch(), scene: s, k: k, h: h, g: newGraph(l, h), sourced: map[access]bool{},
 		totals: map[[3]uint32]bool{}, writers: map[uint32][]*kernel.Txn{}, known: map[string]bool{}, stopped: stopped}
-	for i := range h.Txns {
-		t := &h.Txns[i]
+	for _, t := range slice.Refs(h.Txns) {
 		for j := range t.Ops {
 			if o := &t.Ops[j]; o.Kind >= kernel.Write {
 				if ws := r.writers[o.Key]; len(ws) == 0 || ws[len(ws)-1] != t {
@@ -117,10 +117,7 @@ func (r *strongRefuter) cycle(edges []kernel.Edge) (isNew, ok bool) {
 	if !ok {
 		return false, false
 	}
-	ls := make([]unsat.Lit, 0, len(cl))
-	for _, l := range cl {
-		ls = append(ls, r.lit(l))
-	}
+	ls := slice.Map(cl, r.lit)
 	slices.Sort(ls)
 	name := make([]byte, 0, 4*len(ls))
 	for _, l := range slices.Compact(ls) {
@@ -138,8 +135,7 @@ func (r *strongRefuter) cycle(edges []kernel.Edge) (isNew, ok bool) {
 // outcome count.
 func (r *strongRefuter) sources() error {
 	work := 0
-	for i := range r.h.Txns {
-		t := &r.h.Txns[i]
+	for _, t := range slice.Refs(r.h.Txns) {
 		for _, k := range r.readBy[t.ID-1] {
 			if work += len(r.writers[number(k)]); work > maxLooks {
 				return &Unsupported{"a proof of a version with so many possible writers"}
@@ -216,8 +212,7 @@ func (r *strongRefuter) total(a, b, k uint32) bool {
 // evidence adds the step of a cycle of the evidence, if the kernel accepts it. Otherwise the graph will find cycles.
 func (r *strongRefuter) evidence(c []evidence.Edge) {
 	edges := make([]kernel.Edge, 0, len(c))
-	for i := range c {
-		e := &c[i]
+	for _, e := range slice.Refs(c) {
 		x, ok := r.edge(e)
 		if !ok {
 			return
@@ -255,8 +250,7 @@ const maxMissing = 2_000_000
 
 // lists adds the edges to the graph that reads of lists show under every assumption.
 func (r *strongRefuter) lists() {
-	for i := range r.h.Txns {
-		t := &r.h.Txns[i]
+	for _, t := range slice.Refs(r.h.Txns) {
 		for _, k := range r.readBy[t.ID-1] {
 			if r.isList(k) {
 				r.list(t, number(k))

@@ -5,6 +5,7 @@ import (
 
 	"isovet/certify/kernel"
 	"isovet/certify/unsat"
+	"isovet/internal/slice"
 )
 
 // search derives the empty clause from the steps' clauses. Steps may be added during the search.
@@ -41,11 +42,7 @@ func (s *search) add(step kernel.Step, clause kernel.Clause) {
 	if s.Refuted {
 		return
 	}
-	ls := make([]unsat.Lit, 0, len(clause))
-	for _, l := range clause {
-		ls = append(ls, s.lit(l))
-	}
-	s.steps[s.Add(ls)] = step
+	s.steps[s.Add(slice.Map(clause, s.lit))] = step
 }
 
 // run searches until it derives the empty clause, or until an assignment satisfies all clauses: then open is true.

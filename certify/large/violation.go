@@ -8,6 +8,7 @@ import (
 	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // violation checks anomalies against a history of their transactions and of the writers of what these read.
@@ -71,8 +72,7 @@ func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.Hi
 	}
 	w := &wanted{ids: ids, versions: map[version]bool{}, values: map[int64]bool{}, snapshots: map[value]bool{},
 		installed: map[int64]map[value]bool{}}
-	for i := range reads {
-		r := &reads[i]
+	for _, r := range slice.Refs(reads) {
 		w.versions[version{r.key, r.value}] = true
 		w.values[r.value.N] = true
 		if r.stamped {
@@ -133,9 +133,7 @@ func (w *wanted) writes(h *history.History, t uint32) (keys map[uint32]bool) {
 			is = w.versions[version{key, h.Own(h.Initial)}] || w.snapshots[key]
 		}
 		if is || here[key] || w.versions[version{key, h.Own(h.VerValue(v))}] {
-			if keys == nil {
-				keys = map[uint32]bool{}
-			}
+			slice.MakeMap(&keys)
 			keys[h.VerKey[v]] = true
 		}
 	}

@@ -55,9 +55,7 @@ func Of(ctx context.Context, h *history.History, l level.Level, skew int64) (
 			each := lists.ReadWith(h, lists.Options{EachRead: true})
 			found = append(found, laterReads(v.Anomalies, each.Anomalies)...)
 		}
-		if reads == nil {
-			reads = map[level.Anomaly]int{}
-		}
+		slice.MakeMap(&reads)
 		for k, n := range v.Kinds {
 			reads[k] += n
 		}

@@ -54,10 +54,7 @@ func Violation(ctx context.Context, v *prepass.View, l level.Level, skew int64, 
 		}
 	}
 	if v, err := x.violates(keep); err != nil || !v {
-		if err == nil {
-			err = ErrHolds
-		}
-		return evidence.Anomaly{}, err
+		return evidence.Anomaly{}, cmp.Or(err, ErrHolds)
 	}
 	if minimize == nil || len(keep) > maxSearch {
 		keep = x.shrink(keep)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"isovet/internal/slice"
 )
 
 // errHolds says that the operations to be refuted have an order.
@@ -66,9 +68,7 @@ type moments[S any] struct {
 }
 
 func (s *moments[S]) add(m *Model[S], x moment[S]) bool {
-	if s.at == nil {
-		s.at = map[string][]int{}
-	}
+	slice.MakeMap(&s.at)
 	key := fmt.Sprint(x.done)
 	for _, i := range s.at[key] {
 		if m.equal(s.list[i].state, x.state) {

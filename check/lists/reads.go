@@ -5,15 +5,14 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
 // report lists an anomaly, unless there are too many.
 func (r *reader) report(a evidence.Anomaly) {
 	if len(a.Ops) > 0 {
-		if r.v.Kinds == nil {
-			r.v.Kinds = map[level.Anomaly]int{}
-		}
+		slice.MakeMap(&r.v.Kinds)
 		r.v.Kinds[a.Kind]++
 	}
 	if len(r.v.Anomalies) >= MaxAnomalies {

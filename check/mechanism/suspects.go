@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/internal/bounds"
+	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -52,9 +53,7 @@ func (v *Verifier) suspect(x Violation, at uint32) {
 		s.unjudged = append(s.unjudged, Unjudged{Reader: x.Txns[0], Key: x.Key, Op: x.Ops[0], None: true})
 		return
 	}
-	if s.of == nil {
-		s.of = map[wanted][]suspect{}
-	}
+	slice.MakeMap(&s.of)
 	w := wanted{x.Val, x.Key}
 	is := suspect{v.stage, at, x}
 	s.of[w] = append(s.of[w], is)

@@ -373,9 +373,7 @@ func (p *pass) accuse(t uint32, a evidence.Anomaly) {
 	if p.h.Txns.Status[t] == history.Unknown {
 		p.v.Impossible = append(p.v.Impossible, t)
 	}
-	if p.v.Kinds == nil {
-		p.v.Kinds = map[level.Anomaly]int{}
-	}
+	slice.MakeMap(&p.v.Kinds)
 	p.v.Kinds[a.Kind]++
 	if len(p.v.Anomalies) >= MaxAnomalies {
 		p.v.Also++

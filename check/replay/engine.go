@@ -243,11 +243,7 @@ func (e *engine) number() {
 			e.txn = append(e.txn, uint32(t))
 		}
 	}
-	at := e.hint()
-	keys := make([]int64, len(e.txn))
-	for i, t := range e.txn {
-		keys[i] = at(t)
-	}
+	keys := slice.Map(e.txn, e.hint())
 	if !slices.IsSorted(keys) {
 		e.txn = slice.Pick(e.txn, graph.SortIndex(keys))
 	}

@@ -379,9 +379,7 @@ func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 	if _, ok := e.via[k]; ok {
 		return
 	}
-	if e.via == nil {
-		e.via = make(map[[3]uint32]solver.Var)
-	}
+	slice.MakeMap(&e.via)
 	y := e.s.NewVar()
 	e.s.SetPhase(y, e.settling != nil)
 	e.via[k] = y
@@ -393,9 +391,7 @@ func (e *engine) readSaw(cond solver.Lit, r uint32, i int32, a, c uint32) {
 // ambiguous makes the selection of a read that found a wrong value. If there is one already, it adds that found is not
 // between the selected write and the read.
 func (e *engine) ambiguous(r uint32, i int32, found uint32) {
-	if e.sel == nil {
-		e.sel = make(map[uint32]selection)
-	}
+	slice.MakeMap(&e.sel)
 	sel, ok := e.sel[r]
 	if !ok {
 		sel.cand = e.likely(e.candidates(r), i)

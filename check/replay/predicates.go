@@ -237,9 +237,7 @@ func (p *predReads) constrain(f failure) {
 	if p.made[[2]uint32{f.read, first}] {
 		return
 	}
-	if p.made == nil {
-		p.made = make(map[[2]uint32]bool)
-	}
+	slice.MakeMap(&p.made)
 	p.made[[2]uint32{f.read, first}] = true
 	// clause has the negated conditions under which this read counts.
 	var clause []solver.Lit

@@ -7,6 +7,7 @@ import (
 
 	"isovet/internal/graph"
 	"isovet/internal/graph/order"
+	"isovet/internal/slice"
 )
 
 // seed returns the transactions of a contradiction that settling found. Cost: a search for each finding of the
@@ -202,10 +203,5 @@ func (t *settleTracer) finding(f *finding, i int32) error {
 			}
 		}
 	}
-	for _, p := range paths {
-		if err := t.path(p[0], p[1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slice.Each(paths, func(p [2]int32) error { return t.path(p[0], p[1]) })
 }

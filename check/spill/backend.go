@@ -122,11 +122,7 @@ type Moved struct {
 
 // movedOf lists exceptions.
 func movedOf(m *plan.Moves) []Moved {
-	all := make([]Moved, 0, len(m.At))
-	for _, p := range slices.Sorted(maps.Keys(m.At)) {
-		all = append(all, Moved{p, m.At[p]})
-	}
-	return all
+	return slice.Map(slices.Sorted(maps.Keys(m.At)), func(p int64) Moved { return Moved{p, m.At[p]} })
 }
 
 // moves makes the set of exceptions from the list.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"isovet/internal/slice"
 )
 
 // attached has what is known about the time before the stream began.
@@ -241,9 +243,7 @@ func keptBytes(got []uint64) int64 {
 // tear makes a list unknown up to the watermark, because a late transaction has appended to it before the versions that
 // are kept. The next judged read shows its elements.
 func (a *Aion) tear(k *onlineKey) {
-	if a.kept == nil {
-		a.kept = map[listRead][]uint64{}
-	}
+	slice.MakeMap(&a.kept)
 	if k.torn == 0 {
 		a.torn++
 	}

@@ -8,6 +8,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/keyed"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/predicates"
 )
@@ -279,9 +280,7 @@ func (s *sweep) noConflict(t, key uint32, e *entry) {
 	if s.serial || e.cts == history.NoTime || e.cts <= s.h.Txns.StartTS[t] {
 		return
 	}
-	if s.conflicted == nil {
-		s.conflicted = map[uint32]struct{}{}
-	}
+	slice.MakeMap(&s.conflicted)
 	s.conflicted[key] = struct{}{}
 }
 

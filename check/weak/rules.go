@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -72,9 +73,7 @@ func (c *checker) nowReads(t, from, end uint32) {
 			c.keyStamp[k] = t + 1
 			c.keys = append(c.keys, k)
 		case c.keyRead[k] < end: // a row in two versions
-			if c.again == nil {
-				c.again = map[uint32][]uint32{}
-			}
+			slice.MakeMap(&c.again)
 			c.again[k] = append(c.again[k], r)
 			continue
 		}
@@ -229,9 +228,7 @@ func (c *checker) sortedWrites(u int32) []uint32 {
 		s = append(s, w)
 	}
 	slices.SortFunc(s, func(a, b uint32) int { return cmp.Compare(c.v.WKey[a], c.v.WKey[b]) })
-	if c.sorted == nil {
-		c.sorted = make(map[int32][]uint32)
-	}
+	slice.MakeMap(&c.sorted)
 	c.sorted[u] = s
 	return s
 }

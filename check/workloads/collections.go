@@ -138,7 +138,9 @@ func setFull(_ context.Context, j *judge) error {
 			in := map[string]bool{}
 			for _, v := range items {
 				k := operations.Text(v)
-				duplicated[k] = duplicated[k] || in[k]
+				if in[k] {
+					duplicated[k] = true
+				}
 				in[k] = true
 			}
 			for _, x := range all {
@@ -155,13 +157,7 @@ func setFull(_ context.Context, j *judge) error {
 		}
 	}
 	j.weighElements(all)
-	n := 0
-	for _, is := range duplicated {
-		if is {
-			n++
-		}
-	}
-	j.stat("duplicated-count", n)
+	j.stat("duplicated-count", len(duplicated))
 	return nil
 }
 

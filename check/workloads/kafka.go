@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -93,10 +94,7 @@ func (k *kafkaRun) read() error {
 		default:
 			continue
 		}
-		value := op.Out
-		if value == nil {
-			value = op.In
-		}
+		value := cmp.Or(op.Out, op.In)
 		micros, ok := operations.Items(value)
 		for _, m := range micros {
 			ok = ok && k.moved[i].add(m)

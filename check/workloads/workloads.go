@@ -224,9 +224,7 @@ func (w *Workload) settings(h *operations.History, given map[string]string) (map
 		if err := checkSetting(name, text); err != nil {
 			return nil, &history.InputError{File: h.File, Off: -1, Field: key, Msg: "in the test's map, " + err.Error()}
 		}
-		if all == nil {
-			all = map[string]string{}
-		}
+		slice.MakeMap(&all)
 		all[name] = text
 	}
 	return all, nil

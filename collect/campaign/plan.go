@@ -28,6 +28,7 @@ import (
 	"isovet/collect/hunt"
 	"isovet/collect/server"
 	"isovet/datasets/workload"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -244,11 +245,7 @@ func (p *Plan) places() []Database {
 
 // name returns the database's URLs without passwords.
 func (d *Database) name() string {
-	shown := strings.Fields(d.DB)
-	for i, u := range shown {
-		shown[i] = driver.Redact(u)
-	}
-	return strings.Join(shown, " ")
+	return strings.Join(slice.Map(strings.Fields(d.DB), driver.Redact), " ")
 }
 
 // look opens a database once to learn what it is, and makes its cells. s is its running server, if there is one.

@@ -23,6 +23,7 @@ import (
 	"isovet/collect/server"
 	"isovet/internal/plural"
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 )
 
 // Config has the options of a campaign.
@@ -355,9 +356,7 @@ func (p *Campaign) hunt(ctx context.Context, c *Cell, d time.Duration) (kept tim
 	r.Rounds, r.Committed, r.Attempts, r.Refused, r.Undecided = len(h.Rounds), h.Committed, h.Attempts, h.Refused,
 		h.Undecided
 	for _, a := range h.Aborts {
-		if r.Aborts == nil {
-			r.Aborts = map[string]int{}
-		}
+		slice.MakeMap(&r.Aborts)
 		r.Aborts[strings.TrimSpace(a.Class+" "+a.Code)] += a.Count
 	}
 	for _, g := range h.Found {
@@ -428,8 +427,7 @@ type tally struct {
 // tallies sums up the hunts by cell.
 func (p *Campaign) tallies() map[string]tally {
 	all := map[string]tally{}
-	for i := range p.Runs {
-		r := &p.Runs[i]
+	for _, r := range slice.Refs(p.Runs) {
 		t := all[r.key()]
 		t.runs++
 		t.rounds += r.Rounds

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"isovet/datasets/workload"
+	"isovet/internal/slice"
 )
 
 // ColumnsSQL makes the SQL statements for tables with columns. All values are integers, which it writes into the text.
@@ -51,8 +52,7 @@ func TableName(id int) string { return "isovet_t" + strconv.Itoa(id) }
 // CreateTables returns the statements that make the tables. integer is the integer type; options is the text after the
 // columns.
 func CreateTables(tables []Table, integer, options string) (sql []string) {
-	for i := range tables {
-		t := &tables[i]
+	for i, t := range slice.Refs(tables) {
 		q := fmt.Sprintf("create table %s(k %s primary key, u %s not null", TableName(t.ID), integer, integer)
 		for _, c := range t.Columns {
 			q += fmt.Sprintf(", %s %s not null", columnName(c), integer)
@@ -109,11 +109,8 @@ func (c *ColumnsSQL) hinted(t *Table, where []workload.Range) string {
 const MaxTables = 96
 
 // DropTables returns the statements that remove all of isovet's tables.
-func DropTables() (sql []string) {
-	for _, name := range allTables() {
-		sql = append(sql, "drop table if exists "+name)
-	}
-	return sql
+func DropTables() []string {
+	return slice.Map(allTables(), func(name string) string { return "drop table if exists " + name })
 }
 
 // DropAll returns one statement that does the same, where the database knows it.
@@ -129,8 +126,7 @@ func allTables() []string {
 
 // LoadTables inserts the rows, batch rows with each statement.
 func LoadTables(tables []Table, batch int, exec func(sql string) error) error {
-	for i := range tables {
-		t := &tables[i]
+	for _, t := range slice.Refs(tables) {
 		insert := "insert into " + t.target() + " values "
 		text, n := []byte(insert), 0
 		flush := func() error {
@@ -187,11 +183,7 @@ func (c *ColumnsSQL) GetRow(table int, pk int64, lock bool) (row []int64, err er
 func noRow([]int64) error { return nil }
 
 func valuesOf(pk int64, row []int64) []string {
-	values := []string{strconv.FormatInt(pk, 10)}
-	for _, v := range row {
-		values = append(values, strconv.FormatInt(v, 10))
-	}
-	return values
+	return slice.Map(append([]int64{pk}, row...), func(v int64) string { return strconv.FormatInt(v, 10) })
 }
 
 func (c *ColumnsSQL) PutRow(table int, pk int64, row []int64) error {

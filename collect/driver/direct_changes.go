@@ -32,11 +32,7 @@ func oldColumn(name string) string { return "o_" + name }
 
 // columnsOf returns the columns of a table after the key.
 func columnsOf(t *Table) []string {
-	all := []string{"u"}
-	for _, c := range t.Columns {
-		all = append(all, columnName(c))
-	}
-	return all
+	return append([]string{"u"}, slice.Map(t.Columns, columnName)...)
 }
 
 // oldColumns returns the definitions of the extra columns of a Direct table for its create statement.

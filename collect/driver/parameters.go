@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"strconv"
 	"strings"
+
+	"isovet/internal/slice"
 )
 
 // Lift replaces the numbers in one of isovet's statements by parameters: "?", or "$1" and so on. It leaves text in
@@ -96,9 +98,7 @@ func (p *Preparing) statement(ctx context.Context, q string, args []any) (*sql.S
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.cache == nil {
-		p.cache = map[string]*sql.Stmt{}
-	}
+	slice.MakeMap(&p.cache)
 	p.cache[q] = st
 	return st, args, nil
 }

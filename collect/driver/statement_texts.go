@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"isovet/datasets/workload"
+	"isovet/internal/slice"
 )
 
 // Statements returns the statements that sessions send, for people to read and to repeat by hand. The texts come from
@@ -90,10 +91,7 @@ func (s *Statements) Get(key int64, lock bool) []string {
 }
 
 func (s *Statements) Put(key int64, r Row) []string {
-	var values []string
-	for _, a := range KVArgs(s.Wide, key, r) {
-		values = append(values, literal(a))
-	}
+	values := slice.Map(KVArgs(s.Wide, key, r), literal)
 	if r.Dead && s.Columns.Upsert == Merge { // else PostgreSQL takes the null for a text
 		values[2] = "cast(null as bigint)"
 	}
@@ -175,10 +173,7 @@ func (s *Statements) Insert(d Data) []string {
 	}
 	if d.Rows != nil {
 		for k, r := range d.Rows {
-			values := make([]string, 0, 4)
-			for _, a := range KVArgs(s.Wide, k, r) {
-				values = append(values, literal(a))
-			}
+			values := slice.Map(KVArgs(s.Wide, k, r), literal)
 			out = append(out, "insert into isovet_kv values ("+strings.Join(values, ", ")+")")
 		}
 	}

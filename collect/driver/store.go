@@ -118,9 +118,7 @@ func (s *storeDB) Load(ctx context.Context, d Data) error {
 				err, t = t.Commit(), nil
 			}
 		}
-		if err == nil {
-			err = ctx.Err()
-		}
+		err = cmp.Or(err, ctx.Err())
 		if err != nil {
 			if t != nil {
 				err = errors.Join(err, t.Rollback())

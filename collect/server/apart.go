@@ -114,11 +114,7 @@ func (n *network) split(ctx context.Context, i, nodes int, cut bool) error {
 
 // remove removes the namespaces and their links.
 func (n *network) remove() error {
-	ctx := context.Background()
-	var errs []error
-	for _, space := range n.made {
-		errs = append(errs, ip(ctx, "netns", "del", space))
-	}
+	errs := slice.Map(n.made, func(space string) error { return ip(context.Background(), "netns", "del", space) })
 	n.made = nil
 	return errors.Join(errs...)
 }

@@ -115,10 +115,7 @@ func StartWith(ctx context.Context, db string, o Options) (_ *Cluster, err error
 	all := All()
 	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == strings.ToLower(name) })
 	if i < 0 {
-		var names []string
-		for _, k := range all {
-			names = append(names, k.Name+":start")
-		}
+		names := slice.Map(all, func(k Kind) string { return k.Name + ":start" })
 		return nil, fmt.Errorf("%s: cannot be started; expected one of %s", db, strings.Join(names, ", "))
 	}
 	c := &Cluster{bin: options.Get("bin")}

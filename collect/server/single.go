@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+
+	"isovet/internal/slice"
 )
 
 // single returns a Kind.Start for a database that is one program: where it listens (%s is the port, of several the
@@ -27,10 +29,7 @@ func single(name, program string, ports int, at string, arguments func(ctx conte
 		if err != nil {
 			return err
 		}
-		var texts []string
-		for _, p := range free {
-			texts = append(texts, strconv.Itoa(p))
-		}
+		texts := slice.Map(free, strconv.Itoa)
 		args, err := arguments(ctx, c, bin, texts, data)
 		if err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"isovet/internal/slice"
 )
 
 // Parameter says how a parameter's value is drawn.
@@ -82,11 +84,7 @@ func (p *Parameter) values() int64 {
 	if p.Int != nil {
 		return p.Int[1] - p.Int[0] + 1
 	}
-	distinct := map[any]bool{}
-	for _, c := range p.Choice {
-		distinct[c] = true
-	}
-	return int64(len(distinct))
+	return int64(len(slice.Set(p.Choice)))
 }
 
 func (p *Parameter) draw(rng *rand.Rand) any {

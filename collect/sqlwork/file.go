@@ -182,9 +182,7 @@ func (w *Workload) check() error {
 		if t == nil {
 			return fmt.Errorf("transaction %d is empty; expected name, weight, steps", i+1)
 		}
-		if t.Name == "" {
-			t.Name = fmt.Sprintf("transaction %d", i+1)
-		}
+		t.Name = cmp.Or(t.Name, fmt.Sprintf("transaction %d", i+1))
 		t.Weight = cmp.Or(t.Weight, 1)
 		kept = kept || t.Rollback < 1 && !t.Last
 		if !(t.Weight > 0 && t.Weight <= math.MaxFloat32 && t.Rollback >= 0 && t.Rollback <= 1) || len(t.Steps) == 0 {

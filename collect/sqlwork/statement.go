@@ -67,9 +67,7 @@ func (w *Workload) parse(s *Step) error {
 	}
 	switch {
 	case err != nil, len(all) == 1 && (all[0].Kind < sqltext.Select || all[0].Kind > sqltext.Delete):
-		if err == nil {
-			err = errors.New("it is another kind of statement")
-		}
+		err = cmp.Or(err, errors.New("it is another kind of statement"))
 		return fmt.Errorf("isovet does not understand %q (%w); expected a select, insert (…) values (…), update or "+
 			"delete of one table, or table, key and version beside it, or unrecorded: true", s.SQL, err)
 	case len(all) == 0:

@@ -431,8 +431,7 @@ func (s *scriptValues) enact(i int32, t *ScriptTxn, rec LogTxn) (last map[int]in
 
 // ticks gives each edge its tick, and finds the start and commit timestamps that the log shows of each transaction.
 func (s *store) ticks(sc *Script, edges []scriptEdge, shown [][2]int64) {
-	for i := range edges {
-		e := &edges[i]
+	for _, e := range slice.Refs(edges) {
 		t := &sc.Txns[e.txn]
 		if e.end && t.Aborted {
 			continue

@@ -368,9 +368,7 @@ func (s *store) row(k workload.Key) int32 {
 	if r, ok := s.inserted[k]; ok {
 		return r
 	}
-	if s.inserted == nil {
-		s.inserted = make(map[workload.Key]int32)
-	}
+	slice.MakeMap(&s.inserted)
 	v := version{val: Absent, rec: none, prev: none}
 	if here {
 		v = loaded(tab, pk)

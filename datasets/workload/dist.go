@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"isovet/internal/slice"
 )
 
 // Dist is a distribution of keys 0..n-1. It is immutable and may be shared. The caller passes the source of randomness.
@@ -102,9 +104,7 @@ type distinct struct{ drawn map[int64]bool }
 // operations costs no more than one of eight.
 func (x *distinct) draw(dst []int64, m int, d Dist, rng *rand.Rand) []int64 {
 	from, many := len(dst), m > 16
-	if x.drawn == nil {
-		x.drawn = map[int64]bool{}
-	}
+	slice.MakeMap(&x.drawn)
 	clear(x.drawn)
 	for len(dst) < from+m {
 		k := d.Draw(rng)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"isovet/internal/slice"
 )
 
 // Params are the size of a workload. A zero field means the workload's own default (Info.Keys, Info.Ops).
@@ -119,11 +121,7 @@ func (in Info) ForSQL(variant string) bool {
 
 // Names returns the names of all workloads.
 func Names() []string {
-	var out []string
-	for _, in := range All() {
-		out = append(out, in.Name)
-	}
-	return out
+	return slice.Map(All(), func(in Info) string { return in.Name })
 }
 
 // Lookup finds a workload by name, in upper or lower case.
@@ -144,10 +142,7 @@ func (in Info) New(p Params) (Workload, Params, error) {
 		i = slices.IndexFunc(in.Variants, func(v Variant) bool { return strings.EqualFold(v.Name, p.Variant) })
 	}
 	if i < 0 {
-		var names []string
-		for _, v := range in.Variants {
-			names = append(names, v.Name)
-		}
+		names := slice.Map(in.Variants, func(v Variant) string { return v.Name })
 		return nil, p, fmt.Errorf("workload %s has no variant %q; expected one of %s", in.Name, p.Variant,
 			strings.Join(names, ", "))
 	}

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -159,10 +160,7 @@ func goEvent(m Map, bad *history.InputError) (event, error) {
 		}
 	}
 	if status, is := at["status"].(string); is {
-		r.e.status = map[string]string{"info": "unknown", "failed": "fail"}[status]
-		if r.e.status == "" {
-			r.e.status = status
-		}
+		r.e.status = cmp.Or(map[string]string{"info": "unknown", "failed": "fail"}[status], status)
 		if !slices.Contains([]string{"ok", "fail", "unknown"}, r.e.status) {
 			return r.e, r.fail(name["status"], status, "ok, fail or unknown")
 		}

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // facts checks properties of the whole history: transactions' ids are unique, the places in sessions that lines give
@@ -124,9 +125,7 @@ func (f *facts) session(name int64, has bool) *place {
 	if !has {
 		return nil
 	}
-	if f.sessions == nil {
-		f.sessions = map[int64]*place{}
-	}
+	slice.MakeMap(&f.sessions)
 	at := f.sessions[name]
 	if at == nil {
 		at = &place{}
@@ -190,9 +189,7 @@ func (s *idSet) add(id int64) bool {
 		if s.isFull(no) {
 			return false
 		}
-		if s.pages == nil {
-			s.pages = map[int64]*page{}
-		}
+		slice.MakeMap(&s.pages)
 		if s.last, s.at = s.pages[no], no; s.last == nil {
 			if len(s.pages) >= maxPages && s.err == nil {
 				s.err = s.shed()

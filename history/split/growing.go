@@ -11,6 +11,7 @@ import (
 	"isovet/history/format"
 	"isovet/history/format/jsonl"
 	"isovet/history/partlist"
+	"isovet/internal/slice"
 )
 
 // recording reads a recording that may still be in progress, as far as it goes.
@@ -34,9 +35,7 @@ func (p *planner) recording(ctx context.Context, path string, size int64) error 
 	if err != nil {
 		return err
 	}
-	if p.early == nil {
-		p.early = map[string]*history.History{}
-	}
+	slice.MakeMap(&p.early)
 	p.early[path] = h
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package slice has the loops over lists that package slices lacks.
+// Package slice has the loops over lists that package slices lacks, and the making of maps when they are needed.
 package slice
 
 import (
@@ -126,5 +126,12 @@ func Refs[E any](list []E) iter.Seq2[int, *E] {
 				return
 			}
 		}
+	}
+}
+
+// MakeMap makes a map that is nil.
+func MakeMap[M ~map[K]V, K comparable, V any](m *M) {
+	if *m == nil {
+		*m = make(M)
 	}
 }

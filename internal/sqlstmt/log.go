@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"isovet/internal/pattern"
+	"isovet/internal/slice"
 	"isovet/internal/sqltext"
 	"isovet/record"
 )
@@ -190,9 +191,7 @@ func (l *Log) Miss(sql, why string, write bool, tables ...string) {
 	}
 	i, ok := l.missed[id]
 	if !ok {
-		if l.missed == nil {
-			l.missed = map[string]int{}
-		}
+		slice.MakeMap(&l.missed)
 		i = len(l.stats.Missed)
 		l.missed[id] = i
 		l.stats.Missed = append(l.stats.Missed, Missed{SQL: sql, Why: why, Instead: hint(why), Write: write})
@@ -209,9 +208,7 @@ func (l *Log) Miss(sql, why string, write bool, tables ...string) {
 }
 
 func (l *Log) setDeaf(table string) {
-	if l.deaf == nil {
-		l.deaf = map[string]bool{}
-	}
+	slice.MakeMap(&l.deaf)
 	l.deaf[strings.ToLower(table)] = true
 }
 

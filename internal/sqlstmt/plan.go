@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"isovet/internal/slice"
 	"isovet/internal/sqltext"
 )
 
@@ -145,9 +146,7 @@ func (c *Client) remembered(sql string) *Plan {
 func (p *Plan) of(sql string, t *sqltext.Template) *Plan {
 	out := *p
 	out.SQL, out.Text, out.template, out.masked = sql, sql, p.SQL, t
-	for _, v := range t.Lits {
-		out.literals = append(out.literals, Arg{Value: v})
-	}
+	out.literals = append(out.literals, slice.Map(t.Lits, func(v any) Arg { return Arg{Value: v} })...)
 	for _, e := range p.edits {
 		out.Text = out.Text[:t.Place(e.from)] + e.text + out.Text[t.Place(e.to):]
 	}
@@ -188,9 +187,7 @@ func (c *Client) AsItIs(sql string) *Plan {
 	case !c.l.is || len(s.Mentions) == 0 && !s.Writes && !c.mayWrite(p, s):
 		p.nothing = true
 	default:
-		for _, m := range s.Mentions {
-			p.touches = append(p.touches, m.Name)
-		}
+		p.touches = append(p.touches, slice.Map(s.Mentions, func(m sqltext.Table) string { return m.Name })...)
 		p.why = "it was not sent through the recorder: use the tracer's Query, QueryRow or Exec"
 	}
 	return p

@@ -55,9 +55,7 @@ func (l *Log) others(r *Run, table string) bool {
 func (v *versions) fly(table string, n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.flying == nil {
-		v.flying = map[string]int{}
-	}
+	slice.MakeMap(&v.flying)
 	v.flying[table] += n
 }
 

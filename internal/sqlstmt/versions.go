@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"sync"
 
+	"isovet/internal/slice"
 	"isovet/record"
 )
 
@@ -143,9 +144,7 @@ func (v *versions) end(key string, id any, deleted bool) {
 func (v *versions) hold(key string, id any) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.held == nil {
-		v.held = map[uint64]bool{}
-	}
+	slice.MakeMap(&v.held)
 	h := v.hash(key, id)
 	v.held[h] = true
 	return h

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"isovet/internal/slice"
 	"isovet/internal/sqltext"
 )
 
@@ -301,11 +302,7 @@ func (r *relation) row(key []string) string {
 	if len(key) == 1 {
 		return r.title() + "/" + key[0]
 	}
-	parts := make([]string, len(key))
-	for i, k := range key {
-		parts[i] = escape.Replace(k)
-	}
-	return r.title() + "/" + strings.Join(parts, ",")
+	return r.title() + "/" + strings.Join(slice.Map(key, escape.Replace), ",")
 }
 
 // waits reports whether a statement may miss a row: at READ COMMITTED, if it waited for a row, it does not find the

@@ -3,6 +3,8 @@ package sqltext
 import (
 	"slices"
 	"strings"
+
+	"isovet/internal/slice"
 )
 
 // from reads the FROM clause: the base tables.
@@ -146,11 +148,7 @@ func (r *reader) insert(n node) {
 	}
 	for _, row := range list(source, "valuesLists") {
 		_, l := only(row)
-		var values []Operand
-		for _, v := range list(l, "items") {
-			values = append(values, operand(v))
-		}
-		s.Values = append(s.Values, values)
+		s.Values = append(s.Values, slice.Map(list(l, "items"), operand))
 	}
 	conflict := sub(n, "onConflictClause")
 	s.OnlyNew = text(conflict, "action") == "ONCONFLICT_NOTHING"
@@ -228,9 +226,7 @@ func (r *reader) condition(v any) {
 		}
 		with := []Operand{}
 		if _, l := only(right); has(l, "items") {
-			for _, v := range list(l, "items") {
-				with = append(with, operand(v))
-			}
+			with = append(with, slice.Map(list(l, "items"), operand)...)
 		} else {
 			with = append(with, operand(right))
 		}

@@ -135,9 +135,7 @@ func CheckWith(t testing.TB, rec *record.Recorder, o Options) {
 		t.Errorf("isovettest: %v", err)
 		return
 	}
-	if o.Seed == 0 {
-		o.Seed = rec.Seed()
-	}
+	o.Seed = cmp.Or(o.Seed, rec.Seed())
 	CheckHistory(t, h, o)
 }
 

@@ -165,10 +165,7 @@ func arguments(args []any) (out []sqlstmt.Arg) {
 		}
 		break
 	}
-	for _, v := range args {
-		out = append(out, sqlstmt.Arg{Value: v})
-	}
-	return out
+	return append(out, slice.Map(args, func(v any) sqlstmt.Arg { return sqlstmt.Arg{Value: v} })...)
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.

@@ -20,6 +20,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -275,10 +276,7 @@ func opText(h *history.History, op uint32) string {
 	case history.Append:
 		return fmt.Sprintf("append %s to %s", value(v), h.KeyString(h.OpKey(op)))
 	case history.ReadList:
-		var es []string
-		for _, e := range h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]] {
-			es = append(es, value(e))
-		}
+		es := slice.Map(h.Lists.Elem[h.Lists.Off[v]:h.Lists.Off[v+1]], value)
 		return fmt.Sprintf("read %s: [%s]", h.KeyString(h.OpKey(op)), strings.Join(es, ", "))
 	}
 	var rows []string

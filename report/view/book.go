@@ -229,9 +229,7 @@ func (b *book) state() stateJSON {
 	if b.err != nil {
 		s.Error = escape.XML(b.err.Error())
 	}
-	for _, a := range b.answers {
-		s.Answers = append(s.Answers, a.answerSummary)
-	}
+	s.Answers = slice.Map(b.answers, func(a *answer) answerSummary { return a.answerSummary })
 	b.mu.Unlock()
 	if j != nil {
 		s.Job = j.state()

@@ -3,6 +3,7 @@ package acyclic
 import (
 	"isovet/internal/graph"
 	"isovet/internal/graph/order"
+	"isovet/internal/slice"
 	"isovet/solver"
 )
 
@@ -16,11 +17,7 @@ type Lemmas struct {
 // NewLemmas returns the Lemmas of a theory with these guards, whose literals have so many variables.
 func NewLemmas(guards []Guard, vars int) *Lemmas {
 	l := &Lemmas{guards: guards, known: make(map[[2]int32]bool)}
-	lits := make([]int32, len(guards))
-	for i, g := range guards {
-		lits[i] = int32(g.Lit)
-	}
-	l.off, l.by = graph.Group(lits, 2*vars)
+	l.off, l.by = graph.Group(slice.Map(guards, func(g Guard) int32 { return int32(g.Lit) }), 2*vars)
 	return l
 }
 

@@ -103,9 +103,7 @@ type part struct {
 // returns an error if no broker answers, there is no such topic, or it is not the topic of the log.
 func Open(ctx context.Context, o Options, after watch.Places) (watch.Source, error) {
 	o.Idle, o.Patience = cmp.Or(max(o.Idle, 0), 5*time.Second), cmp.Or(max(o.Patience, 0), 30*time.Second)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	for name := range after {
 		if _, err := strconv.ParseInt(name, 10, 32); err != nil {
 			return nil, errors.New("the log has lines of another source; expected those of a topic's partitions, or " +

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // A late transaction may explain a read of a value without a writer. The engine reports such a read when its wait
@@ -22,9 +23,7 @@ type SuspectRead struct {
 
 // tell reports that a read waits for a late writer.
 func (e *Engine) tell(at ReadAt) {
-	if e.out.told == nil {
-		e.out.told = map[ReadAt]bool{}
-	}
+	slice.MakeMap(&e.out.told)
 	if !e.out.told[at] {
 		e.out.told[at] = true
 		e.out.suspects = append(e.out.suspects, SuspectRead{ReadAt: at, Other: noLine})

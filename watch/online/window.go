@@ -9,6 +9,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/check/replay"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/solver"
 )
 
@@ -103,9 +104,7 @@ func (e *Engine) unknowable(x *txn) {
 // begin finds the values of keys at the begin of the window.
 func (e *Engine) begin() {
 	w := &e.w
-	if w.keyAt == nil {
-		w.keyAt = map[uint32]int32{}
-	}
+	slice.MakeMap(&w.keyAt)
 	clear(w.keyAt)
 	w.keys, w.state = w.keys[:0], w.state[:0]
 	touch := func(k uint32) {

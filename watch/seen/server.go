@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"isovet/internal/safego"
+	"isovet/internal/slice"
 	"isovet/watch"
 )
 
@@ -142,10 +143,7 @@ func allowed(tokens []string, h http.Handler) http.Handler {
 	if len(tokens) == 0 {
 		return h
 	}
-	var sums [][sha256.Size]byte
-	for _, t := range tokens {
-		sums = append(sums, sha256.Sum256([]byte(t)))
-	}
+	sums := slice.Map(tokens, func(t string) [sha256.Size]byte { return sha256.Sum256([]byte(t)) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if _, password, is := r.BasicAuth(); is {

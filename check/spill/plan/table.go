@@ -1,6 +1,9 @@
 package plan
 
-import "isovet/history"
+import (
+	"isovet/history"
+	"isovet/internal/slice"
+)
 
 // noKey is the number of a key that is skipped.
 const noKey = ^uint32(0)
@@ -20,9 +23,7 @@ func (t *table) find(kind history.ValueKind, n int64, text []byte) (number uint3
 		if i, ok := t.texts[string(text)]; ok {
 			return i, false
 		}
-		if t.texts == nil {
-			t.texts = make(map[string]uint32)
-		}
+		slice.MakeMap(&t.texts)
 		s := string(text)
 		t.texts[s] = t.n
 		for len(t.text) < int(t.n) {

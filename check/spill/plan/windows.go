@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // Span is a stretch of the order, with both ends.
@@ -130,9 +131,7 @@ func (s *Sessions) Add(session int64, place uint64, at Move, committed bool) (be
 	}
 	t := s.last[session]
 	if t == nil {
-		if s.last == nil {
-			s.last = make(map[int64]*told)
-		}
+		slice.MakeMap(&s.last)
 		t = &told{at: First, place: NoPlace}
 		s.last[session] = t
 	}

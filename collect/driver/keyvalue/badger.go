@@ -14,6 +14,7 @@ import (
 
 	"isovet/collect/driver"
 	"isovet/datasets/workload"
+	"isovet/internal/slice"
 )
 
 func init() { driver.Register(driver.Scheme{Name: "badger"}, openBadger) }
@@ -134,8 +135,7 @@ func (b *badgerDB) Resolve(ctx context.Context, txns []driver.Stamped) error {
 		}
 		return ctx.Err()
 	})
-	for i := range txns {
-		t := &txns[i]
+	for _, t := range slice.Refs(txns) {
 		v, ok := at[write{t.Key, t.Version}]
 		// It read the row, so that nobody else has written it since, unless conflicts are not detected.
 		for _, d := range deleted[t.Key] {
@@ -279,8 +279,7 @@ func (s *badgerSession) Where(table int, where []workload.Range, change driver.C
 	if err != nil || change.Reads() {
 		return found, err
 	}
-	for i := range found {
-		m := &found[i]
+	for _, m := range slice.Refs(found) {
 		if change.Delete {
 			err = s.DeleteRow(table, m.PK)
 		} else {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +66,7 @@ func (p *server) findBegin(c *pgconn.PgConn) error {
 		if !refused(err) {
 			return err
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		_ = run(c, "rollback") // it may have begun
 	}
 	return first
@@ -181,9 +180,7 @@ func (p *server) findUpsert(c *pgconn.PgConn, d driver.Data) error {
 		if !refused(err) {
 			return err
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	if first != nil {
 		return first

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"isovet/collect/driver"
+	"isovet/internal/slice"
 )
 
 // execMode is the way of sending statements with values by PostgreSQL's protocol.
@@ -82,9 +83,7 @@ type sender struct {
 func (s *session) prepare(ctx context.Context, all []statement) error {
 	for _, st := range all {
 		if s.mode == simpleMode || s.mode == unnamed {
-			if s.texts == nil {
-				s.texts = map[string]string{}
-			}
+			slice.MakeMap(&s.texts)
 			s.texts[st.name] = st.sql
 			continue
 		}
@@ -194,9 +193,7 @@ func (s *session) lifted(q string, row func([][]byte) error) error {
 		if _, err := s.c.Prepare(ctx, name, q, nil); err != nil {
 			return err
 		}
-		if s.byText == nil {
-			s.byText = map[string]string{}
-		}
+		slice.MakeMap(&s.byText)
 		s.byText[q] = name
 	}
 	return read(s.c.ExecPrepared(ctx, name, args, nil, nil), row)

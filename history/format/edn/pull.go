@@ -1,6 +1,9 @@
 package edn
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // The methods of this file read maps and sequences without calls back. The first error of any of them stays: the
 // scanner is then at the end of the file, all of them return nothing, and Err returns the error.
@@ -14,9 +17,7 @@ func (s *Scanner) Fail(pos int, field, format string, args ...any) {
 }
 
 func (s *Scanner) fail(err error) {
-	if s.err == nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 	s.pos, s.open = len(s.Data), nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/internal/slice"
 )
 
 // shape is the form in which an operation names its key.
@@ -203,9 +204,7 @@ func (r *reader) findRegisters() error {
 		}
 		for _, m := range all {
 			if m.f == 'w' {
-				if r.registers == nil {
-					r.registers = map[string]bool{}
-				}
+				slice.MakeMap(&r.registers)
 				r.registers[string(m.key)], r.plain = true, false
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/edn"
+	"isovet/internal/slice"
 )
 
 // model is the meaning of the operations.
@@ -28,8 +29,7 @@ func (r *reader) choose() error {
 		}
 	}
 	shaped := false // a write has shown whether values have versions
-	for i := range r.events {
-		e := &r.events[i]
+	for i, e := range slice.Refs(r.events) {
 		if e.value < 0 {
 			continue
 		}
@@ -108,8 +108,7 @@ var objects = [...]string{writeFn: "a register", casFn: "a register", deleteFn: 
 // oneKind returns an error if operations are on objects of two kinds: no model has both.
 func (r *reader) oneKind() error {
 	var first *event
-	for i := range r.events {
-		e := &r.events[i]
+	for _, e := range slice.Refs(r.events) {
 		switch {
 		case int(e.f) >= len(objects) || objects[e.f] == "":
 		case first == nil:

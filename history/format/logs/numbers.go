@@ -1,5 +1,7 @@
 package logs
 
+import "isovet/internal/slice"
+
 // Numbers is a set of numbers that stores a bit each, in pages of 512. It is small if most numbers are near others, as
 // counted ids are. The zero value is empty.
 type Numbers struct {
@@ -15,9 +17,7 @@ func (s *Numbers) Add(n uint64) {
 	p := s.pages[n>>9]
 	if p == nil {
 		p = new([8]uint64)
-		if s.pages == nil {
-			s.pages = map[uint64]*[8]uint64{}
-		}
+		slice.MakeMap(&s.pages)
 		s.pages[n>>9] = p
 	}
 	if word := &p[n>>6&7]; *word>>(n&63)&1 == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // findTokens finds the texts that were put or appended to a key, and the operations that wrote them.
@@ -252,9 +253,7 @@ func (r *kvReader) behind(k *kvKey, state, token int32, get *kvOp) int32 {
 		if fork, ok := k.forks[[2]int32{state, token}]; ok {
 			return fork
 		}
-		if k.forks == nil {
-			k.forks = map[[2]int32]int32{}
-		}
+		slice.MakeMap(&k.forks)
 		k.forks[[2]int32{state, token}] = s
 	}
 	k.states = append(k.states, kvState{before: state, token: token, written: -1})

@@ -22,8 +22,7 @@ func NewProfiles(e *console.Env) *cobra.Command {
 			return console.JSONLines(e.Stdout, all)
 		}
 		rows := make([][]string, len(all))
-		for i := range all {
-			p := &all[i]
+		for i, p := range slice.Refs(all) {
 			reads := string(p.Reads)
 			if p.Snapshot != "" {
 				reads += ", " + string(p.Snapshot)

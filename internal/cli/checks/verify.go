@@ -2,6 +2,7 @@ package checks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,9 +125,7 @@ func runVerify(ctx context.Context, e *console.Env, f *verifyFlags, cert, path s
 	a, err := guard.Run(ctx, f.limits, func() string { return *stage.Load() },
 		func(ctx context.Context) (replayed, error) {
 			h, err := console.LoadHistory(ctx, path, f.from)
-			if err == nil {
-				err = context.Cause(ctx)
-			}
+			err = cmp.Or(err, context.Cause(ctx))
 			if err != nil {
 				return replayed{}, err
 			}

@@ -276,8 +276,7 @@ func (t *ProbeTable) remarks() []string {
 		}
 		out = append(out, s)
 	}
-	for i := range t.Cells {
-		c := &t.Cells[i]
+	for _, c := range slice.Refs(t.Cells) {
 		if c.Contradicts {
 			out = append(out, fmt.Sprintf("%s at %s contradicts the documentation: %s", c.Anomaly, c.Isolation,
 				c.Schedule))
@@ -332,8 +331,7 @@ func (t *ProbeTable) keep(ctx context.Context, e *console.Env, dir string, p *co
 	p.Begin("shrinking")
 	ctx, cancel := context.WithTimeout(ctx, probeShrinksAll)
 	defer cancel()
-	for i := range t.Cells {
-		c := &t.Cells[i]
+	for _, c := range slice.Refs(t.Cells) {
 		if c.result == nil {
 			continue
 		}

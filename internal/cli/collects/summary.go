@@ -29,8 +29,7 @@ var templateHeader = []string{"transaction", "committed", "aborted", "unknown", 
 func templateRows(s *collect.Summary) [][]string {
 	var rows [][]string
 	ms := func(d time.Duration) string { return strconv.FormatFloat(console.Milliseconds(d), 'f', 2, 64) }
-	for i := range s.Templates {
-		t := &s.Templates[i]
+	for _, t := range slice.Refs(s.Templates) {
 		rows = append(rows, []string{t.Name, strconv.Itoa(t.Committed), strconv.Itoa(t.Aborted),
 			strconv.Itoa(t.Unknown), strconv.FormatFloat(100*t.AbortRate(), 'f', 1, 64), ms(t.P50), ms(t.P99)})
 	}

@@ -230,9 +230,7 @@ func (e *Env) WriteFile(path string, write func(io.Writer) error) error {
 func (e *Env) temporary(path string) (done func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.temps == nil {
-		e.temps = make(map[string]bool)
-	}
+	slice.MakeMap(&e.temps)
 	e.temps[path] = true
 	e.Kept.say(SaysTemp, path)
 	return func() {

@@ -146,8 +146,7 @@ func NewAnomalies(e *console.Env) *cobra.Command {
 			of = append(of, all[i])
 		}
 		var rows [][]string
-		for i := range of {
-			j := &of[i]
+		for i, j := range slice.Refs(of) {
 			switch {
 			case asJSON:
 				if err := console.JSONLine(e.Stdout, j); err != nil {

@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"isovet/internal/bounds"
 	"isovet/internal/cli/console"
 	"isovet/internal/heap"
+	"isovet/internal/slice"
 )
 
 // spanWindow bounds how far transactions may be from the order of their starts.
@@ -190,16 +192,12 @@ func (s *hashes) add(h [2]uint64) {
 	if s.below > 0 && h[0] >= s.below {
 		return
 	}
-	if s.in == nil {
-		s.in = map[[2]uint64]uint8{}
-	}
+	slice.MakeMap(&s.in)
 	s.in[h] |= 0 // it is in the set now
 	if len(s.in) <= max(1024, s.most) {
 		return
 	}
-	if s.below == 0 {
-		s.below = math.MaxUint64
-	}
+	s.below = cmp.Or(s.below, math.MaxUint64)
 	for half := len(s.in) / 2; len(s.in) > half; {
 		s.below /= 2
 		maps.DeleteFunc(s.in, func(h [2]uint64, _ uint8) bool { return h[0] >= s.below })
