@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/cespare/xxhash/v2"
-
-	"isovet/internal/slice"
 )
 
 // rowRefs has the last versions of one key that predicate rows named, the latest first. Most rows match in a version
@@ -102,7 +100,8 @@ func (b *Builder) rowRef(key uint32, v Value) uint32 {
 	if v.Kind != Row {
 		other = otherTag | uint32(v.Kind)
 	}
-	for i, r := range slice.Refs(rows) {
+	for i := range rows {
+		r := &rows[i]
 		if r.at == 0 || v.Kind == Row && (r.n != uint32(v.N) || r.tag&otherTag != 0) ||
 			v.Kind != Row && (r.tag != other || r.words[0] != uint64(v.N)) {
 			continue
@@ -129,7 +128,8 @@ func (b *Builder) Predicate(kind OpKind, pred []byte, rows []PredRow) {
 	}
 	p.Pred = append(p.Pred, b.predText(pred))
 	b.predOps++
-	for _, r := range slice.Refs(rows) {
+	for i := range rows {
+		r := &rows[i]
 		old, new := r.OldRef-1, r.NewRef-1
 		if r.OldRef == 0 && !r.OldUnknown {
 			old = b.rowRef(r.Key, r.Old)

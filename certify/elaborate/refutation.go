@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"isovet/certify/kernel"
-	"isovet/certify/unsat"
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/slice"

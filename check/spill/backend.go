@@ -122,7 +122,7 @@ type Moved struct {
 
 // movedOf lists exceptions.
 func movedOf(m *plan.Moves) []Moved {
-	return slice.Map(slices.Sorted(maps.Keys(m.At)), func(p int64) Moved { return Moved{p, m.At[p]} })
+	return slice.Map(slices.Sorted(maps.Keys(m.At)), func(p uint64) Moved { return Moved{p, m.At[p]} })
 }
 
 // moves makes the set of exceptions from the list.

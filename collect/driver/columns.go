@@ -52,7 +52,7 @@ func TableName(id int) string { return "isovet_t" + strconv.Itoa(id) }
 // CreateTables returns the statements that make the tables. integer is the integer type; options is the text after the
 // columns.
 func CreateTables(tables []Table, integer, options string) (sql []string) {
-	for i, t := range slice.Refs(tables) {
+	for _, t := range slice.Refs(tables) {
 		q := fmt.Sprintf("create table %s(k %s primary key, u %s not null", TableName(t.ID), integer, integer)
 		for _, c := range t.Columns {
 			q += fmt.Sprintf(", %s %s not null", columnName(c), integer)
