@@ -9,6 +9,7 @@ import (
 	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
@@ -21,11 +22,8 @@ import (
 func TestDead(t *testing.T) {
 	h := notation.MustParse("init=0: s0: r(a,3) r(a,0) w(b,1)? | s2: r(b,1) w(b,1)? | s1: r(b,1) | s3: w(a,3) | s4: " +
 		"r(c,9) w(b,1)? | s5: w(d,1) r(d,0) w(b,1)? | s6: w(e,1)?")
-	ops := func(ids ...int64) (out []uint32) { // the first operations of transactions, by id
-		for _, id := range ids {
-			out = append(out, h.Txns.OpOff[slices.Index(h.Txns.ID, id)])
-		}
-		return out
+	ops := func(ids ...int64) []uint32 { // the first operations of transactions, by id
+		return slice.Map(ids, func(id int64) uint32 { return h.Txns.OpOff[slices.Index(h.Txns.ID, id)] })
 	}
 	t1, t5, t6 := ops(1)[0], ops(5)[0], ops(6)[0]
 	good := evidence.Anomaly{Kind: level.G1a, Ops: ops(3), Dead: [][]uint32{{t1, t1 + 1}, {t5}, {t6, t6 + 1}, ops(2)}}

@@ -10,6 +10,7 @@ import (
 
 	"isovet/certify"
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
@@ -154,12 +155,7 @@ func (f *forgery) changeNode(lines, others []any) {
 	places(lines, "", &ps)
 	places(others, "", &qs)
 	p := pick(rng, ps)
-	var same []place
-	for _, q := range append(ps, qs...) {
-		if q.name == p.name {
-			same = append(same, q)
-		}
-	}
+	same := slice.Filter(append(ps, qs...), func(q place) bool { return q.name == p.name })
 	l, isList := p.get().([]any)
 	switch n := rng.IntN(8); {
 	case n < 3 && len(same) > 0:

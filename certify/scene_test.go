@@ -9,6 +9,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
 	"isovet/level"
@@ -219,10 +220,7 @@ func (s *spec) build() (*history.History, error) {
 			case history.Append:
 				b.Append(key(o.key), value(o.val))
 			case history.ReadList:
-				var l []history.Value
-				for _, e := range o.list {
-					l = append(l, value(e))
-				}
+				l := slice.Map(o.list, value)
 				b.ReadList(key(o.key), l)
 			default:
 				var rows []history.PredRow

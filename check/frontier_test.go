@@ -10,6 +10,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
@@ -40,10 +41,7 @@ func TestFrontierAgainstBruteForce(t *testing.T) {
 			return
 		}
 		yes++
-		in := map[uint32]bool{}
-		for _, x := range a.Order {
-			in[x] = true
-		}
+		in := slice.Set(a.Order)
 		if n := len(in); n != len(a.Order) || n < v.NumCounts || n > v.NumCounts+len(v.Open) {
 			t.Fatalf("seed %d: order %v of %d transactions", seed, a.Order, v.NumCounts)
 		}

@@ -8,6 +8,7 @@ import (
 	"isovet/check/lists"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/oracletest"
@@ -96,12 +97,7 @@ func naive(h *history.History) (counts map[uint32]bool, longest map[uint32][]uin
 				case history.ReadList:
 					i := h.Ops.Ver[op]
 					list := h.Lists.Elem[h.Lists.Off[i]:h.Lists.Off[i+1]]
-					var mine []uint32
-					for _, e := range own {
-						if h.VerKey[e] == k {
-							mine = append(mine, e)
-						}
-					}
+					mine := slice.Filter(own, func(e uint32) bool { return h.VerKey[e] == k })
 					n := len(list) - len(mine)
 					if n < 0 || !slices.Equal(list[n:], mine) {
 						return nil, nil, true

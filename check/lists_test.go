@@ -11,6 +11,7 @@ import (
 	"isovet/check/run"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
@@ -121,11 +122,7 @@ func doubledList(seed uint64) *history.History {
 	n := 2 + rng.IntN(4)
 	fault := rng.IntN(2*n + 2)
 	read := func(l []int64) []history.Value {
-		var out []history.Value
-		for _, v := range l {
-			out = append(out, history.IntValue(v))
-		}
-		return out
+		return slice.Map(l, history.IntValue)
 	}
 	sessions := 1 + rng.IntN(3)
 	for t := range n {

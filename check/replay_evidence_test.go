@@ -11,6 +11,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
@@ -20,10 +21,7 @@ import (
 
 // without is the part of a history of unique values with some transactions, less the reads of what the others wrote.
 func without(h *history.History, keep []uint32) *history.History {
-	in := make(map[uint32]bool)
-	for _, t := range keep {
-		in[t] = true
-	}
+	in := slice.Set(keep)
 	lost := make(map[uint32]bool) // versions whose writer is left out
 	for t := range uint32(h.NumTxns()) {
 		lo, hi := h.TxnOps(t)
@@ -40,10 +38,7 @@ func without(h *history.History, keep []uint32) *history.History {
 
 // inSession orders transactions as history.Restrict wants a session's.
 func inSession(h *history.History, txns []uint32) (out []uint32) {
-	in := make(map[uint32]bool)
-	for _, t := range txns {
-		in[t] = true
-	}
+	in := slice.Set(txns)
 	for _, t := range h.SessTxn {
 		if in[t] {
 			out = append(out, t)

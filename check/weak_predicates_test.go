@@ -8,6 +8,7 @@ import (
 	"isovet/datasets"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
@@ -20,12 +21,7 @@ import (
 // predicate operations may have seen. What holds at a level holds at the weaker ones. Run certifies each answer.
 func TestWeakPredicates(t *testing.T) {
 	verdicts := map[string]int{}
-	var kinds []random.Options
-	for _, o := range predicateOptions {
-		if o.Predicates {
-			kinds = append(kinds, o)
-		}
-	}
+	kinds := slice.Filter(predicateOptions, func(o random.Options) bool { return o.Predicates })
 	histtest.Each(t, histtest.Long[uint64](495, 100_000), func(seed uint64) *history.History {
 		return random.Tiny(seed, kinds[seed%uint64(len(kinds))])
 	}, func(t testing.TB, seed uint64, h *history.History) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/internal/graph"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
@@ -74,11 +75,8 @@ func algorithm1(p *ranked, d defect) (reaches func(i, j int) bool) {
 		size += p.r[i] - p.l[i] + 1
 	}
 	R := make([]bool, size)
-	edges := func(i int) (to []int) { // E′
-		for _, j := range p.in.Known.Succ(int32(i)) {
-			to = append(to, int(j))
-		}
-		return to
+	edges := func(i int) []int { // E′
+		return slice.Map(p.in.Known.Succ(int32(i)), func(j int32) int { return int(j) })
 	}
 	var queue []int
 	visited := make([]bool, n)

@@ -17,6 +17,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
@@ -309,10 +310,7 @@ func TestScheduleOfEnds(t *testing.T) {
 		must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 		h := must.Get(format.Read(t.Context(), path, format.Options{}))(t)
 		s := must.Get(collect.ScheduleOf(h))(t)
-		var got []string
-		for _, st := range s.Steps {
-			got = append(got, st.Text)
-		}
+		got := slice.Map(s.Steps, func(st collect.Step) string { return st.Text })
 		must.Equal(t, strings.ReplaceAll(strings.Join(got, " "), `"`, ""), want, "%s", text)
 	}
 }

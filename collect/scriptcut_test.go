@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/datasets/workload"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 )
 
@@ -23,10 +24,7 @@ func textOf(s *Script) string {
 	if s == nil {
 		return "none"
 	}
-	var words []string
-	for _, st := range s.Steps {
-		words = append(words, fmt.Sprintf("%c%d", st.Do[0], st.Session))
-	}
+	words := slice.Map(s.Steps, func(st ScriptStep) string { return fmt.Sprintf("%c%d", st.Do[0], st.Session) })
 	return strings.Join(words, " ")
 }
 
@@ -39,10 +37,7 @@ func TestScriptCuts(t *testing.T) {
 	if got := s.inOne(all[1]); got != nil {
 		t.Errorf("the transaction of session 3 is in one place: %d scripts", len(got))
 	}
-	var places []string
-	for _, x := range s.inOne(all[0]) {
-		places = append(places, textOf(x))
-	}
+	places := slice.Map(s.inOne(all[0]), textOf)
 	if len(places) != 8 || places[0] != "b1 r1 w1 c1 b2 r2 b3 w3 c3 w2 c2" ||
 		places[2] != "b2 r2 b1 r1 w1 c1 b3 w3 c3 w2 c2" {
 		t.Errorf("the transaction of session 1 in each place: %q", places)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/fake"
@@ -243,10 +244,7 @@ func TestExternalParseAnswer(t *testing.T) {
 		"sat\n((define-fun v1 () Bool maybe))": "error",
 	} {
 		status, lits, err := external.ParseAnswer(text)
-		var numbers []int
-		for _, l := range lits {
-			numbers = append(numbers, l.Dimacs())
-		}
+		numbers := slice.Map(lits, solver.Lit.Dimacs)
 		got := strings.ToLower(fmt.Sprint(status)) + " " + fmt.Sprint(numbers)
 		if err != nil {
 			got = "error"

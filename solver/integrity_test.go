@@ -1,6 +1,10 @@
 package solver
 
-import "fmt"
+import (
+	"fmt"
+
+	"isovet/internal/slice"
+)
 
 // CheckIntegrity panics if the data structures contradict each other.
 //
@@ -62,12 +66,7 @@ func (s *Solver) CheckIntegrity() {
 	check(len(watched) == 0, "%d clauses are watched but not listed", len(watched))
 	for p, list := range s.bins {
 		for _, q := range list {
-			back := 0
-			for _, r := range s.bins[q^1] {
-				if r == Lit(p)^1 {
-					back++
-				}
-			}
+			back := slice.Count(s.bins[q^1], func(r Lit) bool { return r == Lit(p)^1 })
 			check(back > 0, "binary clause (%v %v) is listed once", Lit(p)^1, q)
 		}
 	}

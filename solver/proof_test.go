@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/proof"
@@ -20,10 +21,7 @@ func proofRandom3SAT(seed uint64, vars int) [][]solver.Lit {
 	var out [][]solver.Lit
 	for range 5 * vars {
 		p := r.Perm(vars)[:3]
-		var c []solver.Lit
-		for _, v := range p {
-			c = append(c, solver.MkLit(solver.Var(v), r.IntN(2) == 0))
-		}
+		c := slice.Map(p, func(v int) solver.Lit { return solver.MkLit(solver.Var(v), r.IntN(2) == 0) })
 		out = append(out, c)
 	}
 	return out

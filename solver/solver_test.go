@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/proof"
@@ -361,10 +362,7 @@ func TestIncremental(t *testing.T) {
 
 func checkFailed(t testing.TB, seed int, f cnf, s *solver.Solver, as []solver.Lit, check *proof.Checker) {
 	t.Helper()
-	given := map[solver.Lit]bool{}
-	for _, a := range as {
-		given[a] = true
-	}
+	given := slice.Set(as)
 	failed := s.Failed()
 	neg := map[solver.Lit]bool{}
 	for _, a := range failed {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 	"isovet/internal/test/solvertest/proof"
@@ -106,12 +107,7 @@ func (h *hidden) Propagate() []solver.Lit {
 		return nil
 	}
 	for _, c := range h.clauses {
-		var open []solver.Lit
-		for _, l := range c {
-			if !h.value[l.Not()] {
-				open = append(open, l)
-			}
-		}
+		open := slice.Filter(c, func(l solver.Lit) bool { return !h.value[l.Not()] })
 		open = slices.Compact(slices.Sorted(slices.Values(open)))
 		switch {
 		case len(open) == 1 && (!h.value[open[0]] || h.r.IntN(9) == 0):

@@ -13,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history/format/jsonl"
 	"isovet/internal/keyed"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/collide"
 	"isovet/internal/test/must"
 	"isovet/level"
@@ -49,10 +50,7 @@ func TestCollisions(t *testing.T) {
 		if err != nil || (r.Verdict == evidence.Violated) != wrong {
 			t.Fatalf("check: %v, %v\n%s", r.Verdict, err, text)
 		}
-		var lines [][]byte
-		for _, l := range stream {
-			lines = append(lines, []byte(l))
-		}
+		lines := slice.Map(stream, func(l string) []byte { return []byte(l) })
 		for name, j := range collisionJudges(t, lists) {
 			n, bad := 0, 0
 			j.Begin(func(n int64) ([]byte, error) { return lines[n], nil })

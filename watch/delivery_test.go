@@ -19,6 +19,7 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/internal/keyed"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
@@ -313,10 +314,7 @@ func TestAttachLeopard(t *testing.T) {
 		m := brokenRun(t, []string{"blindw", "list-append"}[seed%2], []string{"serializable", "snapshot"}[seed/2%2],
 			"", seed, 300)
 		must.Hold(t, len(m.want) == 0, "%s: a store that is right is wrong", m.name)
-		var lines []string
-		for _, l := range m.lines {
-			lines = append(lines, strings.TrimSpace(string(l)))
-		}
+		lines := slice.Map(m.lines, func(l []byte) string { return strings.TrimSpace(string(l)) })
 		head, late := lines[0], m.apart
 		lines = cutStream(rng, lines[2:])
 		if seed%3 == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"isovet/check/timestamp"
 	"isovet/internal/bounds"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
@@ -98,10 +99,7 @@ func TestRight(t *testing.T) {
 			}
 			for at := 0; at < len(c.lines); at += most {
 				j.Clock(1e18 + int64(at)*second)
-				var b [][]byte
-				for _, l := range c.lines[at:min(at+most, len(c.lines))] {
-					b = append(b, []byte(l))
-				}
+				b := slice.Map(c.lines[at:min(at+most, len(c.lines))], func(l string) []byte { return []byte(l) })
 				must.OK(t, j.Take(NewBatch(int64(at), b), func(int64, error) { bad++ }))
 			}
 			j.End()

@@ -8,6 +8,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/keyed"
+	"isovet/internal/slice"
 )
 
 // GateOptions are the options by which every judge accepts lines.
@@ -290,10 +291,7 @@ func (g *gate) released() *Batch {
 		return nil
 	}
 	g.quarantine.free = false
-	var times []int64
-	for _, l := range g.quarantine.held {
-		times = append(times, l.at)
-	}
+	times := slice.Map(g.quarantine.held, func(l heldLine) int64 { return l.at })
 	slices.Sort(times)
 	last := times[0]
 	for _, at := range times {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"isovet/internal/slice"
 )
 
 // The first transactions of a stream wait for each other: one alone does not show which of them is far ahead.
@@ -54,12 +56,7 @@ func (g *gate) begin() {
 // there on must be fewer than the others, come from fewer sessions, or be ahead of the clock too.
 func (g *gate) jump1st() int64 {
 	const none = 1<<63 - 1
-	var all []heldLine
-	for _, x := range g.start.first {
-		if x.timed {
-			all = append(all, x)
-		}
-	}
+	all := slice.Filter(g.start.first, func(x heldLine) bool { return x.timed })
 	slices.SortFunc(all, func(a, b heldLine) int { return cmp.Compare(a.at, b.at) })
 	sessions := func(some []heldLine) int {
 		seen := map[int64]bool{}

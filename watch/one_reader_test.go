@@ -14,6 +14,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/datasets"
 	"isovet/history/format/jsonl"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
@@ -84,10 +85,7 @@ func TestOneReader(t *testing.T) {
 		text.Reset()
 		text.WriteString(strings.Join(lines, "\n") + "\n")
 		file, fileErr := histtest.Read(text.Bytes())
-		var stream [][]byte
-		for _, l := range lines {
-			stream = append(stream, []byte(l))
-		}
+		stream := slice.Map(lines, func(l string) []byte { return []byte(l) })
 		bad := 0
 		run := func(j Judge) []string {
 			var out []string

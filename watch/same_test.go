@@ -13,6 +13,7 @@ import (
 	"isovet/check/timestamp"
 	"isovet/evidence"
 	"isovet/history/format"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
@@ -115,10 +116,7 @@ func lines(rng *rand.Rand, lists bool) []byte {
 				if rng.IntN(20) == 0 {
 					seen = seen[:rng.IntN(len(seen))]
 				}
-				var e []string
-				for _, x := range seen {
-					e = append(e, value(x))
-				}
+				e := slice.Map(seen, value)
 				fmt.Fprintf(&b, `["r",%s,[%s]]`, name, strings.Join(e, ", "))
 			default:
 				x := state[k]

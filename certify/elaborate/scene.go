@@ -5,6 +5,7 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/predicates"
 )
@@ -257,10 +258,7 @@ func (s *scene) close() error {
 		}
 		pending := s.pending
 		s.pending = nil
-		keys := make([]uint32, 0, len(pending))
-		for _, a := range pending {
-			keys = append(keys, a.k)
-		}
+		keys := slice.Map(pending, func(a access) uint32 { return a.k })
 		for _, u := range unknown {
 			s.accesses(u, func(k uint32) { keys = append(keys, k) })
 		}

@@ -13,6 +13,7 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/must"
@@ -169,11 +170,7 @@ func stampOrder(h *history.History, o check.Options) []uint32 {
 		}
 		return 1
 	})
-	var order []uint32
-	for _, a := range all {
-		order = append(order, a.e)
-	}
-	return order
+	return slice.Map(all, func(a entry) uint32 { return a.e })
 }
 
 func randomAnomaly(rng *rand.Rand, h *history.History) evidence.Anomaly {

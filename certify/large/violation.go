@@ -15,10 +15,7 @@ import (
 func (v *verifier) violation(ctx context.Context, in *lines, head *header) error {
 	s, o := v.s, v.o
 	var text []byte
-	ids := map[int64]bool{}
-	for _, id := range head.With {
-		ids[id] = true
-	}
+	ids := slice.Set(head.With)
 	for range head.Anomalies {
 		line, err := in.next()
 		if err != nil {

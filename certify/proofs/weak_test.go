@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/oracletest"
 	"isovet/internal/test/must"
 	"isovet/internal/test/oracle"
@@ -116,9 +117,5 @@ func permutations(n int) []string {
 		}
 		orders = longer
 	}
-	var texts []string
-	for _, o := range orders {
-		texts = append(texts, strings.Trim(fmt.Sprint(o), "[]"))
-	}
-	return texts
+	return slice.Map(orders, func(o []int) string { return strings.Trim(fmt.Sprint(o), "[]") })
 }

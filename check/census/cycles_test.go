@@ -8,6 +8,7 @@ import (
 	"isovet/check/prepass"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
@@ -75,12 +76,7 @@ func TestCycles(t *testing.T) {
 	}, func(t testing.TB, seed uint64, h *history.History) {
 		l := []level.Level{level.Serializable, level.SessionSerializable, level.StrictSerializable}[seed%3]
 		g := newGraph(prepass.Run(h), l, 0)
-		var plain []evidence.Edge
-		for _, e := range g.edges {
-			if e.Dep != evidence.RT {
-				plain = append(plain, e)
-			}
-		}
+		plain := slice.Filter(g.edges, func(e edge) bool { return e.Dep != evidence.RT })
 		if l.RealTime() {
 			for a := range uint32(h.NumTxns()) {
 				for b := range uint32(h.NumTxns()) {
@@ -102,10 +98,7 @@ func TestCycles(t *testing.T) {
 				}
 				return n
 			}
-			var mine [][]evidence.Edge
-			for _, a := range got {
-				mine = append(mine, a.Cycle)
-			}
+			mine := slice.Map(got, func(a evidence.Anomaly) []evidence.Edge { return a.Cycle })
 			if a, b := shortest(all), shortest(mine); a > 0 && b == 0 && c.mode != anyWay && len(mine) > 0 {
 				missed++
 			} else if a != b && (a == 0 || b == 0 || !l.RealTime()) {

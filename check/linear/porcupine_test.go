@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"isovet/check/linear"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
@@ -42,11 +43,7 @@ var model = linear.Untyped[Operation]{
 		for _, o := range history {
 			by[o.Input.(input).key] = append(by[o.Input.(input).key], o)
 		}
-		var parts [][]Operation
-		for _, k := range []string{"x", "y"} {
-			parts = append(parts, by[k])
-		}
-		return parts
+		return slice.Map([]string{"x", "y"}, func(k string) []Operation { return by[k] })
 	},
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
@@ -122,12 +123,7 @@ func TestConsistentReadIsTheDefinition(t *testing.T) {
 				if x.Kind != Commit || len(x.Ops) == 0 {
 					continue
 				}
-				var reads []Trace
-				for _, op := range x.Ops {
-					if op.Kind == Read {
-						reads = append(reads, op)
-					}
-				}
+				reads := slice.Filter(x.Ops, func(op Trace) bool { return op.Kind == Read })
 				want := false
 				switch {
 				case p.Reads == StatementReads:

@@ -10,6 +10,7 @@ import (
 
 	"isovet/check/prepass"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/cases"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
@@ -65,10 +66,7 @@ func TestAmbiguity(t *testing.T) {
 	} {
 		h := notation.MustParse(c.h)
 		v := prepass.Run(h)
-		var open []int64
-		for _, x := range v.Open {
-			open = append(open, h.Txns.ID[x])
-		}
+		open := slice.Map(v.Open, func(x uint32) int64 { return h.Txns.ID[x] })
 		if len(v.Amb) != c.reads || !slices.Equal(open, c.open) || v.NumCounts != c.numCounts || len(v.Anomalies) > 0 {
 			t.Errorf("%s: %d ambiguous reads, open %v, %d count; want %d, %v, %d", c.h, len(v.Amb), open, v.NumCounts,
 				c.reads, c.open, c.numCounts)

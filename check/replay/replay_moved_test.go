@@ -11,6 +11,7 @@ import (
 	"isovet/datasets"
 	"isovet/history"
 	"isovet/internal/graph/order"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
@@ -92,11 +93,7 @@ func TestAgainAgainstReplay(t *testing.T) {
 }
 
 func set(failed []failure) map[failure]bool {
-	s := make(map[failure]bool, len(failed))
-	for _, f := range failed {
-		s[f] = true
-	}
-	return s
+	return slice.Set(failed)
 }
 
 // TestAgainKeepsVerdicts: rounds that replay what moved give the verdict that whole replays give, and orders that hold.

@@ -5,6 +5,7 @@ import (
 
 	"isovet/history"
 	"isovet/internal/plural"
+	"isovet/internal/slice"
 )
 
 // rename gives the rest other names, as long as it still shows the violation: the values of each key become 1, 2, 3,
@@ -82,12 +83,7 @@ func (s *search) short() naming {
 }
 
 func rank(cols ...[]int64) func(n int64) int64 {
-	var all []int64
-	for _, n := range slices.Concat(cols...) {
-		if n != history.NoTime {
-			all = append(all, n)
-		}
-	}
+	all := slice.Filter(slices.Concat(cols...), func(n int64) bool { return n != history.NoTime })
 	slices.Sort(all)
 	all = slices.Compact(all)
 	return func(n int64) int64 {

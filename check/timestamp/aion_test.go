@@ -7,6 +7,7 @@ import (
 
 	"isovet/datasets"
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/must"
@@ -142,10 +143,7 @@ func TestAionErrata(t *testing.T) {
 			}
 		}
 		a.Close()
-		var got []Axiom
-		for _, f := range a.Take() {
-			got = append(got, f.Axiom)
-		}
+		got := slice.Map(a.Take(), func(f Final) Axiom { return f.Axiom })
 		must.Be(t, slices.Equal(got, c.want), "%s: %v; expected %v", c.name, got, c.want)
 	}
 }

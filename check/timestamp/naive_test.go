@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 	"isovet/predicates"
 )
@@ -79,12 +80,7 @@ func naive(h *history.History, o Options) []Violation {
 	}
 	// The snapshot of t: what is visible, in the order of Definition 5.
 	snapshot := func(t uint32) *state {
-		var seen []uint32
-		for _, u := range part {
-			if writes(h, u) && vis(u, t) {
-				seen = append(seen, u)
-			}
-		}
+		seen := slice.Filter(part, func(u uint32) bool { return writes(h, u) && vis(u, t) })
 		slices.SortFunc(seen, func(a, b uint32) int {
 			if h.CommitTS(a) < h.CommitTS(b) {
 				return -1

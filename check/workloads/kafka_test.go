@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"isovet/evidence"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
@@ -189,13 +190,8 @@ func kafkaTwin(ops []*kafkaOp) (kinds, loose map[string]bool) {
 			kinds[back] = true
 		}
 	}
-	of := func(list [][3]int, key int) (out [][3]int) {
-		for _, m := range list {
-			if m[0] == key {
-				out = append(out, m)
-			}
-		}
-		return out
+	of := func(list [][3]int, key int) [][3]int {
+		return slice.Filter(list, func(m [3]int) bool { return m[0] == key })
 	}
 	for key := range 2 {
 		reached := -1

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
@@ -81,10 +82,7 @@ func serialOrder(txns [][]miniMove, keys int) bool {
 func smallFormula(rng *rand.Rand, vars, literals int) Formula {
 	f := Formula{Vars: 1 + rng.IntN(vars)}
 	for n := 0; ; {
-		var c []int
-		for _, v := range rng.Perm(f.Vars)[:1+rng.IntN(f.Vars)] {
-			c = append(c, (v+1)*(1-2*rng.IntN(2)))
-		}
+		c := slice.Map(rng.Perm(f.Vars)[:1+rng.IntN(f.Vars)], func(v int) int { return (v + 1) * (1 - 2*rng.IntN(2)) })
 		if n += len(c); n > literals {
 			return f
 		}

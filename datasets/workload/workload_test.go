@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 )
 
@@ -165,10 +166,7 @@ func TestDistinct(t *testing.T) {
 	for _, m := range []int{1, 8, 16, 17, 100, 1000, 20} {
 		for range 20 {
 			keys := x.draw(nil, m, Uniform(m+m/10), rng)
-			seen := map[int64]bool{}
-			for _, k := range keys {
-				seen[k] = true
-			}
+			seen := slice.Set(keys)
 			if len(seen) != m || len(keys) != m {
 				t.Fatalf("%d keys asked for, %d drawn, %d different", m, len(keys), len(seen))
 			}

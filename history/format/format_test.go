@@ -14,6 +14,7 @@ import (
 
 	"isovet/history"
 	"isovet/history/format/logline"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/must"
 )
@@ -212,10 +213,7 @@ func TestWatchedStream(t *testing.T) {
 		return dir
 	}
 	h := must.Get(Read(t.Context(), folder(lines...), Options{}))(t)
-	var ids []int64
-	for _, x := range h.SessTxn {
-		ids = append(ids, h.Txns.ID[x])
-	}
+	ids := slice.Map(h.SessTxn, func(x uint32) int64 { return h.Txns.ID[x] })
 	must.Equal(t, fmt.Sprint(ids), "[70 72 73 71]", "in sessions")
 	must.Be(t, h.Meta.Name == "from the midst" && string(h.Texts.Text(uint32(h.Initial.N))) == "zero",
 		"%+v, at first %v", h.Meta, h.Initial)

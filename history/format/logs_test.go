@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"isovet/history/format/logs"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 )
 
@@ -20,10 +21,7 @@ func TestLogsList(t *testing.T) {
 	}
 	must.OK(t, os.Mkdir(filepath.Join(dir, "T5.log"), 0o700))
 	all := must.Get(logs.List(dir, "T"))(t)
-	var names []string
-	for _, l := range all {
-		names = append(names, filepath.Base(l.Path))
-	}
+	names := slice.Map(all, func(l logs.Log) string { return filepath.Base(l.Path) })
 	if want := []string{"T02.log", "T2.log", "T10.log"}; !slices.Equal(names, want) || all[2].Number != 10 {
 		t.Errorf("%v; want %v", all, want)
 	}

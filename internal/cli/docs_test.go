@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"isovet/internal/cli/console"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 )
 
@@ -186,10 +187,7 @@ var measured = regexp.MustCompile(`[0-9.]+ (ms|s|MB)\b`)
 
 // like reports whether a printed line is what a page shows: times aside, and "…" stands for anything.
 func like(shown, printed string) bool {
-	var parts []string
-	for _, part := range strings.Split(measured.ReplaceAllString(shown, "# $1"), "…") {
-		parts = append(parts, regexp.QuoteMeta(part))
-	}
+	parts := slice.Map(strings.Split(measured.ReplaceAllString(shown, "# $1"), "…"), regexp.QuoteMeta)
 	whole := regexp.MustCompile("^" + strings.Join(parts, ".*") + "$")
 	return whole.MatchString(measured.ReplaceAllString(printed, "# $1"))
 }
@@ -267,10 +265,7 @@ func tableRows(page string) []string {
 		if columns == nil || strings.HasPrefix(cells[0], ":-") {
 			continue
 		}
-		var row []string
-		for _, i := range columns {
-			row = append(row, cells[i])
-		}
+		row := slice.Map(columns, func(i int) string { return cells[i] })
 		rows = append(rows, strings.Join(row, " | "))
 	}
 	return rows

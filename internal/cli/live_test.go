@@ -9,6 +9,7 @@ import (
 
 	"isovet/check/mechanism"
 	"isovet/collect"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 	"isovet/watch"
 )
@@ -38,10 +39,7 @@ func TestLiveIsVerify(t *testing.T) {
 	rep := must.Get(mechanism.Verify(t.Context(), r.History, mechanism.Options{Profile: *p, MaxViolations: 1 << 20}))(t)
 	var want []string
 	for _, v := range rep.Violations {
-		var txns []int64
-		for _, x := range v.Txns {
-			txns = append(txns, r.History.Txns.ID[x])
-		}
+		txns := slice.Map(v.Txns, func(x uint64) int64 { return r.History.Txns.ID[x] })
 		slices.Sort(txns)
 		want = append(want, fmt.Sprint(v.Mechanism, v.Kind, txns, r.History.KeyString(v.Key)))
 	}

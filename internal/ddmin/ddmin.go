@@ -1,6 +1,8 @@
 // Package ddmin removes the unnecessary things from a list: delta debugging, with a test by the caller.
 package ddmin
 
+import "isovet/internal/slice"
+
 // Sweep tries to remove the things 0 to n-1 that are left: halves of them first, then ever smaller runs, until no
 // single one can be removed. left reports whether a thing is still there. try removes the things of a run, and reports
 // whether the rest passes the test; if not, it must have removed none. A successful try may remove other things too.
@@ -24,12 +26,7 @@ func Sweep(n int, left func(i int) bool, try func(run []int) bool, stop func() b
 	for size := (len(list) + 1) / 2; size >= 1; {
 		some := false
 		for end := len(list); end > 0; end -= size { // from the end: what came last is needed least
-			var run []int
-			for _, i := range list[max(0, end-size):end] {
-				if left(i) {
-					run = append(run, i)
-				}
-			}
+			run := slice.Filter(list[max(0, end-size):end], left)
 			if len(run) == 0 {
 				continue
 			}

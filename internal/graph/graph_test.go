@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
@@ -106,10 +107,7 @@ func TestReverse(t *testing.T) {
 	eachSeed(t, rounds, func(t testing.TB, r *rand.Rand) {
 		n, edges := randomEdges(r, 12)
 		g := Build(n, edges)
-		var want []Edge
-		for _, e := range edges {
-			want = append(want, Edge{e.To, e.From})
-		}
+		want := slice.Map(edges, func(e Edge) Edge { return Edge{e.To, e.From} })
 		slices.SortFunc(want, func(a, b Edge) int { return int(a.From-b.From)<<16 + int(a.To-b.To) })
 		if got := edgesOf(g.Reverse()); !slices.Equal(got, want) {
 			t.Errorf("the reverse of %v: %v", edges, got)
@@ -260,12 +258,7 @@ func TestShortestCycle(t *testing.T) {
 				}
 			}
 		}
-		var induced []Edge
-		for _, e := range edges {
-			if inside(e.From) && inside(e.To) {
-				induced = append(induced, e)
-			}
-		}
+		induced := slice.Filter(edges, func(e Edge) bool { return inside(e.From) && inside(e.To) })
 		d := distances(n, induced)
 		best := 0
 		for v := range n {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/randtest"
 	"isovet/internal/test/must"
 )
@@ -54,18 +55,8 @@ func TestShortCycle(t *testing.T) {
 		}
 		comp, _ := Components(g)
 		for v := range comp {
-			in := 0
-			for _, p := range parts {
-				if slices.Contains(p, int32(v)) {
-					in++
-				}
-			}
-			many := 0
-			for _, c := range comp {
-				if c == comp[v] {
-					many++
-				}
-			}
+			in := slice.Count(parts, func(p []int32) bool { return slices.Contains(p, int32(v)) })
+			many := slice.Count(comp, func(c int32) bool { return c == comp[v] })
 			must.Hold(t, (many > 1) == (in == 1) && in <= 1, "seed %d: node %d is in %d of %v", seed, v, in, parts)
 		}
 		if len(parts) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 	"isovet/internal/test/sqltest"
 	"isovet/record"
@@ -84,11 +85,8 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	return driver.RowsAffected(tag.RowsAffected()), err
 }
 
-func values(args []driver.NamedValue) (out []any) {
-	for _, a := range args {
-		out = append(out, a.Value)
-	}
-	return out
+func values(args []driver.NamedValue) []any {
+	return slice.Map(args, func(a driver.NamedValue) any { return a.Value })
 }
 
 type stmt struct {

@@ -20,6 +20,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 	"isovet/level"
 	"isovet/record"
@@ -258,10 +259,7 @@ func TestCallers(t *testing.T) {
 	err = db.QueryRow("SELECT v FROM accounts WHERE id = 1 -- " + strings.Repeat("long ", 100)).Scan(&v)
 	h, err2 := rec.History()
 	must.OK(t, errors.Join(err, err2))
-	var got []string
-	for _, n := range h.Txns.Name {
-		got = append(got, string(h.Texts.Text(n)))
-	}
+	got := slice.Map(h.Txns.Name, func(n uint32) string { return string(h.Texts.Text(n)) })
 	at := func(n int) string { return fmt.Sprintf(`/\* (isovet/)?record/sql/recordsql_test.go:%d \*/`, line+n) }
 	for i, want := range []string{`^INSERT INTO accounts \(id, v\) VALUES \(1, 10\) ` + at(1) + `$`,
 		`^SELECT v FROM accounts WHERE id = \? ` + at(5) + `; UPDATE accounts SET v = \? WHERE id = 1 ` + at(8) + `;$`,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"isovet/internal/slice"
 	"isovet/internal/sqltext"
 	"isovet/internal/test/must"
 )
@@ -15,11 +16,8 @@ import (
 
 // say is a statement in short.
 func say(s sqltext.Stmt) string {
-	names := func(ts []sqltext.Table) (out []string) {
-		for _, t := range ts {
-			out = append(out, t.Name+":"+t.Ref)
-		}
-		return out
+	names := func(ts []sqltext.Table) []string {
+		return slice.Map(ts, func(t sqltext.Table) string { return t.Name + ":" + t.Ref })
 	}
 	out := fmt.Sprintf("%d %s rows %v where %v", s.Kind, s.Target.Ref, names(s.Rows), s.Where)
 	for i, is := range []bool{s.Plain, s.Cut, s.Writes, s.Why != ""} {

@@ -18,6 +18,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/history/format/jsonl"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 )
 
@@ -227,10 +228,7 @@ func TestSearch(t *testing.T) {
 		"apple=red": "value apple = \"red\"", "": "", "  ": "", "T": "", "=": "", "x=": "", "T99999999999999999999": "",
 		"nothing": "", "\x00": "",
 	} {
-		var found []string
-		for _, f := range b.search(q) {
-			found = append(found, f.What+" "+f.Name)
-		}
+		found := slice.Map(b.search(q), func(f foundJSON) string { return f.What + " " + f.Name })
 		must.Equal(t, strings.Join(found, "|"), want, "%q", q)
 	}
 }

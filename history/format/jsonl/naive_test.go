@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/must"
 	"isovet/level"
 )
@@ -98,10 +99,7 @@ func naiveOp(b *history.Builder, o []any) {
 	default:
 		key := b.Key(naiveValue(b, o[1]))
 		if list, ok := o[2].([]any); ok {
-			var elems []history.Value
-			for _, e := range list {
-				elems = append(elems, naiveValue(b, e))
-			}
+			elems := slice.Map(list, func(e any) history.Value { return naiveValue(b, e) })
 			b.ReadList(key, elems)
 			break
 		}

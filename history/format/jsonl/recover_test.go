@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"isovet/history"
+	"isovet/internal/slice"
 	"isovet/internal/test/histtest/diff"
 	"isovet/internal/test/must"
 )
@@ -29,10 +30,7 @@ const recovered = `{"format":"isovet-history","version":1,"name":"x"}
 `
 
 func notes(h *history.History) string {
-	var s []string
-	for _, n := range h.Notes {
-		s = append(s, n.Text)
-	}
+	s := slice.Map(h.Notes, func(n history.Note) string { return n.Text })
 	return strings.Join(s, "; ")
 }
 

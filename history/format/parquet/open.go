@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"isovet/history"
+	"isovet/internal/slice"
 )
 
 // magic begins and ends every file.
@@ -147,12 +148,7 @@ func names(elements []format.SchemaElement) string {
 func (f *File) groups(end int64) error {
 	total := int64(0)
 	f.row = []int64{0}
-	leaves := 0
-	for _, e := range f.meta.Schema[1:] {
-		if e.NumChildren.V <= 0 {
-			leaves++
-		}
-	}
+	leaves := slice.Count(f.meta.Schema[1:], func(e format.SchemaElement) bool { return e.NumChildren.V <= 0 })
 	for g := range f.meta.RowGroups {
 		group := &f.meta.RowGroups[g]
 		if len(group.Columns) != leaves {
