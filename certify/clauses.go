@@ -8,7 +8,6 @@ import (
 
 	"isovet/certify/unsat"
 	"isovet/history"
-	"isovet/internal/slice"
 	"isovet/level"
 )
 
@@ -89,7 +88,11 @@ func (p *proof) clause(ls []Lit) { p.clauses = append(p.clauses, ls) }
 
 // not returns the clause "not all of ls".
 func (p *proof) not(ls []Lit) []Lit {
-	return slice.Map(ls, Lit.Not)
+	out := make([]Lit, len(ls))
+	for i, l := range ls {
+		out[i] = l.Not()
+	}
+	return out
 }
 
 // counts appends the assumption that t counts as committed. A committed transaction needs none.

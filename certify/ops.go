@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"isovet/history"
-	"isovet/internal/slice"
 )
 
 // rowOf returns the row of key k that a predicate operation matched, or history.None.
@@ -164,7 +163,9 @@ func readsOf(h *history.History, t uint32, f func(v uint32)) {
 			f(a.saw)
 		}
 		if a.wrote != history.None {
-			slice.MakeMap(&own)
+			if own == nil {
+				own = make(map[uint32]bool)
+			}
 			own[a.key] = true
 		}
 	}

@@ -116,7 +116,8 @@ func newInShort(r *evidence.Result, a *evidence.Anomaly, s *scene) inShort {
 			"value comes from another write, which the history lacks, or the clients' times are wrong."
 	}
 	cl := newClock(r, s.txns)
-	short.Txns = slice.Map(s.txns[:min(len(s.txns), MaxNodes)], func(t uint32) shortTxn { return newShortTxn(h, cl, t) })
+	first := s.txns[:min(len(s.txns), MaxNodes)]
+	short.Txns = slice.Map(first, func(t uint32) shortTxn { return newShortTxn(h, cl, t) })
 	return short
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"isovet/certify/kernel"
-	"isovet/internal/slice"
 )
 
 // chains makes the steps about lists whose elements do not show their appenders: an element was appended more than
@@ -27,7 +26,10 @@ func newChains(r *strongRefuter) *chains {
 		if !r.isList(k - 1) {
 			continue
 		}
-		there := slice.Set(r.h.Init[k])
+		there := map[uint32]bool{}
+		for _, e := range r.h.Init[k] {
+			there[e] = true
+		}
 		for _, w := range writers {
 			c.followed[k] = c.followed[k] || !w.Committed
 			for i := range w.Ops {

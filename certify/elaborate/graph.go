@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"isovet/certify/kernel"
-	"isovet/internal/slice"
 	"isovet/internal/sorts"
 )
 
@@ -80,7 +79,8 @@ func (g *graph) txn(node int32) *kernel.Txn {
 // one.
 func (g *graph) sessions() {
 	open := map[uint32]*kernel.Txn{} // session → its last committed one
-	for _, u := range slice.Refs(g.h.Txns) {
+	for i := range g.h.Txns {
+		u := &g.h.Txns[i]
 		if t := open[u.Session]; t != nil {
 			g.fix(true, t.ID, false, u.ID, kernel.Edge{Kind: kernel.JMust, T: t.ID, U: u.ID})
 		}
@@ -118,7 +118,8 @@ func (g *graph) times() {
 			g.fixed[at-1] = append(g.fixed[at-1], arc{to: at})
 		}
 	}
-	for _, u := range slice.Refs(g.h.Txns) {
+	for i := range g.h.Txns {
+		u := &g.h.Txns[i]
 		n, _ := slices.BinarySearchFunc(ended, u.Began, func(t *kernel.Txn, began uint64) int {
 			if t.Ended < began {
 				return -1

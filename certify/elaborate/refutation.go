@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"isovet/certify/kernel"
+	"isovet/certify/unsat"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/slice"
 )
 
 // strongRefuter looks for the refutation of a scene at the six levels.
@@ -33,7 +33,8 @@ func newStrongRefuter(s *scene, l kernel.Level, stopped func() bool) (*strongRef
 	}
 	r := &strongRefuter{search: newSearch(), scene: s, k: k, h: h, g: newGraph(l, h), sourced: map[access]bool{},
 		totals: map[[3]uint32]bool{}, writers: map[uint32][]*kernel.Txn{}, known: map[string]bool{}, stopped: stopped}
-	for _, t := range slice.Refs(h.Txns) {
+	for i := range h.Txns {
+		t := &h.Txns[i]
 		for j := range t.Ops {
 			if o := &t.Ops[j]; o.Kind >= kernel.Write {
 				if ws := r.writers[o.Key]; len(ws) == 0 || ws[len(ws)-1] != t {
@@ -116,7 +117,10 @@ func (r *strongRefuter) cycle(edges []kernel.Edge) (isNew, ok bool) {
 	if !ok {
 		return false, false
 	}
-	ls := slice.Map(cl, r.lit)
+	ls := make([]unsat.Lit, 0, len(cl))
+	for _, l := range cl {
+		ls = append(ls, r.lit(l))
+	}
 	slices.Sort(ls)
 	name := make([]byte, 0, 4*len(ls))
 	for _, l := range slices.Compact(ls) {
@@ -134,7 +138,8 @@ func (r *strongRefuter) cycle(edges []kernel.Edge) (isNew, ok bool) {
 // outcome count.
 func (r *strongRefuter) sources() error {
 	work := 0
-	for _, t := range slice.Refs(r.h.Txns) {
+	for i := range r.h.Txns {
+		t := &r.h.Txns[i]
 		for _, k := range r.readBy[t.ID-1] {
 			if work += len(r.writers[number(k)]); work > maxLooks {
 				return &Unsupported{"a proof of a version with so many possible writers"}
@@ -211,7 +216,8 @@ func (r *strongRefuter) total(a, b, k uint32) bool {
 // evidence adds the step of a cycle of the evidence, if the kernel accepts it. Otherwise the graph will find cycles.
 func (r *strongRefuter) evidence(c []evidence.Edge) {
 	edges := make([]kernel.Edge, 0, len(c))
-	for _, e := range slice.Refs(c) {
+	for i := range c {
+		e := &c[i]
 		x, ok := r.edge(e)
 		if !ok {
 			return
@@ -249,7 +255,8 @@ const maxMissing = 2_000_000
 
 // lists adds the edges to the graph that reads of lists show under every assumption.
 func (r *strongRefuter) lists() {
-	for _, t := range slice.Refs(r.h.Txns) {
+	for i := range r.h.Txns {
+		t := &r.h.Txns[i]
 		for _, k := range r.readBy[t.ID-1] {
 			if r.isList(k) {
 				r.list(t, number(k))

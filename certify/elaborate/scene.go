@@ -5,7 +5,6 @@ import (
 
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/slice"
 	"isovet/level"
 	"isovet/predicates"
 )
@@ -258,7 +257,10 @@ func (s *scene) close() error {
 		}
 		pending := s.pending
 		s.pending = nil
-		keys := slice.Map(pending, func(a access) uint32 { return a.k })
+		keys := make([]uint32, 0, len(pending))
+		for _, a := range pending {
+			keys = append(keys, a.k)
+		}
 		for _, u := range unknown {
 			s.accesses(u, func(k uint32) { keys = append(keys, k) })
 		}

@@ -5,7 +5,6 @@ import (
 
 	"isovet/certify/kernel"
 	"isovet/certify/unsat"
-	"isovet/internal/slice"
 )
 
 // search derives the empty clause from the steps' clauses. Steps may be added during the search.
@@ -42,7 +41,11 @@ func (s *search) add(step kernel.Step, clause kernel.Clause) {
 	if s.Refuted {
 		return
 	}
-	s.steps[s.Add(slice.Map(clause, s.lit))] = step
+	ls := make([]unsat.Lit, 0, len(clause))
+	for _, l := range clause {
+		ls = append(ls, s.lit(l))
+	}
+	s.steps[s.Add(ls)] = step
 }
 
 // run searches until it derives the empty clause, or until an assignment satisfies all clauses: then open is true.

@@ -13,7 +13,6 @@ import (
 	"isovet/check"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/slice"
 	"isovet/internal/test/histtest"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/must"
@@ -170,7 +169,11 @@ func stampOrder(h *history.History, o check.Options) []uint32 {
 		}
 		return 1
 	})
-	return slice.Map(all, func(a entry) uint32 { return a.e })
+	var order []uint32
+	for _, a := range all {
+		order = append(order, a.e)
+	}
+	return order
 }
 
 func randomAnomaly(rng *rand.Rand, h *history.History) evidence.Anomaly {

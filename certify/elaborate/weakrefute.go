@@ -4,7 +4,6 @@ import (
 	"isovet/certify/kernel"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/slice"
 )
 
 // weakRefuter looks for the refutation of a scene at a weak level. The sources of the reads decide what is visible, and
@@ -47,7 +46,8 @@ func newWeakRefuter(s *scene, v kernel.Weak, stopped func() bool) (*weakRefuter,
 		writers: map[uint32][]uint32{}, wrote: map[access]bool{}, prior: make([]uint32, len(h.Txns)),
 		saw: make([][]reading, len(h.Txns))}
 	last := map[uint32]uint32{}
-	for i, t := range slice.Refs(h.Txns) {
+	for i := range h.Txns {
+		t := &h.Txns[i]
 		r.reads[i], _ = kernel.External(t.Ops)
 		r.prior[i] = last[t.Session]
 		if t.Committed {
@@ -214,7 +214,8 @@ func (r *weakRefuter) look() (steps []kernel.Step, err error) {
 	if r.v == kernel.Causal && links*len(r.h.Txns) > maxVisible {
 		return nil, &Unsupported{"a proof that needs so many operations"}
 	}
-	for i, t := range slice.Refs(r.h.Txns) {
+	for i := range r.h.Txns {
+		t := &r.h.Txns[i]
 		if len(r.saw[i]) == 0 || !r.counts(t) {
 			continue
 		}

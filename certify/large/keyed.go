@@ -9,7 +9,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"isovet/history"
-	"isovet/internal/slice"
 )
 
 // value is a value or a key that means the same in every batch (numbers of texts differ between batches).
@@ -290,7 +289,9 @@ func (r *reader) next(v *verifier) (x record) {
 	kind, n, text := r.value()
 	var known bool
 	if kind == history.Bool { // a timestamp
-		slice.MakeMap(&r.stamps)
+		if r.stamps == nil {
+			r.stamps = map[int64]uint32{}
+		}
 		if x.key, known = r.stamps[n]; !known {
 			x.key = uint32(len(r.names))
 			r.stamps[n] = x.key

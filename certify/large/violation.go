@@ -8,14 +8,16 @@ import (
 	"isovet/certify"
 	"isovet/evidence"
 	"isovet/history"
-	"isovet/internal/slice"
 )
 
 // violation checks anomalies against a history of their transactions and of the writers of what these read.
 func (v *verifier) violation(ctx context.Context, in *lines, head *header) error {
 	s, o := v.s, v.o
 	var text []byte
-	ids := slice.Set(head.With)
+	ids := map[int64]bool{}
+	for _, id := range head.With {
+		ids[id] = true
+	}
 	for range head.Anomalies {
 		line, err := in.next()
 		if err != nil {
@@ -69,7 +71,8 @@ func (v *verifier) members(ctx context.Context, ids map[int64]bool) (*history.Hi
 	}
 	w := &wanted{ids: ids, versions: map[version]bool{}, values: map[int64]bool{}, snapshots: map[value]bool{},
 		installed: map[int64]map[value]bool{}}
-	for _, r := range slice.Refs(reads) {
+	for i := range reads {
+		r := &reads[i]
 		w.versions[version{r.key, r.value}] = true
 		w.values[r.value.N] = true
 		if r.stamped {
@@ -130,7 +133,9 @@ func (w *wanted) writes(h *history.History, t uint32) (keys map[uint32]bool) {
 			is = w.versions[version{key, h.Own(h.Initial)}] || w.snapshots[key]
 		}
 		if is || here[key] || w.versions[version{key, h.Own(h.VerValue(v))}] {
-			slice.MakeMap(&keys)
+			if keys == nil {
+				keys = map[uint32]bool{}
+			}
 			keys[h.VerKey[v]] = true
 		}
 	}

@@ -68,8 +68,8 @@ var narrow = map[string][]string{
 	"solver":               {},
 	"internal/graph":       {"internal/heap"},
 	"closure":              {"internal/graph", "internal/room", "internal/safego"},
-	"datasets/workload":    {"history"},
-	"record": {"history", "history/partlist", "internal/atomicfile", "internal/safego", "level",
+	"datasets/workload":    {"history", "internal/slice"},
+	"record": {"history", "history/partlist", "internal/atomicfile", "internal/safego", "internal/slice", "level",
 		"predicates"},
 }
 

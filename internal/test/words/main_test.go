@@ -137,7 +137,7 @@ func TestComments(t *testing.T) {
 		must.OK(t, os.WriteFile(golden, []byte(list.String()), 0o644))
 	}
 	if string(must.Get(os.ReadFile(golden))(t)) != list.String() {
-		t.Errorf("%s lacks messages, or has old ones; run go test ./internal/test/words -update, and read the diff", golden)
+		t.Errorf("%s lacks messages or has old ones; run go test ./internal/test/words -update; read the diff", golden)
 	}
 }
 
