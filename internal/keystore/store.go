@@ -63,13 +63,15 @@ func (s *Store) begin() error {
 }
 
 func (s *Store) open(f *filter) error {
-	s.cache, s.closing = pebble.NewCache(max(mib, s.o.Memory/32)), new(atomic.Bool)
+	tables, table := 3, min(max(mib/4, s.o.Memory/16), 64*mib)
+	// Pebble takes the memory of its tables off the cache's; without any, each get reads a file's filter.
+	s.cache, s.closing = pebble.NewCache(max(mib, s.o.Memory/32)+int64(tables)*table), new(atomic.Bool)
 	o := &pebble.Options{
 		Cache:                       s.cache,
 		FS:                          unsynced{vfs.Default, s.closing},
 		DisableWAL:                  true, // the stream can be read again
-		MemTableSize:                uint64(min(max(mib/4, s.o.Memory/16), 64*mib)),
-		MemTableStopWritesThreshold: 3,
+		MemTableSize:                uint64(table),
+		MemTableStopWritesThreshold: tables,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       64,
 		MaxOpenFiles:                int(min(max(100, s.o.Memory/(mib/8)), 1000)), // to open one takes 50 µs

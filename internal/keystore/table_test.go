@@ -174,3 +174,22 @@ func TestFilter(t *testing.T) {
 	}
 	must.Be(t, wrong <= 800, "%d of 10,000 pass a filter of 10 bits a key", wrong)
 }
+
+// TestCache: the tables in memory leave the cache its room, so that a get does not read a file's filter each time.
+func TestCache(t *testing.T) {
+	s := New(Options{Dir: t.TempDir(), Memory: 16 * mib})
+	defer s.Close()
+	key := func(i int) []byte { return fmt.Appendf(nil, "k%09d", i) }
+	for i := range 200_000 {
+		must.OK(t, s.Put(key(i), []byte("state")))
+	}
+	before := s.db.Metrics().BlockCache.Misses
+	for range 1000 {
+		_, is, err := s.Get(key(7), nil)
+		must.OK(t, err)
+		must.Hold(t, is, "the first keys are there")
+	}
+	if n := s.db.Metrics().BlockCache.Misses - before; n > 100 {
+		t.Errorf("1,000 gets of one key read %d blocks of files", n)
+	}
+}
