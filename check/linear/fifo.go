@@ -2,6 +2,7 @@ package linear
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -14,7 +15,7 @@ import (
 //
 // Source: Henzinger, Sezgin and Vafeiadis, "Aspect-oriented linearizability proofs" (2013): fresh, repeat, order and
 // empty. Differs: unknown dequeues get the values that must be gone the earliest. Cost: O(n log n).
-func fifo(ops []Op) (Answer, bool) {
+func fifo(_ context.Context, ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "enqueue")
 	if !ok {
 		return Answer{}, false
