@@ -182,12 +182,14 @@ func Named(err error, file string) error {
 	return err
 }
 
-// Open opens a file, "-" being standard input.
-func (e *Env) Open(path string) (io.ReadCloser, error) {
-	if path == "-" {
-		return io.NopCloser(e.Stdin), nil
+// Open opens a file, plain or compressed, "-" being standard input.
+func Open(path string) (r io.Reader, closing func() error, err error) {
+	in, err := format.Open(path)
+	if err != nil {
+		return nil, nil, err
 	}
-	return os.Open(path)
+	r, err = in.Reader()
+	return r, in.Close, err
 }
 
 // WriteText writes a history as WriteFile does, compressed as the ending of its name says.
