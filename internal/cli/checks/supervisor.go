@@ -110,7 +110,10 @@ func (f *CheckFlags) keep(ctx context.Context, e *console.Env, args []string,
 			if k.at < 0 {
 				k.at = k.tally.Next
 			}
-			if !k.may && k.at < len(args) {
+			switch {
+			case k.at < len(args) && (cause == errPipe || k.may && cause != errCrashed):
+				return t, fmt.Errorf("%s: the answer could not be written: %w", args[k.at], cause)
+			case k.at < len(args):
 				answer(k, cause)
 			}
 			k.tally.Next = k.at + 1
@@ -190,6 +193,7 @@ func (k *keeper) start() error {
 var (
 	errKilled  = errors.New("killed")
 	errCrashed = errors.New("crashed")
+	errPipe    = errors.New("nobody reads it")
 )
 
 // follow reads the supervised process's messages until the process ends, and then returns nil, or until it must be
@@ -268,6 +272,8 @@ func (k *keeper) whyEnded(err error) error {
 		return errKilled
 	case "signal: " + os.Interrupt.String(), "signal: terminated", "signal: hangup":
 		return guard.ErrInterrupted // before it could ignore them
+	case "signal: broken pipe":
+		return errPipe
 	}
 	<-k.crash.done
 	if text := k.crash.String(); strings.Contains(text, "out of memory") || strings.Contains(text,

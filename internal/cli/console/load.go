@@ -53,7 +53,12 @@ func (l *Loading) Paths(name string) []string {
 	if set, ok := l.Sets[name]; ok {
 		args = set
 	}
-	return slices.Concat(slice.Map(args, split.Paths)...)
+	paths := slices.Concat(slice.Map(args, split.Paths)...)
+	// With all files of a folder comes the list of its parts.
+	if parts := slice.Filter(paths, func(p string) bool { return filepath.Base(p) != format.PartsName }); parts != nil {
+		return parts
+	}
+	return paths
 }
 
 // Flags adds the flags. name is the name of the flag for the format; of says of what.
