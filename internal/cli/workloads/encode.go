@@ -90,7 +90,7 @@ func runEncode(ctx context.Context, e *console.Env, f *encodeFlags, path string)
 	var stopped *guard.StoppedError
 	switch {
 	case errors.As(err, &stopped):
-		return console.Exit(console.StatusUnknown, fmt.Errorf("%s: %s", path, stopped.Text))
+		return console.Exit(console.StoppedStatus(stopped), fmt.Errorf("%s: %s", path, stopped.Text))
 	case err != nil:
 		return err
 	case made.why != "":
@@ -164,9 +164,9 @@ func (f *encodeFlags) solve(e *console.Env, q *check.Formula, path string) error
 	if err != nil {
 		return console.Exit(console.StatusViolation, fmt.Errorf("%s: %v", f.solution, err))
 	}
-	fmt.Fprintf(e.Stdout, "%s: valid: %s, by the model of %s; its order is certified\n", path, f.level, f.solution)
-	if f.certificate != "" {
-		return e.WriteFile(f.certificate, func(w io.Writer) error { return evidence.WriteCertificate(w, r) })
+	_, err = fmt.Fprintf(e.Stdout, "%s: valid: %s, by the model of %s; its order is certified\n", path, f.level, f.solution)
+	if err != nil || f.certificate == "" {
+		return err
 	}
-	return nil
+	return e.WriteFile(f.certificate, func(w io.Writer) error { return evidence.WriteCertificate(w, r) })
 }
