@@ -164,7 +164,8 @@ func (f *encodeFlags) solve(e *console.Env, q *check.Formula, path string) error
 	if err != nil {
 		return console.Exit(console.StatusViolation, fmt.Errorf("%s: %v", f.solution, err))
 	}
-	_, err = fmt.Fprintf(e.Stdout, "%s: valid: %s, by the model of %s; its order is certified\n", path, f.level, f.solution)
+	_, err = fmt.Fprintf(e.Stdout, "%s: valid: %s, by the model of %s; its order is certified\n", path, f.level,
+		f.solution)
 	if err != nil || f.certificate == "" {
 		return err
 	}
