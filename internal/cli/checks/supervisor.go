@@ -133,19 +133,11 @@ func (f *CheckFlags) keep(ctx context.Context, e *console.Env, args []string,
 
 func (k *keeper) start() error {
 	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	hear, said, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	heard, tell, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	last, crash, err := os.Pipe()
-	if err != nil {
+	hear, said, err1 := os.Pipe()
+	heard, tell, err2 := os.Pipe()
+	last, crash, err3 := os.Pipe()
+	sums, err4 := json.Marshal(&k.tally)
+	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
 		return err
 	}
 	mine := guard.Own()
@@ -154,10 +146,6 @@ func (k *keeper) start() error {
 	k.cmd.Args[0] = os.Args[0]
 	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	k.cmd.ExtraFiles = []*os.File{said, heard, crash}
-	sums, err := json.Marshal(&k.tally)
-	if err != nil {
-		return err
-	}
 	k.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=3 4 5 %d %d %s", console.KeptVar, mine, k.began.UnixNano(), sums))
 	err = k.cmd.Start()
 	said.Close()

@@ -3,11 +3,9 @@ package console
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"isovet/check"
-	"isovet/history"
 	"isovet/internal/guard"
 )
 
@@ -60,7 +58,6 @@ func StatusOf(err error) int {
 	var e *ExitError
 	var fault *check.Fault
 	var crash *guard.Panicked
-	var input *history.InputError
 	switch {
 	case err == nil:
 		return StatusOK
@@ -70,8 +67,6 @@ func StatusOf(err error) int {
 		return StatusFault
 	case errors.Is(err, guard.ErrInterrupted):
 		return StatusInterrupted
-	case errors.As(err, &input), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return StatusBadInput
 	}
 	return StatusBadInput
 }
