@@ -40,12 +40,16 @@ func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 	if o.Level.IsMixed() { // no level implies it
 		return Run(ctx, c, h, o)
 	}
+	wait := run.Patience(h) // how long only the asked level is tried
+	if h.NumOps() <= smallHistory && mayHaveWritten(h) > int64(h.NumOps()) {
+		wait /= 10
+	}
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var found *evidence.Result
 	var beside safego.Group
 	beside.Go(func() {
-		if found = tryOthers(both, h, o, patience(h), attemptTimes); found != nil {
+		if found = tryOthers(both, h, o, wait, attemptTimes); found != nil {
 			cancel()
 		}
 	})
@@ -53,7 +57,7 @@ func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 	r, err := Run(both, c, h, o)
 	cancel()
 	beside.Wait()
-	if found == nil && err == nil && r.Verdict == evidence.Unknown && time.Since(start) < patience(h) {
+	if found == nil && err == nil && r.Verdict == evidence.Unknown && time.Since(start) < wait {
 		found = tryOthers(ctx, h, o, 0, attemptTimes[:1])
 	}
 	if found != nil && (err == nil && r.Verdict == evidence.Unknown || errors.Is(err, context.Canceled)) {
@@ -61,14 +65,6 @@ func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 		return found, nil
 	}
 	return r, err
-}
-
-// patience is how long only the asked level is tried.
-func patience(h *history.History) time.Duration {
-	if h.NumOps() <= smallHistory && mayHaveWritten(h) > int64(h.NumOps()) {
-		return run.Patience(h) / 10
-	}
-	return run.Patience(h)
 }
 
 // tryOthers waits, and then tries the levels that could decide the one asked for, in rounds, until one does or ctx

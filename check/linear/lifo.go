@@ -2,7 +2,6 @@ package linear
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 	"sort"
@@ -20,9 +19,9 @@ const maxStackTries, maxAssigned, maxBlock = 500, 400_000, 1024
 // Source: Lee and Mathur, "Efficient decrease-and-conquer linearizability monitoring" (arXiv 2410.04581), stacks: it
 // repeatedly removes values that can lie at the bottom. Differs: it builds an order from the order of removals. Cost:
 // O(n log n), but for moving some operations of the order; quadratic with pops of unknown outcome.
-func lifo(ctx context.Context, ops []Op) (Answer, bool) {
+func lifo(stop func() bool, ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "push")
-	if !ok || len(d.unknown) > 0 && d.bad == nil && !d.assign(ctx) {
+	if !ok || len(d.unknown) > 0 && d.bad == nil && !d.assign(stop) {
 		return Answer{}, false
 	}
 	if d.bad != nil {
@@ -35,7 +34,7 @@ func lifo(ctx context.Context, ops []Op) (Answer, bool) {
 	deep, flat := d.depths()
 	gone, left := peel(deep)
 	if len(left) > 0 {
-		d.violated("order", d.core(ctx, left)...)
+		d.violated("order", d.core(stop, left)...)
 		return *d.bad, true
 	}
 	return Answer{Verdict: evidence.Holds, Order: d.built(gone, flat, free)}, true
@@ -59,7 +58,7 @@ func (d *distinct) depths() (deep, flat []span) {
 // a pop can wait until just before an operation for which a value must be gone. First come the values that are surely
 // above one popped later, or in while nothing is found. Then, as long as values are left, the one of these pushed last
 // gets the pop called first.
-func (d *distinct) assign(ctx context.Context) bool {
+func (d *distinct) assign(stop func() bool) bool {
 	byCall := func(a, b int) int { return cmp.Compare(d.ops[a].Call, d.ops[b].Call) }
 	pops := slices.SortedFunc(slices.Values(d.unknown), byCall)
 	give := func(s *span, by int64) bool { // the last one called by then, for the one that it has
@@ -108,7 +107,7 @@ func (d *distinct) assign(ctx context.Context) bool {
 			return false
 		}
 	}
-	for work := 0; work < maxAssigned && ctx.Err() == nil; work += len(d.spans) {
+	for work := 0; work < maxAssigned && !stop(); work += len(d.spans) {
 		stuck := make([]bool, len(d.ops)) // pushes
 		if d.covered(); d.bad != nil {
 			mark(stuck, d.bad.Core, true)
@@ -138,7 +137,7 @@ func (d *distinct) assign(ctx context.Context) bool {
 }
 
 // core returns the operations of a few values that peel cannot remove, from such values.
-func (d *distinct) core(ctx context.Context, left []span) (core []int) {
+func (d *distinct) core(stop func() bool, left []span) (core []int) {
 	gone := make([]bool, len(left))
 	rest := func() (list []span) {
 		for i, s := range left {
@@ -157,7 +156,7 @@ func (d *distinct) core(ctx context.Context, left []span) (core []int) {
 		}
 		mark(gone, run, false)
 		return false
-	}, func() bool { return tries > maxStackTries || ctx.Err() != nil })
+	}, func() bool { return tries > maxStackTries || stop() })
 	for _, s := range rest() {
 		core = append(core, s.put, s.take)
 	}

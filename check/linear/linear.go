@@ -132,8 +132,8 @@ func Check[S any](ctx context.Context, m *Model[S], ops []Op, o Options) (Answer
 	return m.check(ctx, ops, o, nil)
 }
 
-// decider decides a part of a history by another method than search. known is false if it cannot, or ctx ended.
-type decider func(ctx context.Context, ops []Op) (a Answer, known bool)
+// decider decides a part of a history by another method than search. known is false if it cannot, or stop returns true.
+type decider func(stop func() bool, ops []Op) (a Answer, known bool)
 
 func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider) (Answer, error) {
 	for i := range ops {
@@ -166,7 +166,7 @@ func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider
 
 func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider) Answer {
 	if first != nil {
-		if a, known := first(ctx, ops); known {
+		if a, known := first(func() bool { return ctx.Err() != nil }, ops); known {
 			switch {
 			case a.Verdict == evidence.Holds && m.replay(ops, a.Order) == nil:
 				return a

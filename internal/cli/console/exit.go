@@ -47,6 +47,17 @@ func Usagef(format string, args ...any) error {
 	return &ExitError{Status: StatusBadInput, Err: fmt.Errorf(format, args...)}
 }
 
+// SayError writes an error that a program returned, unless it has been printed already.
+func (e *Env) SayError(program string, err error) {
+	if said, is := errors.AsType[*ExitError](err); err == nil || is && said.Err == nil {
+		return
+	}
+	fmt.Fprintf(e.Stderr, "%s: %v\n", program, err)
+	if StatusOf(err) == StatusFault {
+		fmt.Fprintln(e.Stderr, ReportPlease)
+	}
+}
+
 // Faultf returns an error about a fault of isovet.
 func Faultf(format string, args ...any) error {
 	return &ExitError{Status: StatusFault, Err: fmt.Errorf(format, args...)}

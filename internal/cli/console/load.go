@@ -92,20 +92,14 @@ func (l *Loading) InPieces() error {
 // LoadHistory reads a history; "-" is standard input. Messages of the reader are in the history's notes; SayNotes
 // prints them.
 func LoadHistory(ctx context.Context, path string, l Loading) (*history.History, error) {
-	return loadTold(ctx, path, l, nil)
+	return LoadShown(ctx, path, l, nil)
 }
 
 // LoadShown is LoadHistory with progress.
 func LoadShown(ctx context.Context, path string, l Loading, p *Progress) (*history.History, error) {
 	p.Step(loadingStage(l.Paths(path)), 0, 0)
-	return loadTold(ctx, path, l, func(done, total int64) {
-		p.Step("loading, MB", int(done/1e6), int(total/1e6))
-	})
-}
-
-func loadTold(ctx context.Context, path string, l Loading, told func(done, total int64)) (*history.History, error) {
 	o := l.Options()
-	o.Progress = told
+	o.Progress = func(done, total int64) { p.Step("loading, MB", int(done/1e6), int(total/1e6)) }
 	h, err := split.Read(ctx, l.Paths(path), o)
 	if err != nil {
 		if ctx.Err() != nil {
