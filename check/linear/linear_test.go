@@ -265,19 +265,18 @@ func TestCollections(t *testing.T) {
 func TestDeep(t *testing.T) {
 	const n = 10_000
 	for _, o := range Objects() {
-		put, take := map[string]string{"queue": "enqueue", "stack": "push"}[o.Name], "dequeue"
-		if put == "" {
+		names := map[string][2]string{"queue": {"enqueue", "dequeue"}, "stack": {"push", "pop"}}[o.Name]
+		if names[0] == "" {
 			continue
 		}
 		var ops []Op
 		for i := range 2 * n {
-			op := Op{Input: Action{F: put, Value: fmt.Sprint(i)}, Call: int64(4 * i), Return: int64(4*i + 6)}
-			if i >= n {
-				v := i - n
+			op := Op{Input: Action{F: names[0], Value: fmt.Sprint(i)}, Call: int64(4 * i), Return: int64(4*i + 6)}
+			if v := i - n; i >= n {
 				if o.Name == "stack" {
-					take, v = "pop", 2*n-1-i
+					v = 2*n - 1 - i
 				}
-				op.Input, op.Output = Action{F: take}, fmt.Sprint(v)
+				op.Input, op.Output = Action{F: names[1]}, fmt.Sprint(v)
 			}
 			ops = append(ops, op)
 		}
@@ -285,8 +284,9 @@ func TestDeep(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		a := must.Get(o.Check(t.Context(), ops, Options{}))(t)
 		runtime.ReadMemStats(&after)
-		must.Hold(t, a.Verdict == evidence.Holds && after.TotalAlloc-before.TotalAlloc < 5_000*n, "%s: %v (%s), %d bytes",
-			o.Name, a.Verdict, a.Reason, after.TotalAlloc-before.TotalAlloc)
+		bytes := after.TotalAlloc - before.TotalAlloc
+		must.Hold(t, a.Verdict == evidence.Holds && bytes < 5_000*n, "%s: %v (%s), %d bytes", o.Name, a.Verdict,
+			a.Reason, bytes)
 	}
 }
 
