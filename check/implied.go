@@ -34,24 +34,32 @@ var attemptTimes = []time.Duration{time.Second, 10 * time.Second, 100 * time.Sec
 
 // Decide is Run with the checker that Auto picked. If that takes longer than usual, it also tries levels that imply the
 // asked level or that this implies, on another core. The first answer decides. An answer from another level says so
-// (Result.ImpliedBy), and is certified at the asked level. The run at the asked level continues meanwhile.
+// (Result.ImpliedBy), and is certified at the asked level. The run at the asked level continues meanwhile. If it gives
+// up early, each other level is tried for a short time.
 func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evidence.Result, error) {
 	if o.Level.IsMixed() { // no level implies it
 		return Run(ctx, c, h, o)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	wait := run.Patience(h) // how long only the asked level is tried
+	if h.NumOps() <= smallHistory && mayHaveWritten(h) > int64(h.NumOps()) {
+		wait /= 10
+	}
+	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var found *evidence.Result
 	var beside safego.Group
 	beside.Go(func() {
-		if found = tryOthers(ctx, h, o); found != nil {
+		if found = tryOthers(both, h, o, wait, attemptTimes); found != nil {
 			cancel()
 		}
 	})
 	start := time.Now()
-	r, err := Run(ctx, c, h, o)
+	r, err := Run(both, c, h, o)
 	cancel()
 	beside.Wait()
+	if found == nil && err == nil && r.Verdict == evidence.Unknown && time.Since(start) < wait {
+		found = tryOthers(ctx, h, o, 0, attemptTimes[:1])
+	}
 	if found != nil && (err == nil && r.Verdict == evidence.Unknown || errors.Is(err, context.Canceled)) {
 		found.Stats.CheckMS = float64(time.Since(start).Microseconds())/1e3 - found.Stats.CertifyMS
 		return found, nil
@@ -59,25 +67,23 @@ func Decide(ctx context.Context, c Checker, h *history.History, o Options) (*evi
 	return r, err
 }
 
-// tryOthers tries the levels that could decide the one asked for until one does or ctx ends.
-func tryOthers(ctx context.Context, h *history.History, o Options) *evidence.Result {
-	patience := run.Patience(h)
-	if h.NumOps() <= smallHistory && mayHaveWritten(h) > int64(h.NumOps()) {
-		patience /= 10
-	}
-	wait := time.NewTimer(patience)
+// tryOthers waits, and then tries the levels that could decide the one asked for, in rounds, until one does or ctx
+// ends.
+func tryOthers(ctx context.Context, h *history.History, o Options, after time.Duration,
+	rounds []time.Duration) *evidence.Result {
+	wait := time.NewTimer(after)
 	defer wait.Stop()
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-wait.C:
 	}
-	if mayHaveWritten(h) > maxWriters {
+	asked := o.Level
+	if _, missing := polygraph.MissingTime(h); missing && asked.RealTime() || mayHaveWritten(h) > maxWriters {
 		return nil
 	}
-	asked := o.Level
 	o.Progress = nil
-	for _, most := range attemptTimes {
+	for _, most := range rounds {
 		for _, at := range related(asked) {
 			if ctx.Err() != nil || !roomForSecond() {
 				return nil

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"isovet/evidence"
 	"isovet/history"
 	"isovet/internal/test/histtest"
+	"isovet/internal/test/histtest/notation"
 	"isovet/internal/test/histtest/random"
 	"isovet/internal/test/must"
 	"isovet/level"
@@ -101,6 +103,17 @@ func TestDecideHard(t *testing.T) {
 	r, err := Decide(t.Context(), c, h, Options{Level: level.Serializable})
 	must.Hold(t, err == nil && r.Verdict == evidence.Holds, "%v (%s), %v", r.Verdict, r.Reason, err)
 	must.Be(t, !r.Implied || r.ImpliedBy.Implies(level.Serializable), "implied by %s", r.ImpliedBy)
+}
+
+// TestDecideAtOnce: where the checker of a level gives up, a level that implies it may decide, as with --level all.
+func TestDecideAtOnce(t *testing.T) {
+	runtime.GC() // other levels are tried only while there is room for them
+	h := notation.MustParse("s1: a(x,1) a(y,2) | s2: a(x,1) | s3: r(x,[1,1]) r(y,[2])")
+	for _, l := range []level.Level{level.ReadCommitted, level.ReadAtomic, level.Causal} {
+		c, _ := Auto(h, l)
+		r := must.Get(Decide(t.Context(), c, h, Options{Level: l}))(t)
+		must.Be(t, r.Verdict == evidence.Holds && r.Implied, "%s: %s (%s)", l, r.Verdict, r.Reason)
+	}
 }
 
 // strictLock is a lock that is taken and released by turns, one transaction after the other in time.

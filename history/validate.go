@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,7 +29,9 @@ func (e *InputError) Error() string {
 		b.WriteString(e.File)
 		b.WriteByte(':')
 	}
-	if e.Line > 0 {
+	if strings.Contains(filepath.Base(e.File), ".ivh") && e.Line > 0 { // docs/history-format.md: section 13
+		fmt.Fprintf(&b, " line %d of its source:", e.Line)
+	} else if e.Line > 0 {
 		fmt.Fprintf(&b, "%d:", e.Line)
 	} else if e.Off >= 0 && e.Line == 0 {
 		fmt.Fprintf(&b, "byte %d:", e.Off)

@@ -138,7 +138,8 @@ func findings(path string, r *evidence.Result) (out []finding) {
 		var all []spot
 		for _, t := range a.Txns {
 			f.txns = append(f.txns, r.H.Txns.ID[t])
-			if line := r.H.Txns.Line[t]; line > 0 && t != r.H.Init {
+			// A native file has no lines: these are of its source.
+			if line := r.H.Txns.Line[t]; line > 0 && t != r.H.Init && !strings.Contains(path, ".ivh") {
 				all = append(all, spot{path, int(line), fmt.Sprintf("T%d", r.H.Txns.ID[t])})
 			}
 		}

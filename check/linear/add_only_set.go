@@ -11,7 +11,7 @@ import (
 // growing decides a set to which each value is added once, from which none is removed, and that is only read as a
 // whole. The values that reads show only grow, so reads and additions form layers. Cost: linear in the values that
 // reads show, but for sorting.
-func growing(ops []Op) (Answer, bool) {
+func growing(_ func() bool, ops []Op) (Answer, bool) {
 	added := make(map[string]int, len(ops))
 	var reads []int
 	for i := range ops {

@@ -8,6 +8,10 @@ type List []string
 // collection completes the model of a collection that values are put in and taken out of. A group has all operations on
 // one value, except those that may have taken any value.
 func collection(m Model[[]string], take string) *Model[[]string] {
+	if step := m.Step; step != nil { // it appends to its state
+		m.inPlace = step
+		m.Step = func(s []string, input, output any) (bool, []string) { return step(slices.Clip(s), input, output) }
+	}
 	m.Init = func() []string { return nil }
 	m.Equal = slices.Equal[[]string]
 	m.Observes = func(_, output any) bool { return output == Empty }
@@ -31,7 +35,7 @@ func collection(m Model[[]string], take string) *Model[[]string] {
 func Queue() *Model[[]string] {
 	return collection(Model[[]string]{Step: func(s []string, input, output any) (bool, []string) {
 		if a := input.(Action); a.F == "enqueue" {
-			return true, append(s[:len(s):len(s)], a.Value)
+			return true, append(s, a.Value)
 		}
 		if len(s) == 0 {
 			return is(output, Empty), s
@@ -44,7 +48,7 @@ func Queue() *Model[[]string] {
 func Stack() *Model[[]string] {
 	return collection(Model[[]string]{Step: func(s []string, input, output any) (bool, []string) {
 		if a := input.(Action); a.F == "push" {
-			return true, append(s[:len(s):len(s)], a.Value)
+			return true, append(s, a.Value)
 		}
 		if len(s) == 0 {
 			return is(output, Empty), s

@@ -15,7 +15,7 @@ func impossible(why string, core ...int) (Answer, bool) {
 
 // bounds refutes a counter by a read that is lower or higher than any sum of the additions that may precede it. Cost:
 // O(n log n).
-func bounds(ops []Op) (Answer, bool) {
+func bounds(_ func() bool, ops []Op) (Answer, bool) {
 	var added, tried [2]sums
 	for i := range ops {
 		if a := ops[i].Input.(Action); a.F == "add" {
@@ -106,8 +106,8 @@ func enough(ops []Op, read int, of []int, sum int64, up bool) []int {
 
 // members decides a set that only grows. It refutes others by a read that lacks a value which was added before and
 // never removed, or that has a value which nobody added before its return.
-func members(ops []Op) (Answer, bool) {
-	if a, known := growing(ops); known {
+func members(stop func() bool, ops []Op) (Answer, bool) {
+	if a, known := growing(stop, ops); known {
 		return a, true
 	}
 	added, removed := map[string]int{}, map[string]bool{}

@@ -14,7 +14,7 @@ import (
 //
 // Source: Henzinger, Sezgin and Vafeiadis, "Aspect-oriented linearizability proofs" (2013): fresh, repeat, order and
 // empty. Differs: unknown dequeues get the values that must be gone the earliest. Cost: O(n log n).
-func fifo(ops []Op) (Answer, bool) {
+func fifo(_ func() bool, ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "enqueue")
 	if !ok {
 		return Answer{}, false

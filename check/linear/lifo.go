@@ -10,17 +10,18 @@ import (
 	"isovet/internal/ddmin"
 )
 
-// maxStackTries bounds the tries to make a core smaller, maxAssigned the values looked at to assign pops.
-const maxStackTries, maxAssigned = 500, 400_000
+// maxStackTries bounds the tries to make a core smaller, maxAssigned the values looked at to assign pops, and maxBlock
+// the operations of an order that move to make room for another.
+const maxStackTries, maxAssigned, maxBlock = 500, 400_000, 1024
 
 // lifo decides stacks of distinct values. With pops of unknown outcome it decides only some that are linearizable.
 //
 // Source: Lee and Mathur, "Efficient decrease-and-conquer linearizability monitoring" (arXiv 2410.04581), stacks: it
 // repeatedly removes values that can lie at the bottom. Differs: it builds an order from the order of removals. Cost:
-// O(n log n), but for moving the operations of the order; quadratic with pops of unknown outcome.
-func lifo(ops []Op) (Answer, bool) {
+// O(n log n), but for moving some operations of the order; quadratic with pops of unknown outcome.
+func lifo(stop func() bool, ops []Op) (Answer, bool) {
 	d, ok := spansOf(ops, "push")
-	if !ok || len(d.unknown) > 0 && d.bad == nil && !d.assign() {
+	if !ok || len(d.unknown) > 0 && d.bad == nil && !d.assign(stop) {
 		return Answer{}, false
 	}
 	if d.bad != nil {
@@ -33,7 +34,7 @@ func lifo(ops []Op) (Answer, bool) {
 	deep, flat := d.depths()
 	gone, left := peel(deep)
 	if len(left) > 0 {
-		d.violated("order", d.core(left)...)
+		d.violated("order", d.core(stop, left)...)
 		return *d.bad, true
 	}
 	return Answer{Verdict: evidence.Holds, Order: d.built(gone, flat, free)}, true
@@ -57,7 +58,7 @@ func (d *distinct) depths() (deep, flat []span) {
 // a pop can wait until just before an operation for which a value must be gone. First come the values that are surely
 // above one popped later, or in while nothing is found. Then, as long as values are left, the one of these pushed last
 // gets the pop called first.
-func (d *distinct) assign() bool {
+func (d *distinct) assign(stop func() bool) bool {
 	byCall := func(a, b int) int { return cmp.Compare(d.ops[a].Call, d.ops[b].Call) }
 	pops := slices.SortedFunc(slices.Values(d.unknown), byCall)
 	give := func(s *span, by int64) bool { // the last one called by then, for the one that it has
@@ -106,7 +107,7 @@ func (d *distinct) assign() bool {
 			return false
 		}
 	}
-	for work := 0; work < maxAssigned; work += len(d.spans) {
+	for work := 0; work < maxAssigned && !stop(); work += len(d.spans) {
 		stuck := make([]bool, len(d.ops)) // pushes
 		if d.covered(); d.bad != nil {
 			mark(stuck, d.bad.Core, true)
@@ -136,7 +137,7 @@ func (d *distinct) assign() bool {
 }
 
 // core returns the operations of a few values that peel cannot remove, from such values.
-func (d *distinct) core(left []span) (core []int) {
+func (d *distinct) core(stop func() bool, left []span) (core []int) {
 	gone := make([]bool, len(left))
 	rest := func() (list []span) {
 		for i, s := range left {
@@ -155,7 +156,7 @@ func (d *distinct) core(left []span) (core []int) {
 		}
 		mark(gone, run, false)
 		return false
-	}, func() bool { return tries > maxStackTries })
+	}, func() bool { return tries > maxStackTries || stop() })
 	for _, s := range rest() {
 		core = append(core, s.put, s.take)
 	}
@@ -331,18 +332,27 @@ func (d *distinct) built(gone []bottom, flat []span, free []int64) (order []int)
 		list = append(list, event{free[i], e})
 	}
 	slices.SortStableFunc(list, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	behind := func(at int64) int { return sort.Search(len(list), func(i int) bool { return list[i].at > at }) }
+	blocks := [][]event{list} // of the order, none of them long
 	for _, b := range gone {
-		n := behind(b.putRet)
+		k := sort.Search(len(blocks)-1, func(k int) bool { return blocks[k+1][0].at > b.putRet })
+		list := blocks[k]
+		n := sort.Search(len(list), func(i int) bool { return list[i].at > b.putRet })
 		push, pop := b.at[0], b.at[1]
 		if n > 0 {
 			push = max(push, list[n-1].at)
 		}
 		if n < len(list) {
 			pop = min(pop, list[n].at)
+		} else if k+1 < len(blocks) {
+			pop = min(pop, blocks[k+1][0].at)
 		}
-		list = slices.Insert(list, n, event{push, b.put}, event{pop, b.take})
+		if list = slices.Insert(list, n, event{push, b.put}, event{pop, b.take}); len(list) > maxBlock {
+			blocks = slices.Insert(blocks, k+1, slices.Clone(list[maxBlock/2:]))
+			list = list[:maxBlock/2]
+		}
+		blocks[k] = list
 	}
+	list = slices.Concat(blocks...)
 	slices.SortFunc(flat, func(a, b span) int { return cmp.Compare(a.flatAt(), b.flatAt()) })
 	for _, e := range list {
 		for len(flat) > 0 && flat[0].flatAt() < e.at {

@@ -41,6 +41,8 @@ type Model[S any] struct {
 	Step func(state S, input, output any) (bool, S)
 	// Steps, if set, replaces Step for objects with several possible next states.
 	Steps func(state S, input, output any) []S
+	// inPlace, if set, is Step for a state that nobody else holds: it may change it.
+	inPlace func(state S, input, output any) (bool, S)
 	// Equal compares states; nil means ==.
 	Equal func(a, b S) bool
 	// Observes reports whether an operation never changes the state, which saves choices; nil means that all may.
@@ -130,8 +132,8 @@ func Check[S any](ctx context.Context, m *Model[S], ops []Op, o Options) (Answer
 	return m.check(ctx, ops, o, nil)
 }
 
-// decider decides a part of a history by another method than search. known is false if it cannot.
-type decider func(ops []Op) (a Answer, known bool)
+// decider decides a part of a history by another method than search. known is false if it cannot, or stop returns true.
+type decider func(stop func() bool, ops []Op) (a Answer, known bool)
 
 func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider) (Answer, error) {
 	for i := range ops {
@@ -164,7 +166,7 @@ func (m *Model[S]) check(ctx context.Context, ops []Op, o Options, first decider
 
 func (m *Model[S]) part(ctx context.Context, ops []Op, o Options, first decider) Answer {
 	if first != nil {
-		if a, known := first(ops); known {
+		if a, known := first(func() bool { return ctx.Err() != nil }, ops); known {
 			switch {
 			case a.Verdict == evidence.Holds && m.replay(ops, a.Order) == nil:
 				return a
@@ -220,9 +222,10 @@ func (m *Model[S]) relaxed(ops []Op, a *Answer) []Op {
 	if !a.Others {
 		return slice.Pick(ops, a.Core)
 	}
-	out := make([]Op, 0, len(ops))
+	out, core := make([]Op, 0, len(ops)), make([]bool, len(ops))
+	mark(core, a.Core, true)
 	for i, op := range ops {
-		if !slices.Contains(a.Core, i) {
+		if !core[i] {
 			op.Output = Unknown
 			if op = ghost(op); m.observes(&op) {
 				continue
@@ -267,6 +270,10 @@ func (m *Model[S]) Text(op *Op) string {
 // time, and the model explains it.
 func (m *Model[S]) replay(ops []Op, order []int) error {
 	placed := make([]bool, len(ops))
+	object := *m
+	if m.inPlace != nil { // the only possible state is held here
+		object.Step = m.inPlace
+	}
 	states := []S{m.Init()}
 	latest := int64(math.MinInt64) // the latest call of those placed
 	for _, i := range order {
@@ -280,7 +287,7 @@ func (m *Model[S]) replay(ops []Op, order []int) error {
 		latest = max(latest, ops[i].Call)
 		var to []S
 		for _, s := range states {
-			for _, t := range m.next(s, &ops[i]) {
+			for _, t := range object.next(s, &ops[i]) {
 				if !slices.ContainsFunc(to, func(have S) bool { return m.equal(have, t) }) {
 					to = append(to, t)
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -95,7 +96,7 @@ func twin[S any](t *testing.T, name string, m *Model[S], first decider,
 				t.Fatalf("%v %v, brute force says violation: %t%s", a, err, want, text())
 			}
 			if first != nil {
-				if b, known := first(ops); known {
+				if b, known := first(func() bool { return false }, ops); known {
 					if sure++; (b.Verdict == evidence.Violated) != want {
 						t.Fatalf("the conditions say %v%s", b, text())
 					}
@@ -260,6 +261,35 @@ func TestCollections(t *testing.T) {
 	}
 }
 
+// TestDeep: a decider's cost for values that all are in at once is not quadratic, neither in time nor in memory.
+func TestDeep(t *testing.T) {
+	const n = 10_000
+	for _, o := range Objects() {
+		names := map[string][2]string{"queue": {"enqueue", "dequeue"}, "stack": {"push", "pop"}}[o.Name]
+		if names[0] == "" {
+			continue
+		}
+		var ops []Op
+		for i := range 2 * n {
+			op := Op{Input: Action{F: names[0], Value: fmt.Sprint(i)}, Call: int64(4 * i), Return: int64(4*i + 6)}
+			if v := i - n; i >= n {
+				if o.Name == "stack" {
+					v = 2*n - 1 - i
+				}
+				op.Input, op.Output = Action{F: names[1]}, fmt.Sprint(v)
+			}
+			ops = append(ops, op)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		a := must.Get(o.Check(t.Context(), ops, Options{}))(t)
+		runtime.ReadMemStats(&after)
+		bytes := after.TotalAlloc - before.TotalAlloc
+		must.Hold(t, a.Verdict == evidence.Holds && bytes < 5_000*n, "%s: %v (%s), %d bytes", o.Name, a.Verdict,
+			a.Reason, bytes)
+	}
+}
+
 // TestGrowing has sets of distinct values that are only added to and read as a whole.
 func TestGrowing(t *testing.T) {
 	twin(t, "growing", Set(), growing, func(r *rand.Rand, n int) (Action, []any) {
@@ -381,7 +411,7 @@ func TestNarrow(t *testing.T) {
 	}
 	ops = append(ops, Op{Input: Action{F: "read"}, Output: list[1:], Call: 9000, Return: 9001})
 	_, ok, err := Log().search(t.Context(), append(log, Op{Input: Action{F: "read"}, Output: list, Return: 301}), 100)
-	a, known := members(ops)
+	a, known := members(nil, ops)
 	m := Set()
 	relaxed := m.relaxed(ops, &a)
 	if small := m.narrow(relaxed); !known || len(small) > 4 || m.refutes(t.Context(), small, 100) != nil || !ok {
@@ -402,7 +432,7 @@ func TestPermits(t *testing.T) {
 			ops = append(ops, Op{Input: Action{F: []string{"acquire", "release"}[(int(i)+r.IntN(7)/6)%2]},
 				Call: at - r.Int64N(12), Return: at + r.Int64N(12), Maybe: r.IntN(6) == 0})
 		}
-		a, known := permits(n)(ops)
+		a, known := permits(n)(nil, ops)
 		_, ok, err := m.search(t.Context(), ops, defaultStates)
 		switch bad := a.Verdict == evidence.Violated; {
 		case err != nil || !known || ok == bad || bad && !shown(m, ops, &a) || !bad && m.replay(ops, a.Order) != nil:

@@ -13,7 +13,7 @@ import (
 // first may always come first. None has to take effect before one returns, or before that one needs it. If one cannot
 // take effect, the operations in a window of time show why. Cost: O(n log n), and more with many concurrent operations.
 func permits(most int) decider {
-	return func(ops []Op) (Answer, bool) {
+	return func(_ func() bool, ops []Op) (Answer, bool) {
 		events := make([]int, 0, 2*len(ops)) // calls as they are, returns as their complements
 		for i := range ops {
 			if events = append(events, i); !ops[i].Maybe {

@@ -33,18 +33,22 @@ func (b *bag) add(v any, op int) {
 func (b *bag) size() int { return slice.Sum(maps.Values(b.count)) }
 
 // set is Jepsen's set: the last read must have every element whose add succeeded, and none that nobody tried to add.
+// Unlike Jepsen's, it misses no element whose add had not returned when that read was called.
 func set(_ context.Context, j *judge) error {
-	tried, acked := newBag(), newBag()
+	last := -1
+	for i, op := range j.each("read", operations.OK) {
+		if last < 0 || op.Return > j.h.Ops[last].Return {
+			last = i
+		}
+	}
+	tried, acked, before := newBag(), newBag(), newBag()
 	for i, op := range j.each("add") {
 		tried.add(op.In, i)
 		if op.Status == operations.OK {
 			acked.add(op.In, i)
 		}
-	}
-	last := -1
-	for i, op := range j.each("read", operations.OK) {
-		if last < 0 || op.Return > j.h.Ops[last].Return {
-			last = i
+		if op.Status == operations.OK && last >= 0 && op.Return < j.h.Ops[last].Call {
+			before.add(op.In, i)
 		}
 	}
 	if last < 0 || j.h.Ops[last].Out == nil {
@@ -70,9 +74,9 @@ func set(_ context.Context, j *judge) error {
 		}
 		good++
 	}
-	for _, v := range acked.order {
+	for _, v := range before.order {
 		if read.count[v] == 0 {
-			j.found("lost", []int{acked.op[v], last}, "%s was added, but the last read lacks it", v)
+			j.found("lost", []int{before.op[v], last}, "%s was added, but the last read lacks it", v)
 		}
 	}
 	j.stats(Stat{"attempt-count", len(tried.order)}, Stat{"acknowledged-count", len(acked.order)},

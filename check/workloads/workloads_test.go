@@ -249,10 +249,12 @@ func TestSets(t *testing.T) {
 		last := -1
 		for i, e := range all {
 			tried[e.value.(string)] = tried[e.value.(string)] || e.f == "add"
-			acked[e.value.(string)] = acked[e.value.(string)] || e.f == "add" && e.kind == "ok"
 			if e.f == "read" && e.kind == "ok" {
 				last = i
 			}
+		}
+		for _, e := range all[:all[max(last, 0)].invoked] { // what returned before the read was called
+			acked[e.value.(string)] = acked[e.value.(string)] || e.f == "add" && e.kind == "ok"
 		}
 		bad := false
 		for n := 0; last >= 0 && n < next+2; n++ {

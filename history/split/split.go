@@ -37,7 +37,6 @@ package split
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"isovet/history"
@@ -169,12 +168,8 @@ type OrderError struct {
 }
 
 func (e *OrderError) Error() string {
-	at := e.File
-	if e.Line > 0 {
-		at = fmt.Sprintf("%s:%d", e.File, e.Line)
-	}
-	return at + ": " + e.Msg + "; isovet reads this history piece by piece, which needs each session's " +
-		"transactions in their order"
+	return (&history.InputError{File: e.File, Line: e.Line, Off: -1, Msg: e.Msg + "; isovet reads this history piece " +
+		"by piece, which needs each session's transactions in their order"}).Error()
 }
 
 // Each reads all pieces, one after the other: see [Piece.Each].

@@ -157,12 +157,16 @@ func (b *book) certificate() error {
 		return nil
 	}
 	b.doing("replaying the certificate", 0, 0)
-	f, err := os.Open(b.cert)
+	f, err := format.Open(b.cert)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r, err := check.Verify(b.ctx, f, b.axis.h, certify.Options{Stop: func() bool { return b.ctx.Err() != nil }})
+	from, err := f.Reader()
+	if err != nil {
+		return err
+	}
+	r, err := check.Verify(b.ctx, from, b.axis.h, certify.Options{Stop: func() bool { return b.ctx.Err() != nil }})
 	if in, is := errors.AsType[*history.InputError](err); is {
 		in.File = b.cert
 	}

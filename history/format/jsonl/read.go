@@ -92,17 +92,14 @@ func ReadLine(line []byte, lists bool) (Line, error) {
 	}
 	h, err := p.finish(1)
 	if err == nil && h.NumTxns() > 0 { // texts are renumbered in the built history
-		if p.last.Node != history.None {
-			p.last.Node = h.Txns.Node[0]
-		}
-		if p.last.Name != history.None {
-			p.last.Name = h.Txns.Name[0]
-		}
-		if p.last.Locking != history.None {
-			p.last.Locking = h.Txns.Locking[0]
-		}
-		if p.last.Level != history.None {
-			p.last.Level = h.Txns.Level[0]
+		x := &h.Txns
+		for _, c := range [...]struct {
+			to  *uint32
+			col []uint32
+		}{{&p.last.Node, x.Node}, {&p.last.Name, x.Name}, {&p.last.Locking, x.Locking}, {&p.last.Level, x.Level}} {
+			if *c.to != history.None {
+				*c.to = c.col[0]
+			}
 		}
 	}
 	return Line{h, p.last}, err

@@ -391,13 +391,7 @@ func (f *CheckFlags) reasonOf(l guard.Limits) string { return l.Timeout.String()
 
 // print reports the result for a history: the verdict on standard output, mistakes on standard error.
 func (f *CheckFlags) print(e *console.Env, o outcome, i int, t *console.Tally) error {
-	var said *console.ExitError
-	if o.err != nil && !(errors.As(o.err, &said) && said.Err == nil) {
-		fmt.Fprintf(e.Stderr, "isovet: %v\n", o.err)
-		if console.StatusOf(o.err) == console.StatusFault {
-			fmt.Fprintln(e.Stderr, console.ReportPlease)
-		}
-	}
+	e.SayError("isovet", o.err)
 	if o.result != nil {
 		e.SayNotes(o.path, o.result.H)
 		if o.result.H != nil {

@@ -24,11 +24,11 @@ func judgeFile(ctx context.Context, e *console.Env, f *verifyFlags) error {
 	}
 	a, err := guard.Run(ctx, f.limits, func() string { return "verifying " + path },
 		func(context.Context) (j judged, err error) {
-			in, err := e.Open(path)
+			in, closing, err := console.Open(path)
 			if err != nil {
 				return j, err
 			}
-			defer in.Close()
+			defer closing()
 			if j.file, err = kernel.ReadFile(in); err == nil {
 				j.proved, j.where, j.err = j.file.Judge()
 			}

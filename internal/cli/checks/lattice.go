@@ -70,7 +70,7 @@ func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []stri
 			o := k.outcome(cause)
 			var l *check.Lattice
 			if o.result == nil {
-				fmt.Fprintf(e.Stderr, "isovet: %v\n%s\n", o.err, console.ReportPlease)
+				e.SayError("isovet", o.err)
 			} else {
 				l = unknownLattice(o.result.Reason)
 			}
@@ -99,15 +99,11 @@ func (f *CheckFlags) latticeAll(ctx context.Context, e *console.Env, args []stri
 			page := func(w io.Writer) error {
 				return report.LatticeHTML(format.Stoppable{Ctx: ctx, W: w}, path, l.Results, l.Holding, l.Failing)
 			}
-			if werr := e.WriteFile(console.Numbered(f.html, i, len(args)), page); werr != nil {
-				err = errors.Join(err, werr)
-			}
+			err = errors.Join(err, e.WriteFile(console.Numbered(f.html, i, len(args)), page))
 		}
 		e.Kept.Answers()
 		p.Hide()
-		if said, ok := errors.AsType[*console.ExitError](err); err != nil && !(ok && said.Err == nil) {
-			fmt.Fprintf(e.Stderr, "isovet: %v\n", err)
-		}
+		e.SayError("isovet", err)
 		addLattice(&t, l, err)
 		if l != nil {
 			e.SayNotes(path, l.H)
@@ -157,15 +153,14 @@ func latticeOf(ctx context.Context, e *console.Env, f *CheckFlags, path string, 
 			set("checking (" + s + ")")
 			p.Step(s, done, total)
 		}
-		partial := func(l *check.Lattice) { soFar.Store(l) }
 		if f.judge.name == console.Auto {
-			return check.RunLattice(ctx, h, o, partial)
+			return check.RunLattice(ctx, h, o, soFar.Store)
 		}
 		c, err := check.ByName(f.judge.name)
 		if err != nil {
 			return nil, err
 		}
-		return check.RunLatticeBy(ctx, c, h, o, partial)
+		return check.RunLatticeBy(ctx, c, h, o, soFar.Store)
 	})
 	if err == nil && !f.emptyOK {
 		l.Weigh()

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"isovet/check/spill"
 	"isovet/evidence"
 	"isovet/history"
+	"isovet/history/format"
 	"isovet/history/split"
 	"isovet/internal/cli/console"
 	"isovet/internal/guard"
@@ -249,16 +251,19 @@ func IsLarge(path string) bool {
 	return large.Is(start(path, 4096))
 }
 
-// start returns the first n bytes of a file, fewer if it has fewer or cannot be read.
+// start returns the first n bytes of a file's content; fewer if it has fewer, none if it cannot be read. It does not
+// read what is no regular file, such as a pipe.
 func start(path string, n int) []byte {
-	f, err := os.Open(path)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	in, err := format.Open(path)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	b := make([]byte, n)
-	n, _ = io.ReadFull(f, b)
-	return b[:n]
+	defer in.Close()
+	head, _ := in.Head()
+	return bytes.Clone(head[:min(n, len(head))])
 }
 
 // verifyLarge replays a certificate of a history that was checked out of core, also out of core.
@@ -285,11 +290,11 @@ func verifyLarge(ctx context.Context, e *console.Env, f *verifyFlags, cert, path
 			if err != nil {
 				return nil, err
 			}
-			in, err := os.Open(cert)
+			in, closing, err := console.Open(cert)
 			if err != nil {
 				return nil, err
 			}
-			defer in.Close()
+			defer closing()
 			s := &large.Source{Name: set.Name, Txns: set.Txns, Each: func(ctx context.Context,
 				each func(*history.History, int64) error) error {
 				return set.Each(ctx, func(b *split.Batch) error { return each(b.H, b.First) })

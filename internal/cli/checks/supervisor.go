@@ -110,7 +110,10 @@ func (f *CheckFlags) keep(ctx context.Context, e *console.Env, args []string,
 			if k.at < 0 {
 				k.at = k.tally.Next
 			}
-			if !k.may && k.at < len(args) {
+			switch {
+			case k.at < len(args) && (cause == errPipe || k.may && cause != errCrashed):
+				return t, fmt.Errorf("%s: the answer could not be written: %w", args[k.at], cause)
+			case k.at < len(args):
 				answer(k, cause)
 			}
 			k.tally.Next = k.at + 1
@@ -130,19 +133,11 @@ func (f *CheckFlags) keep(ctx context.Context, e *console.Env, args []string,
 
 func (k *keeper) start() error {
 	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	hear, said, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	heard, tell, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	last, crash, err := os.Pipe()
-	if err != nil {
+	hear, said, err1 := os.Pipe()
+	heard, tell, err2 := os.Pipe()
+	last, crash, err3 := os.Pipe()
+	sums, err4 := json.Marshal(&k.tally)
+	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
 		return err
 	}
 	mine := guard.Own()
@@ -151,10 +146,6 @@ func (k *keeper) start() error {
 	k.cmd.Args[0] = os.Args[0]
 	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	k.cmd.ExtraFiles = []*os.File{said, heard, crash}
-	sums, err := json.Marshal(&k.tally)
-	if err != nil {
-		return err
-	}
 	k.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=3 4 5 %d %d %s", console.KeptVar, mine, k.began.UnixNano(), sums))
 	err = k.cmd.Start()
 	said.Close()
@@ -190,6 +181,7 @@ func (k *keeper) start() error {
 var (
 	errKilled  = errors.New("killed")
 	errCrashed = errors.New("crashed")
+	errPipe    = errors.New("nobody reads it")
 )
 
 // follow reads the supervised process's messages until the process ends, and then returns nil, or until it must be
@@ -268,6 +260,8 @@ func (k *keeper) whyEnded(err error) error {
 		return errKilled
 	case "signal: " + os.Interrupt.String(), "signal: terminated", "signal: hangup":
 		return guard.ErrInterrupted // before it could ignore them
+	case "signal: broken pipe":
+		return errPipe
 	}
 	<-k.crash.done
 	if text := k.crash.String(); strings.Contains(text, "out of memory") || strings.Contains(text,

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -86,12 +85,8 @@ func NewVerify(e *console.Env) *cobra.Command {
 	return c
 }
 
-// IsCertificate reports whether a file begins like a certificate. It does not read what is no regular file, such as a
-// pipe.
+// IsCertificate reports whether a regular file begins like a certificate.
 func IsCertificate(path string) bool {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
 	return bytes.Contains(start(path, 256), []byte(`"isovet-certificate"`))
 }
 
@@ -131,11 +126,11 @@ func runVerify(ctx context.Context, e *console.Env, f *verifyFlags, cert, path s
 			}
 			e.SayNotes(path, h)
 			set("verifying " + cert)
-			in, err := e.Open(cert)
+			in, closing, err := console.Open(cert)
 			if err != nil {
 				return replayed{}, err
 			}
-			defer in.Close()
+			defer closing()
 			r, err := check.Verify(ctx, in, h, certify.Options{ClockSkew: f.skew.Nanoseconds(),
 				Stop: func() bool { return ctx.Err() != nil }})
 			if r == nil {

@@ -9,7 +9,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -147,15 +146,8 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer, tree func(*En
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	e.removeTemporary()
-	s := StatusOf(err)
-	var said *ExitError
-	if err != nil && !(errors.As(err, &said) && said.Err == nil) {
-		fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
-		if s == StatusFault {
-			fmt.Fprintln(stderr, ReportPlease)
-		}
-	}
-	return s
+	e.SayError(root.Name(), err)
+	return StatusOf(err)
 }
 
 const ReportPlease = "This is a bug in isovet, not a fault of the database. Please report it, with the history and " +

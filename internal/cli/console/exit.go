@@ -3,11 +3,9 @@ package console
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"isovet/check"
-	"isovet/history"
 	"isovet/internal/guard"
 )
 
@@ -49,6 +47,17 @@ func Usagef(format string, args ...any) error {
 	return &ExitError{Status: StatusBadInput, Err: fmt.Errorf(format, args...)}
 }
 
+// SayError writes an error that a program returned, unless it has been printed already.
+func (e *Env) SayError(program string, err error) {
+	if said, is := errors.AsType[*ExitError](err); err == nil || is && said.Err == nil {
+		return
+	}
+	fmt.Fprintf(e.Stderr, "%s: %v\n", program, err)
+	if StatusOf(err) == StatusFault {
+		fmt.Fprintln(e.Stderr, ReportPlease)
+	}
+}
+
 // Faultf returns an error about a fault of isovet.
 func Faultf(format string, args ...any) error {
 	return &ExitError{Status: StatusFault, Err: fmt.Errorf(format, args...)}
@@ -60,7 +69,6 @@ func StatusOf(err error) int {
 	var e *ExitError
 	var fault *check.Fault
 	var crash *guard.Panicked
-	var input *history.InputError
 	switch {
 	case err == nil:
 		return StatusOK
@@ -70,8 +78,6 @@ func StatusOf(err error) int {
 		return StatusFault
 	case errors.Is(err, guard.ErrInterrupted):
 		return StatusInterrupted
-	case errors.As(err, &input), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return StatusBadInput
 	}
 	return StatusBadInput
 }

@@ -53,7 +53,12 @@ func (l *Loading) Paths(name string) []string {
 	if set, ok := l.Sets[name]; ok {
 		args = set
 	}
-	return slices.Concat(slice.Map(args, split.Paths)...)
+	paths := slices.Concat(slice.Map(args, split.Paths)...)
+	// With all files of a folder comes the list of its parts.
+	if parts := slice.Filter(paths, func(p string) bool { return filepath.Base(p) != format.PartsName }); parts != nil {
+		return parts
+	}
+	return paths
 }
 
 // Flags adds the flags. name is the name of the flag for the format; of says of what.
@@ -87,20 +92,14 @@ func (l *Loading) InPieces() error {
 // LoadHistory reads a history; "-" is standard input. Messages of the reader are in the history's notes; SayNotes
 // prints them.
 func LoadHistory(ctx context.Context, path string, l Loading) (*history.History, error) {
-	return loadTold(ctx, path, l, nil)
+	return LoadShown(ctx, path, l, nil)
 }
 
 // LoadShown is LoadHistory with progress.
 func LoadShown(ctx context.Context, path string, l Loading, p *Progress) (*history.History, error) {
 	p.Step(loadingStage(l.Paths(path)), 0, 0)
-	return loadTold(ctx, path, l, func(done, total int64) {
-		p.Step("loading, MB", int(done/1e6), int(total/1e6))
-	})
-}
-
-func loadTold(ctx context.Context, path string, l Loading, told func(done, total int64)) (*history.History, error) {
 	o := l.Options()
-	o.Progress = told
+	o.Progress = func(done, total int64) { p.Step("loading, MB", int(done/1e6), int(total/1e6)) }
 	h, err := split.Read(ctx, l.Paths(path), o)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -182,12 +181,14 @@ func Named(err error, file string) error {
 	return err
 }
 
-// Open opens a file, "-" being standard input.
-func (e *Env) Open(path string) (io.ReadCloser, error) {
-	if path == "-" {
-		return io.NopCloser(e.Stdin), nil
+// Open opens a file, plain or compressed, "-" being standard input.
+func Open(path string) (r io.Reader, closing func() error, err error) {
+	in, err := format.Open(path)
+	if err != nil {
+		return nil, nil, err
 	}
-	return os.Open(path)
+	r, err = in.Reader()
+	return r, in.Close, err
 }
 
 // WriteText writes a history as WriteFile does, compressed as the ending of its name says.

@@ -53,35 +53,40 @@ func NewLevels(e *console.Env) *cobra.Command {
 			}
 			of = append(of, l)
 		}
-		var rows [][]string
-		for i, l := range of {
-			j := levelInfo(l)
-			switch {
-			case asJSON:
-				if err := console.JSONLine(e.Stdout, &j); err != nil {
-					return err
-				}
-			case len(args) == 0:
-				rows = append(rows, []string{j.Name, strings.Join(j.Short, " "), j.About, strings.Join(j.Orders, ", ")})
-			default:
-				if i > 0 {
-					fmt.Fprintln(e.Stdout)
-				}
-				if _, err := fmt.Fprintf(e.Stdout, "%s (%s): %s\n  orders that it must respect: %s\n"+
-					"  implies: %s\n  forbids: %s\n", j.Name, strings.Join(j.Short, ", "), j.About,
-					orNone(j.Orders), orNone(j.Implies), orNone(j.Forbids)); err != nil {
-					return err
-				}
-			}
+		all := slice.Map(of, levelInfo)
+		switch {
+		case asJSON:
+			return console.JSONLines(e.Stdout, all)
+		case len(args) > 0:
+			return apart(e, all, (*levelJSON).print)
 		}
-		if rows == nil {
-			return nil
+		row := func(j levelJSON) []string {
+			return []string{j.Name, strings.Join(j.Short, " "), j.About, strings.Join(j.Orders, ", ")}
 		}
-		return console.Table(e.Stdout, []string{"name", "short", "what it promises", "orders"}, rows)
+		return console.Table(e.Stdout, []string{"name", "short", "what it promises", "orders"}, slice.Map(all, row))
 	})
 	c.ValidArgsFunction = cobra.FixedCompletions(console.LevelCompletions(), cobra.ShellCompDirectiveNoFileComp)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")
 	return c
+}
+
+func (j *levelJSON) print(e *console.Env) error {
+	_, err := fmt.Fprintf(e.Stdout, "%s (%s): %s\n  orders that it must respect: %s\n  implies: %s\n  forbids: %s\n",
+		j.Name, strings.Join(j.Short, ", "), j.About, orNone(j.Orders), orNone(j.Implies), orNone(j.Forbids))
+	return err
+}
+
+// apart prints each of some things, with blank lines between them.
+func apart[T any](e *console.Env, all []T, print func(*T, *console.Env) error) error {
+	for i := range all {
+		if i > 0 {
+			fmt.Fprintln(e.Stdout)
+		}
+		if err := print(&all[i], e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func orNone(s []string) string {
@@ -145,28 +150,15 @@ func NewAnomalies(e *console.Env) *cobra.Command {
 			}
 			of = append(of, all[i])
 		}
-		var rows [][]string
-		for i, j := range slice.Refs(of) {
-			switch {
-			case asJSON:
-				if err := console.JSONLine(e.Stdout, j); err != nil {
-					return err
-				}
-			case len(args) == 0:
-				rows = append(rows, []string{j.Kind, j.About, strings.Join(j.Weakest, " ")})
-			default:
-				if i > 0 {
-					fmt.Fprintln(e.Stdout)
-				}
-				if err := j.print(e); err != nil {
-					return err
-				}
-			}
+		switch {
+		case asJSON:
+			return console.JSONLines(e.Stdout, of)
+		case len(args) > 0:
+			return apart(e, of, (*anomalyJSON).print)
 		}
-		if rows == nil {
-			return nil
-		}
-		return console.Table(e.Stdout, []string{"name", "what it is", "weakest levels that forbid it"}, rows)
+		row := func(j anomalyJSON) []string { return []string{j.Kind, j.About, strings.Join(j.Weakest, " ")} }
+		return console.Table(e.Stdout, []string{"name", "what it is", "weakest levels that forbid it"},
+			slice.Map(of, row))
 	})
 	c.ValidArgsFunction = completeAnomaly
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on each line")

@@ -63,6 +63,8 @@ func runConvert(ctx context.Context, e *console.Env, v *conversion) error {
 		case v.in == "-":
 			return console.Usagef("convert must read the input twice to divide it, so not from standard input; " +
 				"expected a file")
+		case v.from.InPieces() != nil:
+			return v.from.InPieces()
 		}
 	} else if err := console.Writable(v.out, v.to, "--to"); err != nil {
 		return err

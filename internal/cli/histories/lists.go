@@ -104,13 +104,10 @@ func NewList(e *console.Env, name string, items func() []ListItem) *cobra.Comman
 			{"duplicates", taking(func(t *takes) string { return yesNo(t.Duplicates) })},
 			{"variants", func(i *ListItem) string { return strings.Join(i.Variants, " ") }},
 			{"written", func(i *ListItem) string {
-				switch {
-				case i.Writes == nil:
+				if i.Writes == nil {
 					return ""
-				case *i.Writes:
-					return "yes"
 				}
-				return "no"
+				return yesNo(*i.Writes)
 			}},
 			{"endings", func(i *ListItem) string { return strings.Join(i.Endings, " ") }},
 			{"can hold", func(i *ListItem) string { return strings.Join(i.Holds, ", ") }},

@@ -343,7 +343,7 @@ func (o *overlaps) tell(s *timeStats) {
 	if o.n > 1 {
 		s.Overlap = float64(o.overlap) / float64(o.n-1)
 	}
-	s.DurationMS = float64(o.last-o.first) / 1e6
+	s.DurationMS = float64(uint64(o.last-o.first)) / 1e6 // an int64 need not hold it
 }
 
 func (s *historyStats) text(w io.Writer) error {

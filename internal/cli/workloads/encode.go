@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,12 +69,8 @@ func runEncode(ctx context.Context, e *console.Env, f *encodeFlags, path string)
 	case f.solution == "-" && path == "-":
 		return console.Usagef("standard input is named twice")
 	}
-	var form encode.Export
-	for _, x := range encode.Exports() {
-		if x.Name == f.to {
-			form = x
-		}
-	}
+	all := encode.Exports()
+	form := all[slices.IndexFunc(all, func(x encode.Export) bool { return x.Name == f.to })]
 	made, err := guard.Run(ctx, guard.Limits{Timeout: f.timeout}, func() string { return "encoding" },
 		func(ctx context.Context) (made[*check.Formula],
 			error) {
@@ -90,7 +87,7 @@ func runEncode(ctx context.Context, e *console.Env, f *encodeFlags, path string)
 	var stopped *guard.StoppedError
 	switch {
 	case errors.As(err, &stopped):
-		return console.Exit(console.StatusUnknown, fmt.Errorf("%s: %s", path, stopped.Text))
+		return console.Exit(console.StoppedStatus(stopped), fmt.Errorf("%s: %s", path, stopped.Text))
 	case err != nil:
 		return err
 	case made.why != "":
@@ -110,16 +107,14 @@ type made[T any] struct {
 
 // write writes the formula and the map of its variables.
 func (f *encodeFlags) write(e *console.Env, q *check.Formula, form encode.Export, path string) error {
-	err := e.WriteFile(f.out, func(w io.Writer) error { return form.Write(w, q.Problem) })
-	if err != nil {
+	if err := e.WriteFile(f.out, func(w io.Writer) error { return form.Write(w, q.Problem) }); err != nil {
 		return err
 	}
 	if f.mapping == "" && f.out != "-" {
 		f.mapping = f.out + ".map"
 	}
 	if f.mapping != "" {
-		err = e.WriteFile(f.mapping, func(w io.Writer) error { return encode.WriteMap(w, q.Problem) })
-		if err != nil {
+		if err := e.WriteFile(f.mapping, func(w io.Writer) error { return encode.WriteMap(w, q.Problem) }); err != nil {
 			return err
 		}
 	}
@@ -164,9 +159,10 @@ func (f *encodeFlags) solve(e *console.Env, q *check.Formula, path string) error
 	if err != nil {
 		return console.Exit(console.StatusViolation, fmt.Errorf("%s: %v", f.solution, err))
 	}
-	fmt.Fprintf(e.Stdout, "%s: valid: %s, by the model of %s; its order is certified\n", path, f.level, f.solution)
-	if f.certificate != "" {
-		return e.WriteFile(f.certificate, func(w io.Writer) error { return evidence.WriteCertificate(w, r) })
+	_, err = fmt.Fprintf(e.Stdout, "%s: valid: %s, by the model of %s; its order is certified\n", path, f.level,
+		f.solution)
+	if err != nil || f.certificate == "" {
+		return err
 	}
-	return nil
+	return e.WriteFile(f.certificate, func(w io.Writer) error { return evidence.WriteCertificate(w, r) })
 }
