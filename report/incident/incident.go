@@ -136,7 +136,7 @@ func Make(ctx context.Context, f *collect.Found, o Options) (*Incident, error) {
 	if err != nil {
 		return x, nil // the run did not record its statements
 	}
-	if !o.NoReplay {
+	if r.Runs > 0 { // not without replay, nor interrupted before it
 		x.repro = r
 		r.Script.Note = fmt.Sprintf("%s, %s: %s", x.Database.Name, x.Database.Isolation, x.Anomaly)
 		x.Replay = &Replay{Runs: r.Runs, Violated: r.Violated, Steps: len(r.Script.Steps),

@@ -13,6 +13,7 @@ import (
 
 	"isovet/certify"
 	"isovet/check"
+	"isovet/check/shrink"
 	"isovet/collect"
 	"isovet/collect/hunt"
 	"isovet/evidence"
@@ -140,6 +141,11 @@ func TestNotReplayed(t *testing.T) {
 	c := collect.Config{DB: []string{"sqlite:?cache=shared&_pragma=read_uncommitted(1)"}, Workload: "rows", Txns: 2000}
 	h, err := hunt.Run(t.Context(), hunt.Config{Config: c, Promised: true, For: time.Minute,
 		Keep: func(ctx context.Context, f *collect.Found, _ []*hunt.Group) error {
+			small := must.Get(shrink.History(ctx, f.Answer.H, f.Level, shrink.Options{First: f.Answer}))(t)
+			stopped, stop := context.WithCancel(ctx)
+			stop() // before the first replay
+			x := must.Get(incident.Make(stopped, f, incident.Options{Small: small}))(t)
+			must.Be(t, x.Replay == nil, "interrupted: %v", x.Replay)
 			return must.Get(incident.Make(ctx, f, incident.Options{NoReplay: true}))(t).Write(dir)
 		}})
 	if !h.Violated {
