@@ -233,7 +233,7 @@ func (b *book) state() stateJSON {
 	if b.err != nil {
 		s.Error = escape.XML(b.err.Error())
 	}
-	s.Answers = slice.Map(b.answers, func(a *answer) answerSummary { return a.answerSummary })
+	s.Answers = append(s.Answers, slice.Map(b.answers, func(a *answer) answerSummary { return a.answerSummary })...)
 	b.mu.Unlock()
 	if j != nil {
 		s.Job = j.state()
